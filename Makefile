@@ -1,0 +1,50 @@
+# Each target makes what it needs from a bare checkout: Python 3.11+, make and a C++20 compiler are enough.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc')
+
+.PHONY: demo test check format clean install
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed
+	$(BIN)/labelwood demo
+
+test: $(VENV)/installed $(VENV)/tools-test
+	$(BIN)/python -m pytest --doctest-modules --pyargs labelwood tests $(ARGS)
+
+check: $(VENV)/installed $(VENV)/tools-check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(shell find src/core -name '*.?pp')
+	$(BIN)/codespell src tests docs benchmarks *.md
+	MYPYPATH=$(VENV)/stubs $(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/tools-check
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/clang-format -i $(shell find src/core -name '*.?pp')
+
+install: $(VENV)/installed
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/build-tools: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --upgrade 'pip>=25.1'
+	$(PIP) install --group build
+	touch $@
+
+# The build directory is kept, so a reinstall after an edit compiles only what changed.
+$(VENV)/installed: $(VENV)/build-tools $(SOURCES)
+	$(PIP) install --no-build-isolation '.[plots]'
+	touch $@
+
+$(VENV)/tools-%: pyproject.toml $(VENV)/build-tools
+	$(PIP) install --group $*
+	touch $@
+
+clean:
+	rm -rf build $(VENV)

@@ -1,0 +1,11 @@
+// The extension module: a list of what is bound where. No logic here.
+#include <nanobind/nanobind.h>
+
+namespace labelwood {
+void bind_parse(nanobind::module_& m);
+}  // namespace labelwood
+
+NB_MODULE(_core, m) {
+    m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
+    labelwood::bind_parse(m);
+}

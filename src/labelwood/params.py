@@ -1,0 +1,123 @@
+"""A parameter is written once: the annotated keyword of a method's ``__init__``.
+
+    def __init__(self, *, arity: Annotated[int, Param("children of an inner node", ge=2)] = 16): ...
+
+Validation, the command line's flags, the documentation's table and the manifest all read that declaration through
+:func:`declared`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from labelwood.errors import LabelwoodError
+
+
+@dataclass(frozen=True)
+class Param:
+    """One line of help and the range of a parameter."""
+
+    help: str
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A parameter as declared: its name, its types or choices, default, range and help."""
+
+    name: str
+    kinds: tuple[type, ...]
+    choices: tuple[Any, ...]
+    optional: bool
+    default: Any
+    param: Param
+
+    @property
+    def rule(self) -> str:
+        """What a value must be, in words: ``an integer, at least 2``."""
+        words = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
+        allowed = [words.get(kind, kind.__name__) for kind in self.kinds]
+        if self.choices:
+            allowed.append("one of " + ", ".join(repr(c) for c in self.choices))
+        if self.optional:
+            allowed.append("None")
+        bounds = [
+            f"{word} {bound:g}"
+            for word, bound in (
+                ("at least", self.param.ge),
+                ("greater than", self.param.gt),
+                ("at most", self.param.le),
+            )
+            if bound is not None
+        ]
+        return " or ".join(allowed) + (", " + " and ".join(bounds) if bounds else "")
+
+    def check(self, value: Any, owner: str) -> None:
+        """Raise ``Owner: name must be <rule>; got <value>`` unless the value fits."""
+        if (value is None and self.optional) or any(type(value) is type(c) and value == c for c in self.choices):
+            return
+        for kind in self.kinds:
+            if _is_a(value, kind):
+                broken = self._broken_bound(value) if kind in (int, float) else None
+                if broken is None:
+                    return
+                raise LabelwoodError(f"{owner}: {self.name} must be {broken}; got {value!r}")
+        raise LabelwoodError(f"{owner}: {self.name} must be {self.rule}; got {value!r}")
+
+    def _broken_bound(self, value: Any) -> str | None:
+        p = self.param
+        if isinstance(value, float | np.floating) and not np.isfinite(value):
+            return "finite"
+        if p.ge is not None and value < p.ge:
+            return f"at least {p.ge:g}"
+        if p.gt is not None and value <= p.gt:
+            return f"greater than {p.gt:g}"
+        if p.le is not None and value > p.le:
+            return f"at most {p.le:g}"
+        return None
+
+
+def _is_a(value: Any, kind: type) -> bool:
+    if kind is int:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if kind is float:
+        return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    return isinstance(value, kind)
+
+
+@cache
+def declared(cls: type) -> Mapping[str, Declared]:
+    """The parameters of a class in the order of its ``__init__``."""
+    init = cls.__init__  # type: ignore[misc]
+    hints = get_type_hints(init, include_extras=True)
+    found: dict[str, Declared] = {}
+    for name, parameter in inspect.signature(init).parameters.items():
+        if name == "self":
+            continue
+        hint = hints[name]
+        if get_origin(hint) is not Annotated:
+            raise TypeError(f"{cls.__name__}.{name} has no Param annotation")
+        base, *extras = get_args(hint)
+        param = next(extra for extra in extras if isinstance(extra, Param))
+        members = get_args(base) if get_origin(base) in (Union, types.UnionType) else (base,)
+        choices = tuple(c for m in members if get_origin(m) is Literal for c in get_args(m))
+        kinds = tuple(get_origin(m) or m for m in members if get_origin(m) is not Literal and m is not type(None))
+        found[name] = Declared(name, kinds, choices, type(None) in members, parameter.default, param)
+    return types.MappingProxyType(found)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check every parameter of an estimator against its declaration."""
+    for name, parameter in declared(type(estimator)).items():
+        parameter.check(getattr(estimator, name), type(estimator).__name__)

@@ -1,0 +1,68 @@
+"""Progress by work done, for terminals, and the phases of a run with their seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+logger = logging.getLogger("labelwood")
+logger.addHandler(logging.NullHandler())
+
+_REDRAW_SECONDS = 0.2
+_SHOW_AFTER_SECONDS = 0.5
+_BAR_CELLS = 24
+
+
+class Bar:
+    """A progress bar on stderr: percent, elapsed and remaining time, by units of work done."""
+
+    def __init__(self, title: str, total: int, *, offset: int = 0) -> None:
+        self._title, self._total, self._offset = title, max(total, 1), offset
+        self._start = self._drawn = time.monotonic()
+        self._width = 0
+
+    def __call__(self, done: int) -> None:
+        """Draw, at most a few times a second; called by kernels on the calling thread."""
+        now = time.monotonic()
+        if now - self._start < _SHOW_AFTER_SECONDS or now - self._drawn < _REDRAW_SECONDS:
+            return
+        self._drawn = now
+        share = min(1.0, (self._offset + done) / self._total)
+        elapsed = now - self._start
+        left = f"{elapsed * (1 - share) / share:5.0f} s left" if share > 0.01 else ""
+        filled = round(share * _BAR_CELLS)
+        line = f"{self._title:<18} [{'#' * filled}{'.' * (_BAR_CELLS - filled)}] {share:4.0%} {elapsed:6.1f} s {left}"
+        sys.stderr.write("\r" + line.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(line)
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+
+
+class Run:
+    """One fit or prediction: its threads, its seed, whether it shows progress, the seconds of its phases."""
+
+    def __init__(self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False) -> None:
+        self.n_threads, self.seed = n_threads, seed
+        self._visible = verbose and sys.stderr.isatty()
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def phase(self, name: str, total: int = 0) -> Iterator[Callable[[int], None] | None]:
+        """Time a phase; yields the callback to hand to kernels (None when nothing is shown)."""
+        start = time.perf_counter()
+        bar = Bar(name, total) if self._visible and total else None
+        try:
+            yield bar
+        finally:
+            if bar is not None:
+                bar.close()
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            logger.debug("%s: %.3f s", name, self.seconds[name])

@@ -1,0 +1,163 @@
+"""The one sparse matrix that travels inside Labelwood, and the door through which user data becomes it.
+
+Everything past :func:`as_features` and :class:`CSR.check` may rely on the invariants stated there: kernels index
+without looking.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import LabelwoodError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+F32 = npt.NDArray[np.float32]
+
+MAX_COLUMNS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class CSR:
+    """A compressed sparse row matrix: ``indptr`` i64, ``indices`` i32, ``data`` f32, ``n_cols``.
+
+    Invariants: ``indptr[0] == 0``, ``indptr`` never falls and ends at ``len(indices) == len(data)``; the indices of
+    a row are strictly increasing and in ``[0, n_cols)``; the data are finite. A label matrix has data of ones.
+    """
+
+    indptr: I64
+    indices: I32
+    data: F32
+    n_cols: int
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the three arrays."""
+        return self.indptr.nbytes + self.indices.nbytes + self.data.nbytes
+
+    def check(self) -> CSR:
+        """Assert every invariant; return self, so that ``CSR(...).check()`` reads as a value."""
+        if len(self.indptr) == 0 or self.indptr[0] != 0 or self.indptr[-1] != len(self.indices):
+            raise LabelwoodError("CSR: indptr must start at 0 and end at the number of entries")
+        if len(self.data) != len(self.indices):
+            raise LabelwoodError("CSR: data and indices must have the same length")
+        if np.any(np.diff(self.indptr) < 0):
+            raise LabelwoodError("CSR: indptr must never fall")
+        if self.nnz:
+            if self.indices.min() < 0 or self.indices.max() >= self.n_cols:
+                raise LabelwoodError(
+                    f"CSR: column ids must be in [0, {self.n_cols}); got {self.indices.min()}..{self.indices.max()}"
+                )
+            rises = np.diff(self.indices) > 0
+            starts = self.indptr[1:-1]
+            rises[starts[(starts > 0) & (starts < self.nnz)] - 1] = True  # a new row may start anywhere
+            if not rises.all():
+                raise LabelwoodError("CSR: the column ids of a row must be sorted and distinct")
+            if not np.isfinite(self.data).all():
+                raise LabelwoodError("CSR: values must be finite; got NaN or infinity")
+        return self
+
+    def to_scipy(self) -> sp.csr_array[np.float32]:
+        """The same matrix for scipy; the arrays are shared, not copied."""
+        import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
+
+        return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.n_rows, self.n_cols))
+
+    def rows(self, start: int, stop: int) -> CSR:
+        """Rows ``start`` to ``stop``; indices and data are views."""
+        first, last = self.indptr[start], self.indptr[stop]
+        return CSR(self.indptr[start : stop + 1] - first, self.indices[first:last], self.data[first:last], self.n_cols)
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
+        """The given rows, in the given order, copied."""
+        counts = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        source = np.repeat(self.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
+        return CSR(indptr, self.indices[source], self.data[source], self.n_cols)
+
+
+class TopK(NamedTuple):
+    """Predictions: ``labels`` i32 and ``scores`` f32, both [rows, k], best first; short rows end in -1 and 0.
+
+    Equal scores are ordered by label id, so a prediction is a function of the model and the row alone.
+    """
+
+    labels: I32
+    scores: F32
+
+
+def from_scipy(matrix: Any) -> CSR:
+    """A scipy matrix of any sparse format as a checked CSR; duplicates are summed, explicit zeros kept."""
+    matrix = matrix.tocsr()
+    if matrix.shape[1] > MAX_COLUMNS:
+        raise LabelwoodError(f"X: at most {MAX_COLUMNS} columns are supported; got {matrix.shape[1]}")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return CSR(
+        np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+        np.ascontiguousarray(matrix.indices, dtype=np.int32),
+        np.ascontiguousarray(matrix.data, dtype=np.float32),
+        int(matrix.shape[1]),
+    ).check()
+
+
+def from_lists(rows: list[list[int]], n_cols: int) -> CSR:
+    """A 0/1 matrix from lists of column ids, one list a row; ids are sorted and made distinct."""
+    distinct = [sorted(set(row)) for row in rows]
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in distinct])]).astype(np.int64)
+    indices = np.fromiter((i for row in distinct for i in row), dtype=np.int32, count=int(indptr[-1]))
+    return CSR(indptr, indices, np.ones(len(indices), np.float32), n_cols).check()
+
+
+def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:
+    """What the user calls X as a checked CSR.
+
+    Takes a CSR, any scipy sparse matrix, or a dense two-dimensional array (zeros are dropped). ``owner`` opens the
+    error messages; ``n_features`` is the number of columns the model was trained with.
+    """
+    import scipy.sparse as sp  # noqa: PLC0415
+
+    if isinstance(X, CSR):
+        matrix = X
+    elif sp.issparse(X):
+        if X.dtype.kind not in "biuf":
+            raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {X.dtype}")
+        matrix = from_scipy(X)
+    else:
+        dense = np.asarray(X)
+        if dense.ndim != 2:
+            raise LabelwoodError(
+                f"{owner}: X must be two-dimensional (rows x features); got {dense.ndim}-d input. "
+                "Reshape your data: a single row goes in as X.reshape(1, -1)."
+            )
+        if dense.dtype.kind not in "biuf":
+            try:
+                dense = dense.astype(np.float32)
+            except (TypeError, ValueError):
+                raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {dense.dtype}") from None
+        if not np.isfinite(dense).all():
+            raise LabelwoodError(f"{owner}: X must be finite; it contains NaN or infinity")
+        matrix = from_scipy(sp.csr_array(dense.astype(np.float32)))
+    if n_features is not None and matrix.n_cols != n_features:
+        raise LabelwoodError(
+            f"{owner}: X has {matrix.n_cols} features, but {owner} is expecting {n_features} features as input"
+        )
+    return matrix
