@@ -63,6 +63,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     fit_seconds_: dict[str, float]
     trained_: dict[str, Any]
     _names: labels.LabelNames
+    _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
 
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
         raise NotImplementedError
@@ -103,7 +104,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "label_entries": targets.nnz,
             "seed": seed,
         }
-        self.__dict__ = {**vars(fresh), **self.get_params(deep=False)}
+        fresh._note_fitted()
+        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
+        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
         return self
 
     def predict_topk(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], F32]:
@@ -203,6 +206,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 raise FormatError(f"n_features must be a positive integer; got {model.n_features_in_!r}")
             model._names = labels.LabelNames.restore(manifest["labels"], arrays)
             model._restore(manifest["facts"], own)
+            model._note_fitted()
         except KeyError as error:
             raise FormatError(f"{where}: the model lacks {error}") from None
         except (TypeError, LabelwoodError) as error:
@@ -281,6 +285,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
                 f"{type(self).__name__}: n_jobs must not be 0; use None or -1 for every core"
             )
         return int(self.n_jobs) if self.n_jobs > 0 else max(1, available_cores() + 1 + int(self.n_jobs))
+
+    def _note_fitted(self) -> None:
+        self._fitted = frozenset(vars(self)) - frozenset(self.get_params(deep=False)) | {"_fitted"}
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
