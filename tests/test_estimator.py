@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
+import labelwood
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.params import Param
+from labelwood.persist import read_model, write_model
 from labelwood.progress import available_cores
 from labelwood.sparse import CSR, TopK, from_scipy
 
@@ -315,3 +319,75 @@ def test_any_text_is_a_name(rows):
     encoded: CSR = model._encode_labels(rows)
     for row, ids in zip(rows, np.split(encoded.indices, encoded.indptr[1:-1]), strict=True):
         assert model.classes_[ids].tolist() == sorted(set(row))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda manifest, arrays: manifest.update(method="other"), "holds a Centroids, not a Centroids"),
+        (
+            lambda manifest, arrays: manifest["parameters"].update(depth=3),
+            "unexpected keyword argument 'depth'",
+        ),
+        (
+            lambda manifest, arrays: manifest["parameters"].update(random_state=-1),
+            "random_state must be at least 0",
+        ),
+        (
+            lambda manifest, arrays: manifest.update(n_features=0),
+            "n_features must be a positive integer; got 0",
+        ),
+        (lambda manifest, arrays: manifest.update(n_features=5), "centroids have the wrong shape"),
+        (lambda manifest, arrays: manifest.pop("facts"), "the model lacks 'facts'"),
+        (lambda manifest, arrays: manifest.update(labels=None), "the label names cannot be read"),
+        (lambda manifest, arrays: arrays.pop("centroids"), "the model lacks 'centroids'"),
+        (lambda manifest, arrays: manifest.update(parameters=[1]), "must be a mapping"),
+    ],
+)
+def test_a_model_that_does_not_fit_is_refused(tmp_path, change, message):
+    Centroids().fit(X, NAMES).save(tmp_path / "model")
+    manifest, arrays = read_model(tmp_path / "model")
+    change(manifest, arrays)
+    write_model(tmp_path / "forged", manifest, arrays)
+    with pytest.raises(FormatError, match=message) as caught:
+        Centroids.load(tmp_path / "forged")
+    assert str(tmp_path / "forged") in str(caught.value)
+
+
+class Seeded(Centroids):
+    """Takes an array as a parameter."""
+
+    method_name = "seeded"
+
+    def __init__(
+        self,
+        *,
+        parents: Annotated[np.ndarray | None, Param("a tree of the user's")] = None,
+        n_jobs: NJobs = 1,
+        random_state: RandomState = 0,
+        verbose: Verbose = False,
+    ):
+        super().__init__(n_jobs=n_jobs, random_state=random_state, verbose=verbose)
+        self.parents = parents
+
+
+def test_an_array_can_be_a_parameter(tmp_path):
+    parents = np.array([0, 0, 1])
+    model = Seeded(parents=parents, random_state=np.int64(4)).fit(X, NAMES)
+    assert model.parents is parents
+    model.save(tmp_path / "model")
+    loaded = Seeded.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.parents, parents)
+    assert loaded.random_state == 4
+
+
+def test_import_is_light():
+    script = (
+        "import sys, labelwood\n"
+        "assert not {'sklearn', 'scipy', 'numpy'} & sys.modules.keys()\n"
+        "assert 'LinearTree' in dir(labelwood)\n"
+        "assert issubclass(labelwood.FormatError, labelwood.LabelwoodError)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = labelwood.nonsense

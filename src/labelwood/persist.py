@@ -69,7 +69,7 @@ def read_model(path: str | os.PathLike[str], *, verify: bool | None = None) -> t
     """The manifest and the arrays of a model, mapped read-only.
 
     Types, shapes and sizes are always checked. Checksums are compared if ``verify`` is true, never if it is
-    false, and by default for models of at most 64 MB, where it costs a few hundredths of a second.
+    false, and by default for models of at most 64 MB, where it costs less than a tenth of a second.
     """
     for _ in range(_ATTEMPTS):
         with _Folder(path) as folder:
