@@ -83,7 +83,7 @@ MATRIX = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
         sp.csr_array((np.array([1, 0, 1, 1, 1]), np.array([1, 2, 0, 1, 2]), np.array([0, 2, 4, 5, 5]))),
         from_scipy(sp.csr_array(MATRIX)),
     ],
-    ids=["int", "bool", "float", "csr_matrix", "coo", "lil", "explicit zeros", "CSR"],
+    ids=["int", "bool", "float", "csr_matrix", "coordinates", "lil", "explicit zeros", "CSR"],
 )
 def test_matrices_of_labels(Y):
     model = Centroids().fit(X, Y)
