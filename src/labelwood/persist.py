@@ -20,6 +20,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version as version_of
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -27,7 +28,6 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import __version__
 from labelwood.errors import FormatError, LabelwoodError
 
 FORMAT = "labelwood-model"
@@ -158,7 +158,7 @@ def _read_manifest(folder: _Folder) -> dict[str, Any]:
     if version > FORMAT_VERSION:
         raise FormatError(
             f"{where}: written by Labelwood {manifest.get('library_version')} in format {version}; this is "
-            f"Labelwood {__version__}, which reads up to format {FORMAT_VERSION}. Upgrade labelwood."
+            f"Labelwood {version_of('labelwood')}, which reads up to format {FORMAT_VERSION}. Upgrade labelwood."
         )
     if manifest.pop("sha256", None) != hashlib.sha256(_canonical(manifest)).hexdigest():
         raise FormatError(f"{where}: {MANIFEST} is damaged: its checksum does not match")
@@ -186,7 +186,7 @@ def _write_manifest(path: Path, manifest: Mapping[str, Any], files: Mapping[str,
     whole = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "library_version": __version__,
+        "library_version": version_of("labelwood"),
         **manifest,
         "files": files,
     }
