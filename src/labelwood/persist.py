@@ -157,8 +157,8 @@ def _read_manifest(folder: _Folder) -> dict[str, Any]:
         raise FormatError(f"{where}: {MANIFEST} is damaged: format_version is {version!r}")
     if version > FORMAT_VERSION:
         raise FormatError(
-            f"{where}: written by Labelwood {manifest.get('library_version')} in format {version}; this is "
-            f"Labelwood {version_of('labelwood')}, which reads up to format {FORMAT_VERSION}. Upgrade labelwood."
+            f"{where}: written by Labelwood {manifest.get('library_version')} in format {version}; "
+            f"Labelwood {version_of('labelwood')} reads up to format {FORMAT_VERSION}. Upgrade labelwood."
         )
     if manifest.pop("sha256", None) != hashlib.sha256(_canonical(manifest)).hexdigest():
         raise FormatError(f"{where}: {MANIFEST} is damaged: its checksum does not match")
