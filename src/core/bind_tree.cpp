@@ -39,12 +39,12 @@ nb::tuple grow_tree_(Array<int64_t> vp, Array<int32_t> vi, Array<float> vd, int6
 nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features, Array<int64_t> yp,
                      Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr, Array<int32_t> label,
                      bool logistic, float cost, float tolerance, float skip, int max_passes, float bias,
-                     float threshold, uint64_t seed, int n_threads, nb::object progress) {
+                     float offset, float threshold, uint64_t seed, int n_threads, nb::object progress) {
     Monitor monitor = monitor_of(progress);
     const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
     const SolverOptions solver{logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes,
-                               bias};
+                               bias, offset};
     const TrainOptions options{solver, threshold, seed, n_threads};
     Packed out = without_gil([&] { return TreeTrainer(x, y, tree, options, monitor).run(); });
     nb::dict arrays;
@@ -191,7 +191,7 @@ void bind_tree(nb::module_& m) {
           arg("n_threads"), arg("progress").none(), "A label tree by clustering, as (parent, label).");
     m.def("train_tree", train_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("logistic"),
-          arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("threshold"), arg("seed"),
+          arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("offset"), arg("threshold"), arg("seed"),
           arg("n_threads"), arg("progress").none(), "Weights of every inner node of a label tree.");
     m.def("feature_buckets", feature_buckets_, arg("feature_ptr"), arg("features"), arg("n_features"),
           "The index by which a node finds a column among its features.");

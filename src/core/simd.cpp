@@ -56,7 +56,7 @@ struct SquaredHinge {
     static void update(F z, F sign, F alpha, float diagonal, const Block& block, F* gradient, F* projected,
                        F* next) {
         const float ridge = 0.5f / block.cost;
-        const F g = sign * z - 1.0f + alpha * ridge;
+        const F g = sign * (z + block.offset) - 1.0f + alpha * ridge;
         *gradient = g;
         *projected = alpha > 0.0f ? g : smaller(g, F{});
         *next = larger(alpha - g * (1.0f / (diagonal + ridge)), F{});
@@ -78,7 +78,7 @@ struct Logistic {
     template <class F, class I>
     static void update(F z, F sign, F logit, float diagonal, const Block& block, F* gradient, F* projected,
                        F* next) {
-        const F margin = sign * z;
+        const F margin = sign * (z + block.offset);
         const float q = diagonal;
         const F alpha = block.cost * sigmoid<F, I>(logit);
         const F shift = margin - q * alpha;

@@ -28,6 +28,7 @@ struct Block {
     const uint16_t* positives;  // per row: bit s set if lane s is positive there
     uint16_t active;            // lanes still in training; the others are left untouched
     float cost;                 // C
+    float offset;               // fixed part of every margin
     float skip;                 // projected gradients below this are not worth an update
 };
 

@@ -28,6 +28,7 @@ struct SolverOptions {
     float skip;       // share of the tolerance below which a coordinate is left alone
     int max_passes;
     float bias;
+    float offset;
 };
 
 // Which rows are positive for each child of the node: child c has rows positive_rows[positive_ptr[c]..] (row numbers
@@ -119,7 +120,7 @@ void solve_group(const NodeProblem& problem, const Positives& positives, const i
         if (monitor.stopped()) throw Interrupted();
         rng.shuffle(space.order.data(), static_cast<int64_t>(n_rows));
         const Block block{lanes,  space.weights.data(), space.duals.data(),        space.masks.data(),
-                          active, options.cost,         options.skip * options.tolerance};
+                          active, options.cost, options.offset, options.skip * options.tolerance};
         Spread spread;
         pass(rows, space.order.data(), block, &spread);
         for (int lane = 0; lane < lanes; ++lane) {

@@ -186,11 +186,11 @@ class TreeTrainer {
             solve_group(problem, positives, trained.data() + begin, end - begin, trainer.options_.solver,
                         mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), space, trainer.monitor_,
                         [&](int32_t child, const float* column, int stride) {
-                            if (trainer.options_.solver.bias != 0.0f) {
-                                const float weight = column[n_features * static_cast<size_t>(stride)];
-                                trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + child)] =
-                                    weight * trainer.options_.solver.bias;
-                            }
+                            const SolverOptions& o = trainer.options_.solver;
+                            const float learned =
+                                o.bias != 0.0f ? column[n_features * static_cast<size_t>(stride)] * o.bias : 0.0f;
+                            trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + child)] =
+                                learned + o.offset;
                             keep(child, column, stride);
                         });
         }

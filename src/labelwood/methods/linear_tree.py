@@ -79,7 +79,7 @@ class _LinearModel(TreeEstimator):
         with run.phase("train", _MILLION) as progress:
             arrays = _core.train_tree(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label,
-                self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias,
+                self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias, -1.0,
                 -1.0 if self.weight_threshold is None else self.weight_threshold, seed, run.n_threads, progress,
             )  # fmt: skip
             return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
