@@ -1,0 +1,94 @@
+"""What several commands take: data files and models, found, read and matched to each other."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labelwood.cli.parser import Parser, at_least
+
+if TYPE_CHECKING:
+    from labelwood.data import Dataset
+    from labelwood.estimator import TreeEstimator
+    from labelwood.sparse import CSR
+
+DEFAULT_METHOD = "linear-tree"
+_FORMATS = ("xmc", "svmlight", "npz")
+
+
+def add_data_arguments(parser: Parser) -> None:
+    """Add DATA and the flags that say how to read it."""
+    parser.value("data", metavar="DATA", takes="a data file: .txt or .xmc, .svm, .npz; the text ones also .gz .bz2 .xz")
+    format_flag(parser, "--format", "DATA")
+    parser.value(
+        "--label-names",
+        metavar="FILE",
+        takes="a file with one label name a line (default: labels.txt beside the data, if there)",
+    )
+
+
+def add_model_argument(parser: Parser) -> None:
+    """Add MODEL and the number of threads to use it with."""
+    parser.value("model", metavar="MODEL", takes="the directory of a trained model")
+    parser.value("--n-jobs", metavar="N", takes="a number of threads; -1 is all cores", convert=_threads)
+
+
+def format_flag(parser: Parser, flag: str, what: str) -> None:
+    """Add a flag that says the format of a file instead of its suffix."""
+    takes = f"the format of {what}, one of {', '.join(_FORMATS)} (default: told by the suffix)"
+    parser.value(flag, metavar="NAME", takes=takes, convert=_format)
+
+
+def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
+    """The data set of the command line; ``n_features`` is what the model knows."""
+    from labelwood.data import load  # noqa: PLC0415 - commands that read no data start faster
+
+    return load(
+        options.data, format=options.format, label_names=options.label_names, n_features=n_features
+    )
+
+
+def read_model(options: argparse.Namespace) -> TreeEstimator:
+    """The model of the command line, set to use the threads asked for and to show its progress on a terminal."""
+    from labelwood.methods import load  # noqa: PLC0415
+
+    model = load(options.model)
+    model.verbose = True
+    if options.n_jobs is not None:
+        model.n_jobs = options.n_jobs
+    return model
+
+
+def truth_for(model: TreeEstimator, dataset: Dataset) -> CSR:
+    """The labels of a data set as ids of the model: matched by name if both have names, else by number."""
+    names = dataset.label_names
+    if names is None or model._names.kind == "ids" or list(names) == model.classes_.tolist():
+        return model._encode_labels(dataset.Y)
+    bounds, ids = dataset.Y.indptr.tolist(), dataset.Y.indices.tolist()
+    return model._encode_labels(
+        [[names[i] for i in ids[start:stop]] for start, stop in zip(bounds, bounds[1:], strict=False)]
+    )
+
+
+def method_flag(parser: Parser) -> None:
+    """Add ``--method``."""
+    from labelwood.methods import METHODS  # noqa: PLC0415
+
+    def known(text: str) -> str:
+        if text not in METHODS:
+            raise ValueError(text)
+        return text
+
+    takes = f"one of {', '.join(METHODS)} (default {DEFAULT_METHOD})"
+    parser.value("--method", metavar="NAME", takes=takes, convert=known, default=DEFAULT_METHOD)
+
+
+def _format(text: str) -> str:
+    if text not in _FORMATS:
+        raise ValueError(text)
+    return text
+
+
+def _threads(text: str) -> int:
+    return -1 if text == "-1" else at_least(1)(text)
