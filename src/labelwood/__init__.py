@@ -1,3 +1,51 @@
-"""Labelwood: extreme multi-label classification with trees."""
+"""Labelwood: extreme multi-label classification with trees.
+
+The public names are imported when first used, so that ``import labelwood`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "FormatError",
+    "LabelwoodError",
+    "LinearTree",
+    "OneVsRest",
+    "TreeEstimator",
+    "data",
+    "load",
+    "metrics",
+]
+
+if TYPE_CHECKING:
+    from labelwood import data, metrics
+    from labelwood.errors import FormatError, LabelwoodError
+    from labelwood.estimator import TreeEstimator
+    from labelwood.methods import METHODS, load
+    from labelwood.methods.linear_tree import LinearTree, OneVsRest
+else:
+    _HOMES = {
+        "METHODS": "methods",
+        "FormatError": "errors",
+        "LabelwoodError": "errors",
+        "LinearTree": "methods.linear_tree",
+        "OneVsRest": "methods.linear_tree",
+        "TreeEstimator": "estimator",
+        "load": "methods",
+    }
+
+    def __getattr__(name):
+        if name in _HOMES:
+            value = getattr(import_module(f"labelwood.{_HOMES[name]}"), name)
+        elif name in __all__:
+            value = import_module(f"labelwood.{name}")
+        else:
+            raise AttributeError(f"module 'labelwood' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

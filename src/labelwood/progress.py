@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -66,3 +67,10 @@ class Run:
                 bar.close()
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
             logger.debug("%s: %.3f s", name, self.seconds[name])
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,336 @@
+"""The base of every method: scikit-learn's conventions outside, checked CSR inside.
+
+A method implements four functions and gets the rest:
+
+    _fit(X, Y, run)           learn; set the fitted state on self
+    _topk(X, k, run)          the k best label ids of each row, 1 <= k <= n_labels
+    _state()                  JSON-able facts and arrays, to save
+    _restore(facts, arrays)   the inverse; checks every invariant that a damaged file could break
+
+In all four, ``self.n_features_in_`` and ``self.n_labels_`` are set.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import ClassifierTags
+
+from labelwood import labels, persist
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.params import Param, check_parameters
+from labelwood.progress import Run, available_cores
+from labelwood.sparse import CSR, F32, TopK, as_features
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+NJobs = Annotated[
+    int | None,
+    Param("threads; None or -1: every core this process may use, -2: all but one; never changes the result"),
+]
+RandomState = Annotated[
+    int | None,
+    Param("seed: same data, parameters and seed, same model; None: a new one each fit", ge=0, le=2**32 - 1),
+]
+Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
+
+_FIRST_CANDIDATES = 16
+_PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
+
+
+class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An extreme multi-label classifier.
+
+    Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
+    ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (when and on what).
+    """
+
+    method_name: ClassVar[str] = ""
+
+    n_jobs: int | None
+    random_state: int | None
+    verbose: bool
+    n_features_in_: int
+    fit_seconds_: dict[str, float]
+    trained_: dict[str, Any]
+    _names: labels.LabelNames
+
+    def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
+        raise NotImplementedError
+
+    def _topk(self, X: CSR, k: int, run: Run) -> TopK:
+        raise NotImplementedError
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        raise NotImplementedError
+
+    def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        raise NotImplementedError
+
+    def fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
+        """Learn from X and Y.
+
+        ``X`` is a sparse or dense matrix, rows x features. ``Y`` is a 0/1 matrix, rows x labels, sparse or
+        dense; or one list, set or tuple of label names a row, the names of any hashable kind. ``label_names``
+        names the columns of a matrix. Names come back from the predictions as they went in. If fit fails or
+        is interrupted, the estimator is what it was before.
+        """
+        owner = type(self).__name__
+        check_parameters(self)
+        fresh: Self = clone(self)
+        seed = secrets.randbits(32) if self.random_state is None else int(self.random_state)
+        run = Run(n_threads=self._n_threads(), seed=seed, verbose=bool(self.verbose))
+        with run.phase("prepare"):
+            features = as_features(X, owner=owner)
+            names, targets = _read_labels(Y, label_names, owner)
+        _check_sizes(features, targets, owner)
+        fresh._names, fresh.n_features_in_ = names, features.n_cols
+        fresh._fit(features, targets, run)
+        fresh.fit_seconds_ = dict(run.seconds)
+        fresh.trained_ = {
+            "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "rows": features.n_rows,
+            "feature_entries": features.nnz,
+            "label_entries": targets.nnz,
+            "seed": seed,
+        }
+        self.__dict__ = {**vars(fresh), **self.get_params(deep=False)}
+        return self
+
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], F32]:
+        """The k best labels of each row and their scores, best first: two arrays [rows, k].
+
+        Labels are names if the model was fitted with names, else columns of Y. Where a row has fewer than k
+        labels to offer (k may exceed the number of labels), it ends in None, or -1 for columns, with a score
+        of 0.
+        """
+        top = self._topk_ids(X, k)
+        return self._names.take(top.labels), top.scores
+
+    def predict(
+        self, X: Any, *, k: int | None = None, threshold: float | None = None
+    ) -> sp.csr_array[np.float32]:
+        """The predicted labels as a sparse 0/1 matrix, rows x labels.
+
+        With ``k``: the k best of each row; with ``threshold``: those that score at least as much; with both:
+        both must hold; with neither: a threshold of 0.5.
+        """
+        if k is None:
+            rows, ids, _ = self._above(X, 0.5 if threshold is None else threshold)
+        else:
+            top = self._topk_ids(X, k)
+            rows, ids, _ = _entries(top, None if threshold is None else top.scores >= threshold)
+        return self._matrix(X, rows, ids, np.ones(len(ids), np.float32))
+
+    def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
+        """The scores of the k best labels of each row as a sparse matrix, rows x labels."""
+        return self._matrix(X, *_entries(self._topk_ids(X, k)))
+
+    def score(self, X: Any, Y: Any) -> float:
+        """Precision at 1: the share of rows whose best label is right."""
+        from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
+
+        top, truth = self._topk_ids(X, 1), self._encode_labels(Y)
+        _check_lengths(len(top.labels), truth.n_rows, type(self).__name__)
+        return float(precision_at_k(truth, top, 1))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a directory, replacing a model that is already there (but nothing else)."""
+        self._check_fitted()
+        facts, arrays = self._state()
+        label_facts, label_arrays = self._names.state()
+        plain: dict[str, Any] = {}
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, np.ndarray):
+                arrays = {**arrays, _PARAMETER + name: value}
+            else:
+                plain[name] = value.item() if isinstance(value, np.generic) else value
+        manifest = {
+            "method": self.method_name,
+            "class": type(self).__name__,
+            "parameters": plain,
+            "n_features": self.n_features_in_,
+            "labels": label_facts,
+            "facts": facts,
+            "trained": {**self.trained_, "seconds": self.fit_seconds_},
+        }
+        persist.write_model(path, manifest, {**arrays, **label_arrays})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
+        """Load a model of this class; ``labelwood.load`` takes a model of any class."""
+        manifest, arrays = persist.read_model(path, verify=verify)
+        if manifest.get("method") != cls.method_name:
+            raise FormatError(
+                f"{path}: holds a {manifest.get('class')}, not a {cls.__name__}; use labelwood.load"
+            )
+        return cls.from_saved(manifest, arrays)
+
+    @classmethod
+    def from_saved(cls, manifest: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """The estimator that a manifest and its arrays describe."""
+        try:
+            parameters = dict(manifest["parameters"])
+            facts, trained, n_features = (
+                dict(manifest["facts"]),
+                dict(manifest["trained"]),
+                manifest["n_features"],
+            )
+            seconds = dict(trained.pop("seconds"))
+        except (KeyError, TypeError, ValueError):
+            raise FormatError(f"model: the manifest lacks what a {cls.__name__} needs") from None
+        parameters |= {
+            name.removeprefix(_PARAMETER): array
+            for name, array in arrays.items()
+            if name.startswith(_PARAMETER)
+        }
+        if type(n_features) is not int or n_features < 1:
+            raise FormatError(f"model: n_features must be a positive integer; got {n_features!r}")
+        try:
+            model = cls(**parameters)
+            check_parameters(model)
+        except (TypeError, LabelwoodError) as error:
+            raise FormatError(f"model: the parameters do not fit this version: {error}") from None
+        model.n_features_in_, model.fit_seconds_, model.trained_ = n_features, seconds, trained
+        model._names = labels.LabelNames.restore(manifest.get("labels"), arrays)
+        model._restore(facts, dict(arrays))
+        return model
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The label names in the order of their ids: 0..L-1 if Y was a matrix without names."""
+        self._check_fitted()
+        return self._names.as_array()
+
+    @property
+    def n_labels_(self) -> int:
+        """Number of labels."""
+        self._check_fitted()
+        return len(self._names)
+
+    def _topk_ids(self, X: Any, k: int) -> TopK:
+        """The k best label ids of each row of a user's X, exactly k wide."""
+        self._check_fitted()
+        owner = type(self).__name__
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise LabelwoodError(f"{owner}: k must be an integer, at least 1; got {k!r}")
+        features = as_features(X, owner=owner, n_features=self.n_features_in_)
+        run = Run(n_threads=self._n_threads(), seed=0, verbose=bool(self.verbose))
+        top = self._topk(features, min(int(k), self.n_labels_), run)
+        missing = ((0, 0), (0, int(k) - top.labels.shape[1]))
+        if missing[1][1] == 0:
+            return top
+        return TopK(np.pad(top.labels, missing, constant_values=-1), np.pad(top.scores, missing))
+
+    def _encode_labels(self, Y: Any) -> CSR:
+        """A user's Y with this model's label ids; labels unknown to the model become further columns."""
+        self._check_fitted()
+        owner = type(self).__name__
+        if not labels.is_matrix(Y):
+            rows = labels.read_rows(Y, owner=owner)
+            return labels.to_csr(rows, self._names.index, self.n_labels_, owner=owner)
+        matrix = labels.read_matrix(Y, owner=owner)
+        return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, self.n_labels_))
+
+    def _above(self, X: Any, threshold: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any], F32]:
+        """Rows, ids and scores of every label at or above the threshold.
+
+        Asks for a few labels first, and for more only in the rows where all of those passed.
+        """
+        self._check_fitted()
+        features = as_features(X, owner=type(self).__name__, n_features=self.n_features_in_)
+        rows, k = np.arange(features.n_rows), _FIRST_CANDIDATES
+        found = []
+        while True:
+            top = self._topk_ids(features.take(rows), k)
+            enough = (top.labels[:, -1] < 0) | (top.scores[:, -1] < threshold) | (k >= self.n_labels_)
+            part, ids, scores = _entries(top, (top.scores >= threshold) & enough[:, None])
+            found.append((rows[part], ids, scores))
+            rows, k = rows[~enough], 4 * k
+            if len(rows) == 0:
+                break
+        every_row, every_id, every_score = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return every_row, every_id, every_score
+
+    def _matrix(self, X: Any, rows: Any, ids: Any, values: F32) -> sp.csr_array[np.float32]:
+        import scipy.sparse as sp  # noqa: PLC0415 - predict_topk does without it
+
+        n_rows = X.n_rows if isinstance(X, CSR) else X.shape[0] if hasattr(X, "shape") else len(X)
+        matrix = sp.coo_array((values, (rows, ids)), shape=(n_rows, self.n_labels_)).tocsr()
+        matrix.sort_indices()
+        return matrix
+
+    def _n_threads(self) -> int:
+        if self.n_jobs is None:
+            return available_cores()
+        if self.n_jobs == 0:
+            raise LabelwoodError(
+                f"{type(self).__name__}: n_jobs must not be 0; use None or -1 for every core"
+            )
+        return int(self.n_jobs) if self.n_jobs > 0 else max(1, available_cores() + 1 + int(self.n_jobs))
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"{type(self).__name__}: not fitted yet; call fit(X, Y) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "trained_" in vars(self) or "_names" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        # Not "classifier": scikit-learn's splitters would then refuse a Y of label names.
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
+        tags.input_tags.sparse = True
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        return tags
+
+
+def _read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[labels.LabelNames, CSR]:
+    if labels.is_matrix(Y):
+        matrix = labels.read_matrix(Y, owner=owner)
+        if label_names is None:
+            return labels.LabelNames.columns(matrix.n_cols), matrix
+        if len(label_names) != matrix.n_cols or len(set(label_names)) != matrix.n_cols:
+            raise LabelwoodError(
+                f"{owner}: label_names must be {matrix.n_cols} distinct names, one for each column of Y; "
+                f"got {len(label_names)}, of which {len(set(label_names))} distinct"
+            )
+        return labels.LabelNames.of(label_names), matrix
+    if label_names is not None:
+        raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
+    rows = labels.read_rows(Y, owner=owner)
+    distinct = labels.distinct_names(rows, owner=owner)
+    index = {name: label for label, name in enumerate(distinct)}
+    return labels.LabelNames.of(distinct), labels.to_csr(rows, index, len(distinct), owner=owner)
+
+
+def _check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:
+    if n_rows != n_label_rows:
+        raise LabelwoodError(
+            f"{owner}: X and Y must have the same number of rows; got {n_rows} and {n_label_rows}"
+        )
+
+
+def _check_sizes(X: CSR, Y: CSR, owner: str) -> None:
+    _check_lengths(X.n_rows, Y.n_rows, owner)
+    for count, what in ((X.n_rows, "row"), (X.n_cols, "feature"), (Y.n_cols, "label")):
+        if count == 0:
+            raise LabelwoodError(f"{owner}: at least one {what} is needed to learn from; got 0")
+    if Y.nnz == 0:
+        raise LabelwoodError(f"{owner}: at least one row must have a label; Y is empty")
+
+
+def _entries(top: TopK, keep: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any], F32]:
+    """Rows, ids and scores of the kept predictions; padding is dropped."""
+    kept = top.labels >= 0 if keep is None else (top.labels >= 0) & keep
+    rows, _ = np.nonzero(kept)
+    return rows, top.labels[kept], top.scores[kept]

@@ -1,0 +1,49 @@
+"""The methods, each an estimator of its own module, and the one list of them.
+
+The command line, :func:`load` and the common tests iterate :data:`METHODS`; a new method is one more line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+from labelwood.errors import FormatError
+from labelwood.estimator import TreeEstimator
+from labelwood.persist import read_model
+
+_CLASSES = {
+    "linear-tree": ("linear_tree", "LinearTree"),
+    "one-vs-rest": ("linear_tree", "OneVsRest"),
+}
+
+
+class _Methods(Mapping[str, type[TreeEstimator]]):
+    """Method name to class; a class is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> type[TreeEstimator]:
+        module, attribute = _CLASSES[name]
+        found: type[TreeEstimator] = getattr(import_module(f"{__name__}.{module}"), attribute)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+METHODS: Mapping[str, type[TreeEstimator]] = _Methods()
+
+
+def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEstimator:
+    """Load a saved model, whatever its method.
+
+    Arrays are memory-mapped. ``verify`` compares checksums: by default for models of at most 64 MB.
+    """
+    manifest, arrays = read_model(path, verify=verify)
+    name = manifest.get("method")
+    if not isinstance(name, str) or name not in METHODS:
+        raise FormatError(f"{path}: unknown method {name!r}; this version has {', '.join(METHODS)}")
+    return METHODS[name].from_saved(manifest, arrays)
