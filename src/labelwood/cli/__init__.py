@@ -64,7 +64,9 @@ def _dispatch(words: list[str]) -> int:
         print(f"labelwood {__version__}")
         return 0
     if name not in COMMANDS:
-        raise UsageError(f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}")
+        raise UsageError(
+            f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}"
+        )
     command = importlib.import_module(f"labelwood.cli.{name}")
     parser = Parser(prog=f"labelwood {name}", description=command.__doc__)
     command.add_arguments(parser, rest)

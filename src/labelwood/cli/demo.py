@@ -32,8 +32,9 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "--random-state",
         metavar="N",
-        takes="the seed of the split and of the model, an integer, at least 0 (default 0)",
+        takes="an integer, at least 0",
         convert=at_least(0),
+        help="the seed of the split and of the model (default 0)",
         default=0,
     )
     parser.json_flag()
@@ -100,7 +101,9 @@ def _precision(truth: CSR, top: TopK) -> dict[str, float]:
 
 def _examples(functions: Sequence[Function], names: Any, top: TopK) -> list[dict[str, Any]]:
     """A few held-out functions spread evenly over those with a docstring and several labels."""
-    rows = [row for row, function in enumerate(functions) if "\n" in function.text and len(function.labels) >= 3]
+    rows = [
+        row for row, function in enumerate(functions) if "\n" in function.text and len(function.labels) >= 3
+    ]
     picked = [rows[(2 * i + 1) * len(rows) // (2 * _EXAMPLES)] for i in range(min(_EXAMPLES, len(rows)))]
     return [
         {

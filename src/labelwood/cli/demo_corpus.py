@@ -76,28 +76,30 @@ def read_functions(
                 tree = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError, OSError):
             continue  # a file this Python cannot read teaches nothing
-        _collect(tree, module, set(), found)
+        _collect(tree.body, module, set(), found)
         if progress is not None:
             progress(done + 1)
     return found
 
 
-def _collect(node: ast.AST, origin: str, calls: set[str], found: list[Function]) -> None:
-    """Add the names called below a node to ``calls``; append the functions met on the way to ``found``."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+def _collect(nodes: Iterable[ast.AST], origin: str, calls: set[str], found: list[Function]) -> None:
+    """Add the names called in the nodes to ``calls``; append the functions met on the way to ``found``."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             own: set[str] = set()
-            _collect(child, f"{origin}.{child.name}", own, found)
+            # The body only: decorators and defaults are evaluated around the function, not by it.
+            _collect(node.body, f"{origin}.{node.name}", own, found)
             if own:
-                found.append(Function(f"{origin}.{child.name}", describe(child), tuple(sorted(own))))
+                found.append(Function(f"{origin}.{node.name}", describe(node), tuple(sorted(own))))
             calls |= own
             continue
-        if isinstance(child, ast.Call):
-            if isinstance(child.func, ast.Name):
-                calls.add(child.func.id)
-            elif isinstance(child.func, ast.Attribute):
-                calls.add(child.func.attr)
-        _collect(child, f"{origin}.{child.name}" if isinstance(child, ast.ClassDef) else origin, calls, found)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                calls.add(node.func.id)
+            elif isinstance(node.func, ast.Attribute):
+                calls.add(node.func.attr)
+        inside = f"{origin}.{node.name}" if isinstance(node, ast.ClassDef) else origin
+        _collect(ast.iter_child_nodes(node), inside, calls, found)
 
 
 def describe(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
@@ -127,5 +129,7 @@ def assemble(functions: Iterable[Function], *, seed: int = 0) -> Corpus:
 
 
 def _held_out(text: str, seed: int) -> bool:
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, salt=seed.to_bytes(16, "little"))
+    digest = hashlib.blake2b(
+        text.encode("utf-8", "surrogatepass"), digest_size=8, salt=seed.to_bytes(16, "little")
+    )
     return int.from_bytes(digest.digest(), "little") < TEST_SHARE * 2**64

@@ -1,7 +1,7 @@
 """Measure a model on a data file with known labels. All figures are percent.
 
-  labelwood eval model test.txt.xz
-  labelwood eval model test.txt.xz --ks 1,3,5 --json
+labelwood eval model test.txt.xz
+labelwood eval model test.txt.xz --ks 1,3,5 --json
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "--ks",
         metavar="K,K",
-        takes="integers, at least 1, with commas between (default 1,3,5)",
+        takes="integers, at least 1, with commas between",
+        help="the places to measure at (default 1,3,5)",
         convert=distinct_counts,
         default=_DEFAULT_KS,
     )
     parser.value(
         "--propensity",
         metavar="A,B",
-        takes="the two numbers, greater than 0, of the propensity model (default 0.55,1.5)",
+        takes="two numbers, greater than 0, with a comma between",
+        help="the propensity model of PSP and PSnDCG (default 0.55,1.5; Amazon data 0.6,2.6, Wikipedia 0.5,0.4)",
         convert=two_positive,
         default=(0.55, 1.5),
     )
@@ -70,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _percent(found: Mapping[str, float]) -> dict[str, float]:
-    """Fractions as percent; counts stay what they are."""
-    is_fraction = {key: "@" in key or key.endswith("share") for key in found}
-    return {key: round(100 * value, 6) if is_fraction[key] else value for key, value in found.items()}
+    """Fractions as percent; what is left are counts."""
+    fractions = {key for key in found if "@" in key or key.endswith("share")}
+    return {key: round(100 * value, 6) if key in fractions else int(value) for key, value in found.items()}
 
 
 def _print(found: Mapping[str, float], parts: Mapping[str, Mapping[str, float]], ks: Sequence[int]) -> None:
@@ -86,8 +88,8 @@ def _print(found: Mapping[str, float], parts: Mapping[str, Mapping[str, float]],
         [
             [
                 name,
-                shown(int(part["labels"])),
-                f"{part['least_count']:,.0f}-{part['most_count']:,.0f}",
+                shown(part["labels"]),
+                f"{part['least_count']:,}-{part['most_count']:,}",
                 *(f"{part[key]:.2f}" for key in ("test_share", f"P@{last}", f"R@{last}", f"coverage@{last}")),
             ]
             for name, part in parts.items()

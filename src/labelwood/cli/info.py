@@ -1,7 +1,7 @@
 """Show what a model is: its method and parameters, its shape, how it was trained, the size of every file.
 
-  labelwood info model
-  labelwood info model --json
+labelwood info model
+labelwood info model --json
 """
 
 from __future__ import annotations

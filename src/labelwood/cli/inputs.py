@@ -19,34 +19,41 @@ _FORMATS = ("xmc", "svmlight", "npz")
 
 def add_data_arguments(parser: Parser) -> None:
     """Add DATA and the flags that say how to read it."""
-    parser.value("data", metavar="DATA", takes="a data file: .txt or .xmc, .svm, .npz; the text ones also .gz .bz2 .xz")
+    parser.value(
+        "data",
+        metavar="DATA",
+        takes="a data file",
+        help="a data file: .txt or .xmc (XMC repository), .svm (svmlight), .npz; the text ones also .gz .bz2 .xz",
+    )
     format_flag(parser, "--format", "DATA")
     parser.value(
         "--label-names",
         metavar="FILE",
-        takes="a file with one label name a line (default: labels.txt beside the data, if there)",
+        takes="a file with one label name a line",
+        help="a file with one label name a line (default: labels.txt beside the data, if there is one)",
     )
 
 
 def add_model_argument(parser: Parser) -> None:
     """Add MODEL and the number of threads to use it with."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
-    parser.value("--n-jobs", metavar="N", takes="a number of threads; -1 is all cores", convert=_threads)
+    parser.value(
+        "--n-jobs", metavar="N", takes="an integer, at least 1, or -1 for all cores", convert=_threads
+    )
 
 
 def format_flag(parser: Parser, flag: str, what: str) -> None:
     """Add a flag that says the format of a file instead of its suffix."""
-    takes = f"the format of {what}, one of {', '.join(_FORMATS)} (default: told by the suffix)"
-    parser.value(flag, metavar="NAME", takes=takes, convert=_format)
+    takes = f"one of {', '.join(_FORMATS)}"
+    text = f"the format of {what}: {takes} (default: told by the suffix)"
+    parser.value(flag, metavar="NAME", takes=takes, convert=_format, help=text)
 
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
     """The data set of the command line; ``n_features`` is what the model knows."""
     from labelwood.data import load  # noqa: PLC0415 - commands that read no data start faster
 
-    return load(
-        options.data, format=options.format, label_names=options.label_names, n_features=n_features
-    )
+    return load(options.data, format=options.format, label_names=options.label_names, n_features=n_features)
 
 
 def read_model(options: argparse.Namespace) -> TreeEstimator:
@@ -80,8 +87,9 @@ def method_flag(parser: Parser) -> None:
             raise ValueError(text)
         return text
 
-    takes = f"one of {', '.join(METHODS)} (default {DEFAULT_METHOD})"
-    parser.value("--method", metavar="NAME", takes=takes, convert=known, default=DEFAULT_METHOD)
+    takes = f"one of {', '.join(METHODS)}"
+    text = f"how to learn: {takes} (default {DEFAULT_METHOD})"
+    parser.value("--method", metavar="NAME", takes=takes, help=text, convert=known, default=DEFAULT_METHOD)
 
 
 def _format(text: str) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from labelwood.cli.parser import Parser
+from labelwood.cli.parser import Parser, UsageError
+from labelwood.errors import LabelwoodError
 from labelwood.params import Declared, declared
 
 _PREFIX = "parameter "  # a destination no other flag can have
 _JSON_KINDS = (list, tuple, dict)
+_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
 
 
 def add_method_flags(parser: Parser, cls: type, *, name: str, hidden_defaults: dict[str, Any]) -> None:
@@ -20,27 +24,43 @@ def add_method_flags(parser: Parser, cls: type, *, name: str, hidden_defaults: d
     ``hidden_defaults`` replaces the default shown for parameters that the command itself sets.
     """
     group = parser.add_argument_group(f"parameters of {name}")
-    for parameter in declared(cls).values():
-        flag = "--" + parameter.name.replace("_", "-")
-        default = hidden_defaults.get(parameter.name, parameter.default)
-        text = f"{parameter.param.help} ({_shown_rule(parameter)}; default {_shown(default)})".replace("%", "%%")
-        common = {"dest": _PREFIX + parameter.name, "default": argparse.SUPPRESS, "help": text}
+    for parameter in map(_expressible, declared(cls).values()):
+        flag = _flag(parameter.name)
+        default = _shown(hidden_defaults.get(parameter.name, parameter.default))
+        common: dict[str, Any] = {"dest": _PREFIX + parameter.name, "default": argparse.SUPPRESS}
         if parameter.kinds == (bool,) and not parameter.choices:
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, **common)
-        elif parameter.choices or _convertible(parameter):
+            text = _escaped(f"{parameter.param.help} (default {default})")
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, help=text, **common)
+        elif parameter.kinds or parameter.choices:
+            takes = _shown_rule(parameter)
+            text = _escaped(f"{parameter.param.help} ({takes}; default {default})")
             metavar = _metavar(parameter)
-            parser.value(
-                flag, takes=_shown_rule(parameter), convert=_converter(parameter), into=group, metavar=metavar, **common
-            )
+            convert = _converter(parameter)
+            parser.value(flag, takes=takes, convert=convert, into=group, help=text, metavar=metavar, **common)
 
 
 def given_parameters(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters the user gave, by name."""
-    return {key.removeprefix(_PREFIX): value for key, value in vars(options).items() if key.startswith(_PREFIX)}
+    return {
+        key.removeprefix(_PREFIX): value for key, value in vars(options).items() if key.startswith(_PREFIX)
+    }
 
 
-def _convertible(parameter: Declared) -> bool:
-    return any(kind in (int, float, bool, str, *_JSON_KINDS) for kind in parameter.kinds)
+def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any], prog: str) -> Exception:
+    """Wrong usage if the error is about a parameter that was given (some rules join several), else the error itself."""
+    match = re.match(rf"{type(model).__name__}: (\w+) (must .*)", str(error), re.DOTALL)
+    if match is None or match[1] not in given:
+        return error
+    return UsageError(f"{prog}: {_flag(match[1])} {match[2]}")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _expressible(parameter: Declared) -> Declared:
+    """The parameter without the kinds of value that no text stands for, such as arrays."""
+    return replace(parameter, kinds=tuple(kind for kind in parameter.kinds if kind in _KINDS))
 
 
 def _converter(parameter: Declared) -> Callable[[str], Any]:
@@ -52,7 +72,7 @@ def _converter(parameter: Declared) -> Callable[[str], Any]:
         for choice in parameter.choices:
             if text == str(choice):
                 return choice
-        for kind in (int, float, bool, *_JSON_KINDS, str):
+        for kind in _KINDS:
             if kind in parameter.kinds:
                 try:
                     value = _read(text, kind)
@@ -67,7 +87,11 @@ def _converter(parameter: Declared) -> Callable[[str], Any]:
 
 def _read(text: str, kind: type) -> Any:
     if kind is bool:
-        return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _refuse(text)
+        return (
+            {"true": True, "false": False}[text.lower()]
+            if text.lower() in ("true", "false")
+            else _refuse(text)
+        )
     if kind in _JSON_KINDS:
         value = json.loads(text)
         wanted = dict if kind is dict else list
@@ -87,6 +111,10 @@ def _metavar(parameter: Declared) -> str:
 
 def _shown_rule(parameter: Declared) -> str:
     return parameter.rule.replace("None", "none").replace("'", "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")  # argparse fills in help texts
 
 
 def _shown(value: Any) -> str:

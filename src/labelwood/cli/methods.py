@@ -1,7 +1,7 @@
 """List the methods and their parameters.
 
-  labelwood methods
-  labelwood methods --json
+labelwood methods
+labelwood methods --json
 """
 
 from __future__ import annotations

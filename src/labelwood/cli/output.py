@@ -39,7 +39,10 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print columns: the first to the left, the others to the right."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     for row in [header, *rows]:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
         print("  ".join(cells).rstrip())
 
 

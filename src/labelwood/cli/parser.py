@@ -69,7 +69,8 @@ class Parser(argparse.ArgumentParser):
             flags = [flag for action in self._actions for flag in action.option_strings]
             word = unknown[0].partition("=")[0]
             if word.startswith("-"):
-                raise UsageError(f"{self.prog}: there is no flag {word}{nearest(word, flags)}; see {self.prog} --help")
+                advice = nearest(word, flags) or f"; see {self.prog} --help"
+                raise UsageError(f"{self.prog}: there is no flag {word}{advice}")
             raise UsageError(f"{self.prog}: unexpected argument {word!r}; see {self.prog} --help")
         return options
 
@@ -86,10 +87,10 @@ class Parser(argparse.ArgumentParser):
         name = error.argument_name
         if name is None:
             self.error(error.message)
+        if name not in self._takes:
+            raise UsageError(f"{self.prog}: {name} takes no value")
         reason = "got nothing" if error.message == _NO_VALUE else error.message
-        if name in self._takes:
-            raise UsageError(f"{self.prog}: {name} takes {self._takes[name]}; {reason}")
-        raise UsageError(f"{self.prog}: {name} takes no value; {reason}")
+        raise UsageError(f"{self.prog}: {name} takes {self._takes[name]}; {reason}")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

@@ -1,7 +1,7 @@
 """Write the best labels of every row of a data file, best first, one line a row: label:score label:score ...
 
-  labelwood predict model test.txt.xz -k 5
-  labelwood predict model test.txt.xz --json -o suggestions.jsonl
+labelwood predict model test.txt.xz -k 5
+labelwood predict model test.txt.xz --json -o suggestions.jsonl
 """
 
 from __future__ import annotations
@@ -24,9 +24,21 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     parser.value(
-        "-k", metavar="K", takes="how many labels a row, an integer, at least 1 (default 5)", convert=at_least(1), default=5
+        "-k",
+        metavar="K",
+        takes="an integer, at least 1",
+        convert=at_least(1),
+        default=5,
+        help="how many labels to write for a row (default 5)",
     )
-    parser.value("-o", "--output", metavar="FILE", takes="the file to write to (default: standard output)", convert=Path)
+    parser.value(
+        "-o",
+        "--output",
+        metavar="FILE",
+        takes="a file to write to",
+        convert=Path,
+        help="the file to write to (default: standard output)",
+    )
     parser.json_flag()
 
 
@@ -60,4 +72,6 @@ def _plain_line(row: list[tuple[Any, float]]) -> str:
 
 
 def _json_line(row: list[tuple[Any, float]]) -> str:
-    return to_json({"labels": [label for label, _ in row], "scores": [float(f"{score:.9g}") for _, score in row]})
+    return to_json(
+        {"labels": [label for label, _ in row], "scores": [float(f"{score:.9g}") for _, score in row]}
+    )

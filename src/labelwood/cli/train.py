@@ -1,7 +1,7 @@
 """Train a model on a data file and save it as a directory.
 
-  labelwood train train.txt.xz -o model --n-trees 3 --random-state 0
-  labelwood train --method one-vs-rest --help
+labelwood train train.txt.xz -o model --n-trees 3 --random-state 0
+labelwood train --method one-vs-rest --help
 """
 
 from __future__ import annotations
@@ -11,19 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.cli.inputs import DEFAULT_METHOD, add_data_arguments, method_flag, read_data
-from labelwood.cli.method_flags import add_method_flags, given_parameters
+from labelwood.cli.method_flags import add_method_flags, as_usage_error, given_parameters
 from labelwood.cli.output import peak_memory, print_facts, print_json, shown_bytes, shown_seconds
 from labelwood.cli.parser import Parser
+from labelwood.errors import LabelwoodError
 from labelwood.methods import METHODS
 from labelwood.progress import Run
 
-_SET_HERE = {"verbose": True}  # progress is drawn on terminals only, so the command line may always ask for it
+_SET_HERE = {
+    "verbose": True
+}  # progress is drawn on terminals only, so the command line may always ask for it
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments; those of the method come with the method named in ``argv``."""
     add_data_arguments(parser)
-    parser.value("-o", "--output", metavar="MODEL", takes="the directory to write the model to", required=True)
+    parser.value(
+        "-o", "--output", metavar="MODEL", takes="the directory to write the model to", required=True
+    )
     method_flag(parser)
     parser.json_flag()
     name = _method_in(argv)
@@ -33,12 +38,16 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load, fit, save; report seconds by phase, sizes and the shape of the model."""
     target = Path(options.output)
-    model = METHODS[options.method](**{**_SET_HERE, **given_parameters(options)})
+    given = given_parameters(options)
+    model = METHODS[options.method](**{**_SET_HERE, **given})
     clock = Run()
     with clock.phase("load"):
         dataset = read_data(options)
     with clock.phase("fit"):
-        model.fit(dataset.X, dataset.Y, label_names=dataset.label_names)
+        try:
+            model.fit(dataset.X, dataset.Y, label_names=dataset.label_names)
+        except LabelwoodError as error:
+            raise as_usage_error(error, model, given, "labelwood train") from None
     with clock.phase("save"):
         model.save(target)
     facts = {
@@ -76,9 +85,9 @@ def _print(facts: dict[str, Any]) -> None:
 def _method_in(argv: list[str]) -> str:
     """The method the words name, before they are parsed: its flags decide how to parse them."""
     name = DEFAULT_METHOD
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+    for position, word in enumerate(argv):
         if word == "--method":
-            name = following
+            name = " ".join(argv[position + 1 : position + 2])
         elif word.startswith("--method="):
             name = word.removeprefix("--method=")
     return name if name in METHODS else DEFAULT_METHOD
