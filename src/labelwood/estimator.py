@@ -63,6 +63,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     fit_seconds_: dict[str, float]
     trained_: dict[str, Any]
     _names: labels.LabelNames
+    _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
 
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
         raise NotImplementedError
@@ -103,7 +104,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "label_entries": targets.nnz,
             "seed": seed,
         }
-        self.__dict__ = {**vars(fresh), **self.get_params(deep=False)}
+        fresh._note_fitted()
+        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
+        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
         return self
 
     def predict_topk(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], F32]:
@@ -124,16 +127,18 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         With ``k``: the k best of each row; with ``threshold``: those that score at least as much; with both:
         both must hold; with neither: a threshold of 0.5.
         """
+        features = self._read_features(X)
         if k is None:
-            rows, ids, _ = self._above(X, 0.5 if threshold is None else threshold)
+            rows, ids = self._above(features, 0.5 if threshold is None else threshold)
         else:
-            top = self._topk_ids(X, k)
+            top = self._topk_ids(features, k)
             rows, ids, _ = _entries(top, None if threshold is None else top.scores >= threshold)
-        return self._matrix(X, rows, ids, np.ones(len(ids), np.float32))
+        return self._matrix(features.n_rows, rows, ids, np.ones(len(ids), np.float32))
 
     def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
         """The scores of the k best labels of each row as a sparse matrix, rows x labels."""
-        return self._matrix(X, *_entries(self._topk_ids(X, k)))
+        top = self._topk_ids(X, k)
+        return self._matrix(len(top.labels), *_entries(top))
 
     def score(self, X: Any, Y: Any) -> float:
         """Precision at 1: the share of rows whose best label is right."""
@@ -173,43 +178,46 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             raise FormatError(
                 f"{path}: holds a {manifest.get('class')}, not a {cls.__name__}; use labelwood.load"
             )
-        return cls.from_saved(manifest, arrays)
+        return cls.from_saved(manifest, arrays, where=path)
 
     @classmethod
-    def from_saved(cls, manifest: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """The estimator that a manifest and its arrays describe."""
-        try:
-            parameters = dict(manifest["parameters"])
-            facts, trained, n_features = (
-                dict(manifest["facts"]),
-                dict(manifest["trained"]),
-                manifest["n_features"],
-            )
-            seconds = dict(trained.pop("seconds"))
-        except (KeyError, TypeError, ValueError):
-            raise FormatError(f"model: the manifest lacks what a {cls.__name__} needs") from None
-        parameters |= {
+    def from_saved(
+        cls,
+        manifest: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        *,
+        where: str | os.PathLike[str],
+    ) -> Self:
+        """The estimator that a manifest and its arrays describe; ``where`` opens the error messages."""
+        own = {
+            name: array for name, array in arrays.items() if not name.startswith((_PARAMETER, labels.PREFIX))
+        }
+        given = {
             name.removeprefix(_PARAMETER): array
             for name, array in arrays.items()
             if name.startswith(_PARAMETER)
         }
-        if type(n_features) is not int or n_features < 1:
-            raise FormatError(f"model: n_features must be a positive integer; got {n_features!r}")
         try:
-            model = cls(**parameters)
+            model = cls(**manifest["parameters"], **given)
             check_parameters(model)
+            model.n_features_in_, model.trained_ = manifest["n_features"], dict(manifest["trained"])
+            model.fit_seconds_ = model.trained_.pop("seconds")
+            if type(model.n_features_in_) is not int or model.n_features_in_ < 1:
+                raise FormatError(f"n_features must be a positive integer; got {model.n_features_in_!r}")
+            model._names = labels.LabelNames.restore(manifest["labels"], arrays)
+            model._restore(manifest["facts"], own)
+            model._note_fitted()
+        except KeyError as error:
+            raise FormatError(f"{where}: the model lacks {error}") from None
         except (TypeError, LabelwoodError) as error:
-            raise FormatError(f"model: the parameters do not fit this version: {error}") from None
-        model.n_features_in_, model.fit_seconds_, model.trained_ = n_features, seconds, trained
-        model._names = labels.LabelNames.restore(manifest.get("labels"), arrays)
-        model._restore(facts, dict(arrays))
+            raise FormatError(f"{where}: {error}") from error
         return model
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The label names in the order of their ids: 0..L-1 if Y was a matrix without names."""
         self._check_fitted()
-        return self._names.as_array()
+        return self._names.array
 
     @property
     def n_labels_(self) -> int:
@@ -217,19 +225,22 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self._check_fitted()
         return len(self._names)
 
+    def _read_features(self, X: Any) -> CSR:
+        self._check_fitted()
+        return as_features(X, owner=type(self).__name__, n_features=self.n_features_in_)
+
     def _topk_ids(self, X: Any, k: int) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
-        self._check_fitted()
-        owner = type(self).__name__
+        features = self._read_features(X)
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise LabelwoodError(f"{owner}: k must be an integer, at least 1; got {k!r}")
-        features = as_features(X, owner=owner, n_features=self.n_features_in_)
-        run = Run(n_threads=self._n_threads(), seed=0, verbose=bool(self.verbose))
+            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
+        run = Run(n_threads=self._n_threads(), verbose=bool(self.verbose))
         top = self._topk(features, min(int(k), self.n_labels_), run)
-        missing = ((0, 0), (0, int(k) - top.labels.shape[1]))
-        if missing[1][1] == 0:
+        lacking = int(k) - top.labels.shape[1]
+        if lacking == 0:
             return top
-        return TopK(np.pad(top.labels, missing, constant_values=-1), np.pad(top.scores, missing))
+        right = ((0, 0), (0, lacking))
+        return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
 
     def _encode_labels(self, Y: Any) -> CSR:
         """A user's Y with this model's label ids; labels unknown to the model become further columns."""
@@ -241,30 +252,27 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         matrix = labels.read_matrix(Y, owner=owner)
         return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, self.n_labels_))
 
-    def _above(self, X: Any, threshold: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any], F32]:
-        """Rows, ids and scores of every label at or above the threshold.
+    def _above(self, X: CSR, threshold: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Rows and ids of every label at or above the threshold.
 
         Asks for a few labels first, and for more only in the rows where all of those passed.
         """
-        self._check_fitted()
-        features = as_features(X, owner=type(self).__name__, n_features=self.n_features_in_)
-        rows, k = np.arange(features.n_rows), _FIRST_CANDIDATES
+        rows, k = np.arange(X.n_rows), _FIRST_CANDIDATES
         found = []
         while True:
-            top = self._topk_ids(features.take(rows), k)
-            enough = (top.labels[:, -1] < 0) | (top.scores[:, -1] < threshold) | (k >= self.n_labels_)
-            part, ids, scores = _entries(top, (top.scores >= threshold) & enough[:, None])
-            found.append((rows[part], ids, scores))
-            rows, k = rows[~enough], 4 * k
+            top = self._topk_ids(X.take(rows), k)
+            done = (top.labels[:, -1] < 0) | (top.scores[:, -1] < threshold) | (k >= self.n_labels_)
+            part, ids, _ = _entries(top, (top.scores >= threshold) & done[:, None])
+            found.append((rows[part], ids))
+            rows, k = rows[~done], 4 * k
             if len(rows) == 0:
-                break
-        every_row, every_id, every_score = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return every_row, every_id, every_score
+                return np.concatenate([part[0] for part in found]), np.concatenate(
+                    [part[1] for part in found]
+                )
 
-    def _matrix(self, X: Any, rows: Any, ids: Any, values: F32) -> sp.csr_array[np.float32]:
+    def _matrix(self, n_rows: int, rows: Any, ids: Any, values: F32) -> sp.csr_array[np.float32]:
         import scipy.sparse as sp  # noqa: PLC0415 - predict_topk does without it
 
-        n_rows = X.n_rows if isinstance(X, CSR) else X.shape[0] if hasattr(X, "shape") else len(X)
         matrix = sp.coo_array((values, (rows, ids)), shape=(n_rows, self.n_labels_)).tocsr()
         matrix.sort_indices()
         return matrix
@@ -278,12 +286,15 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
         return int(self.n_jobs) if self.n_jobs > 0 else max(1, available_cores() + 1 + int(self.n_jobs))
 
+    def _note_fitted(self) -> None:
+        self._fitted = frozenset(vars(self)) - frozenset(self.get_params(deep=False)) | {"_fitted"}
+
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"{type(self).__name__}: not fitted yet; call fit(X, Y) first")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "trained_" in vars(self) or "_names" in vars(self)
+        return "_names" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         # Not "classifier": scikit-learn's splitters would then refuse a Y of label names.
@@ -299,10 +310,11 @@ def _read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> 
         matrix = labels.read_matrix(Y, owner=owner)
         if label_names is None:
             return labels.LabelNames.columns(matrix.n_cols), matrix
-        if len(label_names) != matrix.n_cols or len(set(label_names)) != matrix.n_cols:
+        n_distinct = len(labels.distinct_names([list(label_names)], owner=owner))
+        if len(label_names) != matrix.n_cols or n_distinct != matrix.n_cols:
             raise LabelwoodError(
                 f"{owner}: label_names must be {matrix.n_cols} distinct names, one for each column of Y; "
-                f"got {len(label_names)}, of which {len(set(label_names))} distinct"
+                f"got {len(label_names)}, of which {n_distinct} distinct"
             )
         return labels.LabelNames.of(label_names), matrix
     if label_names is not None:

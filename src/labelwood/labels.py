@@ -19,7 +19,8 @@ import numpy.typing as npt
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR, I64, MAX_COLUMNS, from_scipy
 
-UTF8, OFFSETS, INTEGERS = "label_names.utf8", "label_names.offsets", "label_names.integers"
+PREFIX = "label_names."
+UTF8, OFFSETS, INTEGERS = PREFIX + "utf8", PREFIX + "offsets", PREFIX + "integers"
 
 Objects = npt.NDArray[np.object_]
 
@@ -72,15 +73,19 @@ class LabelNames:
         try:
             return self._arrays[UTF8][start:stop].tobytes().decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
-            raise FormatError(f"model: the name of label {label} is not UTF-8; the file is damaged") from None
+            raise FormatError(f"the name of label {label} is not UTF-8; the model is damaged") from None
 
-    def as_array(self) -> npt.NDArray[Any]:
-        """All names: an integer array, or an object array for any other kind."""
+    @cached_property
+    def array(self) -> npt.NDArray[Any]:
+        """All names, read-only: an integer array, or an object array for any other kind."""
         if self.kind == "ids":
-            return np.arange(self._count)
-        if self.kind == "int":
-            return np.array(self._arrays[INTEGERS])
-        return _objects([self._name(label) for label in range(self._count)])
+            names: npt.NDArray[Any] = np.arange(self._count)
+        elif self.kind == "int":
+            names = self._arrays[INTEGERS].view()
+        else:
+            names = _objects([self._name(label) for label in range(self._count)])
+        names.flags.writeable = False
+        return names
 
     def take(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
         """The names of an array of ids, in its shape; -1 becomes None. Labels that have no names stay ids."""
@@ -93,7 +98,7 @@ class LabelNames:
     @cached_property
     def index(self) -> dict[Any, int]:
         """Name to id."""
-        return {name: label for label, name in enumerate(self.as_array().tolist())}
+        return {name: label for label, name in enumerate(self.array.tolist())}
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """What to save: facts for the manifest, and arrays."""
@@ -112,11 +117,9 @@ class LabelNames:
             names = cls(kind, count, arrays={name: arrays[name] for name in kept}, mixed=mixed)
             sound = type(count) is int and 0 <= count <= MAX_COLUMNS and names._is_sound()
         except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"model: the label names cannot be read ({error!r})") from None
+            raise FormatError(f"the label names cannot be read ({error!r})") from None
         if not sound:
-            raise FormatError(
-                "model: the label names are damaged; their number or their offsets do not agree"
-            )
+            raise FormatError("the label names are damaged; their number or their offsets do not agree")
         return names
 
     def _is_sound(self) -> bool:
@@ -191,6 +194,8 @@ def read_matrix(Y: Any, *, owner: str) -> CSR:
         matrix = Y
     else:
         given: Any = Y if sp.issparse(Y) else np.asarray(Y)
+        if given.ndim != 2:
+            raise LabelwoodError(f"{owner}: a Y matrix must be two-dimensional; got {given.ndim}-d input")
         if given.dtype.kind not in "biuf":
             raise LabelwoodError(
                 f"{owner}: a Y matrix must hold 0 and 1; got dtype {given.dtype}. "

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -188,7 +189,7 @@ def _map_array(folder: Path, name: str, entry: Mapping[str, Any], *, verify: boo
             f"{path}: the file is damaged: {dtype.str} {list(shape)}, the manifest says "
             f"{entry['dtype']} {entry['shape']}"
         )
-    count = int(np.prod(shape, dtype=object))
+    count = math.prod(shape)
     if start + count * dtype.itemsize != size:
         raise FormatError(f"{path}: the file is damaged: {size} bytes do not hold {dtype} {shape}")
     if count == 0:

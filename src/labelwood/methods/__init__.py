@@ -46,4 +46,4 @@ def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEst
     name = manifest.get("method")
     if not isinstance(name, str) or name not in METHODS:
         raise FormatError(f"{path}: unknown method {name!r}; this version has {', '.join(METHODS)}")
-    return METHODS[name].from_saved(manifest, arrays)
+    return METHODS[name].from_saved(manifest, arrays, where=path)
