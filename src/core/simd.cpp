@@ -1,2 +1,210 @@
 // The hot loops, compiled once per instruction set (see CMakeLists.txt) into a namespace of that name.
-#include "common.hpp"
+#include "simd.hpp"
+
+#include "lanes.hpp"
+
+namespace labelwood::LABELWOOD_ISA {
+namespace {
+
+// Margins of all lanes for one row: z = sum_j x_j W[j]. Two sets of accumulators hide the latency of the adds.
+template <int S>
+inline Lanes<S> margins(const int32_t* features, const float* values, int64_t count, const float* weights) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    L even{}, odd{};
+    int64_t j = 0;
+    for (; j + 1 < count; j += 2) {
+        const float* a = weights + static_cast<int64_t>(features[j]) * S;
+        const float* b = weights + static_cast<int64_t>(features[j + 1]) * S;
+        for (int n = 0; n < L::N; ++n) {
+            even.v[n] += values[j] * load<F>(a + n * L::W);
+            odd.v[n] += values[j + 1] * load<F>(b + n * L::W);
+        }
+    }
+    if (j < count) {
+        const float* a = weights + static_cast<int64_t>(features[j]) * S;
+        for (int n = 0; n < L::N; ++n) even.v[n] += values[j] * load<F>(a + n * L::W);
+    }
+    for (int n = 0; n < L::N; ++n) even.v[n] += odd.v[n];
+    return even;
+}
+
+// W[j] += x_j * step for one row.
+template <int S>
+inline void add_row(const int32_t* features, const float* values, int64_t count, const Lanes<S>& step,
+                    float* weights) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    for (int64_t j = 0; j < count; ++j) {
+        float* w = weights + static_cast<int64_t>(features[j]) * S;
+        for (int n = 0; n < L::N; ++n) store(w + n * L::W, load<F>(w + n * L::W) + values[j] * step.v[n]);
+    }
+}
+
+// The rows are visited in random order, which hides them from the hardware's prefetcher.
+inline void prefetch_row(const NodeRows& rows, int32_t row) {
+    const int64_t begin = rows.indptr[row], end = rows.indptr[row + 1];
+    for (int64_t j = begin; j < end; j += 16) {
+        __builtin_prefetch(rows.features + j);
+        __builtin_prefetch(rows.values + j);
+    }
+}
+
+// Squared hinge: alpha >= 0, gradient G = y z - 1 + alpha / (2C).
+struct SquaredHinge {
+    template <class F, class I>
+    static void update(F z, F sign, F alpha, float diagonal, const Block& block, F* gradient, F* projected,
+                       F* next) {
+        const float ridge = 0.5f / block.cost;
+        const F g = sign * z - 1.0f + alpha * ridge;
+        *gradient = g;
+        *projected = alpha > 0.0f ? g : smaller(g, F{});
+        *next = larger(alpha - g * (1.0f / (diagonal + ridge)), F{});
+    }
+    template <class F, class I>
+    static F change(F alpha, F next, const Block&) {
+        return next - alpha;
+    }
+};
+
+// Logistic: the dual variable is kept as its logit t, alpha = C sigmoid(t); the gradient is t + y z, and one
+// coordinate's optimum is the root of t' + y z + q (C sigmoid(t') - alpha), increasing in t' with slope in
+// [1, 1 + q C / 4]: Newton inside a shrinking bracket.
+struct Logistic {
+    template <class F, class I>
+    static F sigmoid(F t) {
+        return 1.0f / (1.0f + exponential<F, I>(-t));
+    }
+    template <class F, class I>
+    static void update(F z, F sign, F logit, float diagonal, const Block& block, F* gradient, F* projected,
+                       F* next) {
+        const F margin = sign * z;
+        const float q = diagonal;
+        const F alpha = block.cost * sigmoid<F, I>(logit);
+        const F shift = margin - q * alpha;
+        F low = -shift - q * block.cost, high = -shift;
+        F t = larger(smaller(-margin, high), low);
+        for (int round = 0; round < 12; ++round) {
+            const F s = sigmoid<F, I>(t);
+            const F f = t + shift + q * block.cost * s;
+            const F step = f / (1.0f + q * block.cost * s * (1.0f - s));
+            high = f > 0.0f ? smaller(high, t) : high;
+            low = f < 0.0f ? larger(low, t) : low;
+            const F newton = t - step;
+            const F middle = 0.5f * (low + high);
+            const F inside = (newton >= low) & (newton <= high) ? newton : middle;
+            const F moved = magnitude(inside - t) > 1e-4f ? splat<F>(1.0f) : F{};
+            t = inside;
+            if (!any(moved)) break;
+        }
+        *gradient = logit + margin;
+        *projected = *gradient;
+        *next = t;
+    }
+    template <class F, class I>
+    static F change(F logit, F next, const Block& block) {
+        return block.cost * (sigmoid<F, I>(next) - sigmoid<F, I>(logit));
+    }
+};
+
+template <int S, class Loss>
+void pass(const NodeRows& rows, const int32_t* order, const Block& block, Spread* spread) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    using I = typename L::I;
+    F highest[L::N], lowest[L::N];
+    I active[L::N];
+    for (int n = 0; n < L::N; ++n) {
+        highest[n] = splat<F>(-1e30f);
+        lowest[n] = splat<F>(1e30f);
+        active[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
+    }
+    for (int64_t visit = 0; visit < rows.n_rows; ++visit) {
+        const int32_t row = order[visit];
+        if (visit + 2 < rows.n_rows) prefetch_row(rows, order[visit + 2]);
+        const int64_t begin = rows.indptr[row], count = rows.indptr[row + 1] - begin;
+        const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, count, block.weights);
+        float* duals = block.duals + static_cast<int64_t>(row) * S;
+        Lanes<S> step;
+        bool moved = false;
+        for (int n = 0; n < L::N; ++n) {
+            const I positive = spread_bits<I>(static_cast<uint32_t>(block.positives[row]) >> (n * L::W));
+            const F sign = positive ? splat<F>(1.0f) : splat<F>(-1.0f);
+            const F dual = load<F>(duals + n * L::W);
+            F gradient, projected, next;
+            Loss::template update<F, I>(z.v[n], sign, dual, rows.diagonal[row], block, &gradient, &projected,
+                                        &next);
+            highest[n] = larger(highest[n], projected);
+            lowest[n] = smaller(lowest[n], projected);
+            const I worth = (magnitude(projected) > splat<F>(block.skip)) & active[n];
+            next = worth ? next : dual;
+            step.v[n] = worth ? sign * Loss::template change<F, I>(dual, next, block) : F{};
+            store(duals + n * L::W, next);
+            moved |= any(step.v[n]);
+        }
+        if (moved) add_row<S>(rows.features + begin, rows.values + begin, count, step, block.weights);
+    }
+    for (int n = 0; n < L::N; ++n) {
+        store(spread->highest + n * L::W, highest[n]);
+        store(spread->lowest + n * L::W, lowest[n]);
+    }
+}
+
+template <class Loss>
+void pass_of(const NodeRows& rows, const int32_t* order, const Block& block, Spread* spread) {
+    switch (block.lanes) {
+        case 4:
+            return pass<4, Loss>(rows, order, block, spread);
+        case 8:
+            return pass<8, Loss>(rows, order, block, spread);
+        default:
+            return pass<16, Loss>(rows, order, block, spread);
+    }
+}
+
+void accumulate(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
+                float* out) {
+    using F = Native<kNative>::F;
+    for (int64_t i = 0; i < count; ++i) {
+        if (rows[i] < 0) continue;
+        const float* row = matrix + static_cast<int64_t>(rows[i]) * width;
+        int64_t c = 0;
+        for (; c + kNative <= width; c += kNative) {
+            store(out + c, load<F>(out + c) + values[i] * load<F>(row + c));
+        }
+        for (; c < width; ++c) out[c] += values[i] * row[c];
+    }
+}
+
+inline float widen_one(uint16_t half) {
+    const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
+    uint32_t rest = (static_cast<uint32_t>(half & 0x7fffu) << 13);
+    float value;
+    __builtin_memcpy(&value, &rest, 4);
+    value *= 0x1.0p112f;  // moves the exponent's bias from 15 to 127; subnormals come out right as well
+    __builtin_memcpy(&rest, &value, 4);
+    rest |= sign;
+    __builtin_memcpy(&value, &rest, 4);
+    return value;
+}
+
+void widen(const uint16_t* half, int64_t count, float* out) {
+    int64_t i = 0;
+#if defined(__F16C__)
+    for (; i + 8 <= count; i += 8) {
+        const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(half + i));
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(packed));
+    }
+#endif
+    for (; i < count; ++i) out[i] = widen_one(half[i]);
+}
+
+#define LABELWOOD_TEXT_(x) #x
+#define LABELWOOD_TEXT(x) LABELWOOD_TEXT_(x)
+
+}  // namespace
+
+extern const Simd table;
+const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA), pass_of<SquaredHinge>, pass_of<Logistic>, accumulate, widen};
+
+}  // namespace labelwood::LABELWOOD_ISA

@@ -1,0 +1,131 @@
+// Small operations on sparse rows that more than one kernel needs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "common.hpp"
+#include "parallel.hpp"
+
+namespace labelwood {
+
+// The values of x with every row scaled to unit length; rows without length stay as they are.
+inline std::vector<float> unit_rows(const Csr& x) {
+    std::vector<float> scaled(x.data, x.data + x.nnz());
+    for (int64_t row = 0; row < x.n_rows; ++row) {
+        double square = 0.0;
+        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
+            square += static_cast<double>(x.data[j]) * x.data[j];
+        }
+        if (square <= 0.0) continue;
+        const auto factor = static_cast<float>(1.0 / std::sqrt(square));
+        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) scaled[static_cast<size_t>(j)] *= factor;
+    }
+    return scaled;
+}
+
+// The transposed pattern: for each column the rows that have it, ascending.
+struct Postings {
+    std::vector<int64_t> ptr;
+    std::vector<int32_t> rows;
+};
+
+inline Postings transpose(const Csr& matrix) {
+    Postings by_column;
+    by_column.ptr.assign(static_cast<size_t>(matrix.n_cols) + 1, 0);
+    const int64_t nnz = matrix.nnz();
+    for (int64_t j = 0; j < nnz; ++j) ++by_column.ptr[static_cast<size_t>(matrix.indices[j]) + 1];
+    for (size_t c = 0; c < static_cast<size_t>(matrix.n_cols); ++c) by_column.ptr[c + 1] += by_column.ptr[c];
+    by_column.rows.resize(static_cast<size_t>(nnz));
+    std::vector<int64_t> next(by_column.ptr.begin(), by_column.ptr.end() - 1);
+    for (int64_t row = 0; row < matrix.n_rows; ++row) {
+        for (int64_t j = matrix.indptr[row]; j < matrix.indptr[row + 1]; ++j) {
+            by_column.rows[static_cast<size_t>(next[static_cast<size_t>(matrix.indices[j])]++)] =
+                static_cast<int32_t>(row);
+        }
+    }
+    return by_column;
+}
+
+// A dense accumulator over columns that remembers which it touched.
+class SparseSum {
+  public:
+    explicit SparseSum(int64_t n_cols) : dense_(static_cast<size_t>(n_cols), 0.0f) {}
+
+    void add(int32_t column, float value) {
+        float& cell = dense_[static_cast<size_t>(column)];
+        if (cell == 0.0f) touched_.push_back(column);
+        cell += value;
+    }
+    // Moves the sum out as sorted (column, value) pairs, keeping the `most` largest in size (0 keeps all).
+    void take(int64_t most, std::vector<int32_t>* columns, std::vector<float>* values) {
+        columns->clear();
+        values->clear();
+        std::sort(touched_.begin(), touched_.end());
+        touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+        float floor = -1.0f;
+        int64_t ties = 0;
+        if (most > 0 && static_cast<int64_t>(touched_.size()) > most) {
+            values->reserve(touched_.size());
+            for (const int32_t c : touched_) values->push_back(std::fabs(dense_[static_cast<size_t>(c)]));
+            std::nth_element(values->begin(), values->begin() + (most - 1), values->end(), std::greater<float>());
+            floor = (*values)[static_cast<size_t>(most - 1)];
+            ties = most - std::count_if(values->begin(), values->end(), [&](float v) { return v > floor; });
+            values->clear();
+        }
+        for (const int32_t c : touched_) {
+            float& cell = dense_[static_cast<size_t>(c)];
+            const float size = std::fabs(cell);
+            if (size > floor || (size == floor && ties-- > 0)) {
+                columns->push_back(c);
+                values->push_back(cell);
+            }
+            cell = 0.0f;
+        }
+        touched_.clear();
+    }
+
+  private:
+    std::vector<float> dense_;
+    std::vector<int32_t> touched_;
+};
+
+// Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only the largest
+// entries are kept (before scaling). A label without rows, or whose rows are empty, gets an empty vector.
+inline OwnedCsr label_vectors(const Csr& x, const Csr& y, int64_t most, int n_threads, Monitor& monitor) {
+    const Postings rows_of = transpose(y);
+    const auto n_labels = static_cast<size_t>(y.n_cols);
+    std::vector<std::vector<int32_t>> columns(n_labels);
+    std::vector<std::vector<float>> values(n_labels);
+    constexpr int64_t kPiece = 64;
+    std::vector<SparseSum> sums(static_cast<size_t>(std::max(n_threads, 1)), SparseSum(x.n_cols));
+    parallel_for((y.n_cols + kPiece - 1) / kPiece, n_threads, monitor, [&](int64_t piece, int worker) {
+        SparseSum& sum = sums[static_cast<size_t>(worker)];
+        const auto end = static_cast<size_t>(std::min(y.n_cols, (piece + 1) * kPiece));
+        for (auto label = static_cast<size_t>(piece * kPiece); label < end; ++label) {
+            for (int64_t i = rows_of.ptr[label]; i < rows_of.ptr[label + 1]; ++i) {
+                const int32_t row = rows_of.rows[static_cast<size_t>(i)];
+                for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) sum.add(x.indices[j], x.data[j]);
+            }
+            sum.take(most, &columns[label], &values[label]);
+            double square = 0.0;
+            for (const float v : values[label]) square += static_cast<double>(v) * v;
+            if (square > 0.0) {
+                const auto factor = static_cast<float>(1.0 / std::sqrt(square));
+                for (float& v : values[label]) v *= factor;
+            }
+        }
+    });
+    OwnedCsr vectors;
+    vectors.n_cols = x.n_cols;
+    for (size_t label = 0; label < n_labels; ++label) {
+        vectors.indices.insert(vectors.indices.end(), columns[label].begin(), columns[label].end());
+        vectors.data.insert(vectors.data.end(), values[label].begin(), values[label].end());
+        vectors.indptr.push_back(static_cast<int64_t>(vectors.indices.size()));
+    }
+    return vectors;
+}
+
+}  // namespace labelwood

@@ -1,0 +1,219 @@
+// Searching a label tree: beam search for batches and single rows, and exact uniform-cost search.
+//
+// The score of a label is the product of the probabilities on its path, kept as a sum of logarithms. A batch is
+// walked level by level and, within a level, node by node: all queries that reached a node meet its weights while
+// they are in cache.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "common.hpp"
+#include "parallel.hpp"
+#include "topk.hpp"
+#include "tree.hpp"
+#include "weights.hpp"
+
+namespace labelwood {
+
+// From a margin to the logarithm of a probability.
+enum class Link : int { kSquaredHinge = 0, kLogistic = 1 };
+
+inline void log_probabilities(Link link, float base, int32_t count, float* margins) {
+    if (link == Link::kSquaredHinge) {
+        for (int32_t c = 0; c < count; ++c) {
+            const float slack = std::max(0.0f, 1.0f - margins[c]);
+            margins[c] = base - slack * slack;
+        }
+    } else {
+        for (int32_t c = 0; c < count; ++c) {
+            const float m = margins[c];
+            margins[c] = base - (m > 0.0f ? std::log1p(std::exp(-m)) : std::log1p(std::exp(m)) - m);
+        }
+    }
+}
+
+struct Searchable {
+    Tree tree;
+    const int32_t* inner_of;  // tree node -> number among inner nodes
+    FeatureIndex index;
+    const float* bias;  // per tree node
+    Link link;
+};
+
+struct SearchOptions {
+    int32_t k;
+    int32_t beam_width;
+    int n_threads;
+};
+
+// Buffers of one worker.
+struct SearchSpace {
+    std::vector<int32_t> matched;
+    std::vector<float> scores;
+    std::vector<int32_t> position;  // column -> position + 1 in the current node; all zero between nodes
+};
+
+template <class Weights>
+class Searcher {
+  public:
+    Searcher(const Searchable& model, const Weights& weights, const Csr& x, const SearchOptions& options)
+        : model_(model), weights_(weights), x_(x), options_(options) {}
+
+    void beam(Monitor& monitor, int32_t* labels, float* scores) {
+        // Large shards share the set-up of a node among many queries; small batches still use every thread.
+        const int64_t per_thread = (x_.n_rows + options_.n_threads - 1) / std::max(options_.n_threads, 1);
+        const int64_t shard = std::clamp<int64_t>(per_thread, 1, 8192);
+        run((x_.n_rows + shard - 1) / shard, monitor, [&](int64_t task, SearchSpace& space) {
+            const int64_t begin = task * shard, end = std::min(x_.n_rows, begin + shard);
+            beam_shard(begin, end, space, labels, scores);
+            monitor.add(x_.indptr[end] - x_.indptr[begin]);
+        });
+    }
+
+    void exact(Monitor& monitor, int32_t* labels, float* scores) {
+        constexpr int64_t kShard = 64;
+        run((x_.n_rows + kShard - 1) / kShard, monitor, [&](int64_t task, SearchSpace& space) {
+            const int64_t begin = task * kShard, end = std::min(x_.n_rows, begin + kShard);
+            for (int64_t row = begin; row < end; ++row) uniform_cost(row, space, labels, scores);
+            monitor.add(x_.indptr[end] - x_.indptr[begin]);
+        });
+    }
+
+  private:
+    struct Visit {
+        int32_t node;
+        int32_t query;
+        float score;
+    };
+
+    template <class Task>
+    void run(int64_t n_tasks, Monitor& monitor, Task&& task) {
+        std::vector<SearchSpace> spaces(static_cast<size_t>(std::max(options_.n_threads, 1)));
+        parallel_for(n_tasks, options_.n_threads, monitor,
+                     [&](int64_t i, int worker) { task(i, spaces[static_cast<size_t>(worker)]); });
+    }
+
+    // Log-probabilities of the children of a node for one query, left in space.scores.
+    void score_children(int32_t node, const Query& query, float base, bool mapped, SearchSpace& space) {
+        const int64_t inner = model_.inner_of[node];
+        const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
+        space.matched.resize(static_cast<size_t>(query.count));
+        space.scores.assign(model_.bias + first, model_.bias + first + count);
+        for (int64_t j = 0; j < query.count; ++j) {
+            space.matched[static_cast<size_t>(j)] =
+                mapped ? space.position[static_cast<size_t>(query.columns[j])] - 1
+                       : model_.index.find(inner, query.columns[j]);
+        }
+        weights_.add(inner, count, space.matched.data(), query.values, query.count, space.scores.data());
+        log_probabilities(model_.link, base, count, space.scores.data());
+    }
+
+    void map_features(int64_t inner, bool set, SearchSpace& space) {
+        const int32_t* features = model_.index.features + model_.index.feature_ptr[inner];
+        const int64_t count = model_.index.n_features(inner);
+        if (set && space.position.empty()) space.position.assign(static_cast<size_t>(x_.n_cols), 0);
+        for (int64_t j = 0; j < count; ++j) {
+            space.position[static_cast<size_t>(features[j])] = set ? static_cast<int32_t>(j) + 1 : 0;
+        }
+    }
+
+    void beam_shard(int64_t begin, int64_t end, SearchSpace& space, int32_t* labels, float* scores) {
+        const auto n = static_cast<size_t>(end - begin);
+        const auto k = static_cast<size_t>(options_.k), width = static_cast<size_t>(options_.beam_width);
+        std::vector<Scored> found(n * k), beams(n * width);
+        std::vector<int32_t> found_size(n, 0), beam_size(n, 0);
+        std::vector<Visit> visits;
+        for (size_t q = 0; q < n; ++q) visits.push_back({0, static_cast<int32_t>(q), 0.0f});
+        while (!visits.empty()) {
+            std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
+                return a.node != b.node ? a.node < b.node : a.query < b.query;
+            });
+            for (size_t i = 0; i < visits.size();) {
+                size_t stop = i;
+                int64_t look_ups = 0;
+                for (; stop < visits.size() && visits[stop].node == visits[i].node; ++stop) {
+                    look_ups += x_.row_nnz(begin + visits[stop].query);
+                }
+                const int32_t node = visits[i].node;
+                const int64_t inner = model_.inner_of[node];
+                // A map of the node's columns pays once the look-ups outnumber its features.
+                const bool mapped = look_ups > model_.index.n_features(inner);
+                if (mapped) map_features(inner, true, space);
+                for (; i < stop; ++i) {
+                    const auto q = static_cast<size_t>(visits[i].query);
+                    score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, mapped, space);
+                    BestOf leaves(found.data() + q * k, &found_size[q], options_.k);
+                    BestOf nodes(beams.data() + q * width, &beam_size[q], options_.beam_width);
+                    offer_children(node, leaves, nodes, space);
+                }
+                if (mapped) map_features(inner, false, space);
+            }
+            visits.clear();
+            for (size_t q = 0; q < n; ++q) {
+                for (int32_t b = 0; b < beam_size[q]; ++b) {
+                    const Scored& item = beams[q * width + static_cast<size_t>(b)];
+                    visits.push_back({item.id, static_cast<int32_t>(q), item.score});
+                }
+                beam_size[q] = 0;
+            }
+        }
+        for (size_t q = 0; q < n; ++q) {
+            BestOf(found.data() + q * k, &found_size[q], options_.k).sort();
+            write(begin + static_cast<int64_t>(q), found.data() + q * k, found_size[q], labels, scores);
+        }
+    }
+
+    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, const SearchSpace& space) {
+        const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
+        for (int32_t c = 0; c < count; ++c) {
+            const int32_t label = model_.tree.label[first + c];
+            BestOf& target = label >= 0 ? leaves : nodes;
+            const float score = space.scores[static_cast<size_t>(c)];
+            if (score >= target.bar()) target.offer({score, label >= 0 ? label : first + c});
+        }
+    }
+
+    // Best first from the root: probabilities never rise along a path, so labels come out best first, exactly.
+    void uniform_cost(int64_t row, SearchSpace& space, int32_t* labels, float* scores) {
+        auto worse = [&](const Scored& a, const Scored& b) {
+            if (a.score != b.score) return a.score < b.score;
+            // Among equals nodes are opened before labels are given out, and labels leave in id order.
+            const int32_t la = model_.tree.label[a.id], lb = model_.tree.label[b.id];
+            return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
+        };
+        std::vector<Scored> queue{{0.0f, 0}}, found;
+        while (!queue.empty() && found.size() < static_cast<size_t>(options_.k)) {
+            std::pop_heap(queue.begin(), queue.end(), worse);
+            const Scored top = queue.back();
+            queue.pop_back();
+            if (model_.tree.is_leaf(top.id)) {
+                found.push_back({top.score, model_.tree.label[top.id]});
+                continue;
+            }
+            score_children(top.id, row_of(x_, row), top.score, false, space);
+            const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
+            for (int32_t c = 0; c < count; ++c) {
+                queue.push_back({space.scores[static_cast<size_t>(c)], first + c});
+                std::push_heap(queue.begin(), queue.end(), worse);
+            }
+        }
+        write(row, found.data(), static_cast<int32_t>(found.size()), labels, scores);
+    }
+
+    void write(int64_t row, const Scored* items, int32_t count, int32_t* labels, float* scores) const {
+        for (int32_t j = 0; j < options_.k; ++j) {
+            labels[row * options_.k + j] = j < count ? items[j].id : -1;
+            scores[row * options_.k + j] = j < count ? std::exp(items[j].score) : 0.0f;
+        }
+    }
+
+    const Searchable model_;
+    const Weights weights_;
+    const Csr& x_;
+    const SearchOptions options_;
+};
+
+}  // namespace labelwood

@@ -1,0 +1,55 @@
+// The hot loops that exist once per instruction set, behind one table of functions chosen at run time.
+//
+// simd.cpp is compiled several times with different flags; it may use nothing but plain pointers, since an inline
+// function of a shared header compiled there could be linked into code that runs on older machines.
+#pragma once
+
+#include <cstdint>
+
+namespace labelwood {
+
+// Widest block of siblings solved at once: one AVX-512 register or one cache line of weights per feature.
+constexpr int kMaxLanes = 16;
+
+// A node's training rows on its own, compacted features. Every row carries the bias as its last entry.
+struct NodeRows {
+    const int64_t* indptr;
+    const int32_t* features;  // compacted ids
+    const float* values;
+    const float* diagonal;  // per row: squared norm including the bias
+    int64_t n_rows;
+};
+
+// One block of `lanes` siblings in training; arrays are row-major with `lanes` columns.
+struct Block {
+    int lanes;
+    float* weights;             // [features, lanes]
+    float* duals;               // [rows, lanes]: alpha (squared hinge) or its logit (logistic)
+    const uint16_t* positives;  // per row: bit s set if lane s is positive there
+    uint16_t active;            // lanes still in training; the others are left untouched
+    float cost;                 // C
+    float skip;                 // projected gradients below this are not worth an update
+};
+
+// What a pass saw of each lane's projected gradient; its spread is the stopping rule.
+struct Spread {
+    float highest[kMaxLanes];
+    float lowest[kMaxLanes];
+};
+
+struct Simd {
+    const char* name;
+    // One pass of dual coordinate descent over the rows in `order`.
+    void (*squared_hinge_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
+    void (*logistic_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
+    // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width]; rows of -1 are passed over.
+    void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
+                       int64_t width, float* out);
+    // Widens half-precision numbers.
+    void (*widen)(const uint16_t* half, int64_t count, float* out);
+};
+
+// The best table this machine can run; the environment variable LABELWOOD_ISA names another.
+const Simd& simd();
+
+}  // namespace labelwood

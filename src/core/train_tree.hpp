@@ -1,0 +1,289 @@
+// Trains every inner node of a label tree and packs the weights.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "common.hpp"
+#include "node_problem.hpp"
+#include "parallel.hpp"
+#include "solve.hpp"
+#include "tree.hpp"
+
+namespace labelwood {
+
+// Packed weights of a tree; inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i + 1]],
+// ascending. Dense: weights of feature j are the children's, side by side, at j * n_children from weight_ptr[i].
+// Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i]; a node's last row ends
+// at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
+struct Packed {
+    std::vector<int64_t> feature_ptr{0};
+    std::vector<int32_t> features;
+    std::vector<int64_t> weight_ptr{0};
+    std::vector<uint32_t> row_start;
+    std::vector<int32_t> child;
+    std::vector<float> weights;
+    std::vector<float> bias;
+};
+
+struct TrainOptions {
+    SolverOptions solver;
+    float threshold;  // weights of at most this size are dropped; negative keeps all and packs dense blocks
+    uint64_t seed;
+    int n_threads;
+};
+
+// One node's share of Packed, before concatenation.
+struct PackedNode {
+    std::vector<int32_t> features;
+    std::vector<uint32_t> row_start;
+    std::vector<int32_t> child;
+    std::vector<float> weights;
+};
+
+// A finished sibling's surviving weights, by compacted feature.
+struct Column {
+    std::vector<int32_t> features;
+    std::vector<float> weights;
+};
+
+// Siblings are solved in groups of about this many: the unit of parallel work inside a node.
+constexpr int32_t kGroup = 64;
+
+class TreeTrainer {
+  public:
+    TreeTrainer(const Csr& x, const Csr& y, const Tree& tree, const TrainOptions& options, Monitor& monitor)
+        : x_(x), tree_(tree), options_(options), monitor_(monitor), members_(node_members(y, tree)) {}
+
+    Packed run() {
+        for (int32_t u = 0; u < tree_.n_nodes; ++u) {
+            if (!tree_.is_leaf(u)) inner_.push_back(u);
+        }
+        done_.resize(inner_.size());
+        packed_.bias.assign(static_cast<size_t>(tree_.n_nodes), 0.0f);
+        const auto n_workers = static_cast<size_t>(std::max(options_.n_threads, 1));
+        spaces_.resize(n_workers);
+        for (auto& space : spaces_) space.columns = StampedCounts(x_.n_cols);
+
+        std::vector<int64_t> work(inner_.size());
+        for (size_t i = 0; i < inner_.size(); ++i) work[i] = work_of(inner_[i]);
+        std::vector<size_t> order(inner_.size());
+        std::iota(order.begin(), order.end(), size_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work[a] > work[b]; });
+        // A node that would keep one worker busy while the others idle is shared by all of them, group by group.
+        const int64_t total = std::accumulate(work.begin(), work.end(), int64_t{0});
+        const int64_t large = total / (static_cast<int64_t>(n_workers) * 4) + 1;
+        size_t n_large = 0;
+        if (n_workers > 1) {
+            while (n_large < order.size() && work[order[n_large]] >= large) ++n_large;
+        }
+        for (size_t i = 0; i < n_large; ++i) train_shared(order[i]);
+        parallel_for(static_cast<int64_t>(order.size() - n_large), options_.n_threads, monitor_,
+                     [&](int64_t task, int worker) {
+                         train_alone(order[n_large + static_cast<size_t>(task)], worker);
+                     });
+        concatenate();
+        return std::move(packed_);
+    }
+
+  private:
+    struct Space {
+        StampedCounts columns;
+        NodeProblem problem;
+        SolverSpace solver;
+    };
+
+    int64_t work_of(int32_t node) const {
+        int64_t nnz = 0;
+        for (const int32_t* row = members_.begin(node); row != members_.end(node); ++row) {
+            nnz += x_.row_nnz(*row) + 1;
+        }
+        return nnz * tree_.n_children(node);
+    }
+
+    bool dense() const { return options_.threshold < 0.0f; }
+
+    void train_alone(size_t index, int worker) {
+        Space& space = spaces_[static_cast<size_t>(worker)];
+        const int32_t node = inner_[index];
+        build_problem(x_, members_.begin(node), members_.count(node), options_.solver.bias, space.columns,
+                      &space.problem);
+        NodeTask task(*this, index, space.problem);
+        for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, space.solver);
+        task.pack();
+    }
+
+    void train_shared(size_t index) {
+        Space& owner = spaces_.front();
+        const int32_t node = inner_[index];
+        build_problem(x_, members_.begin(node), members_.count(node), options_.solver.bias, owner.columns,
+                      &owner.problem);
+        NodeTask task(*this, index, owner.problem);
+        parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
+            task.solve(static_cast<int32_t>(group), spaces_[static_cast<size_t>(worker)].solver);
+        });
+        task.pack();
+    }
+
+    // The siblings of one node from their problem to their packed weights.
+    struct NodeTask {
+        NodeTask(TreeTrainer& owner, size_t index, const NodeProblem& problem)
+            : trainer(owner), index(index), problem(problem) {
+            node = trainer.inner_[index];
+            n_children = trainer.tree_.n_children(node);
+            n_groups = (n_children + kGroup - 1) / kGroup;
+            rank.resize(problem.features.size());
+            by_column.resize(problem.features.size());
+            std::iota(by_column.begin(), by_column.end(), 0);
+            std::sort(by_column.begin(), by_column.end(), [&](int32_t a, int32_t b) {
+                return problem.features[static_cast<size_t>(a)] < problem.features[static_cast<size_t>(b)];
+            });
+            for (size_t r = 0; r < by_column.size(); ++r) rank[static_cast<size_t>(by_column[r])] = static_cast<int32_t>(r);
+            find_positives();
+            if (trainer.dense()) {
+                out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
+            } else {
+                columns.resize(static_cast<size_t>(n_children));
+            }
+        }
+
+        PackedNode& out() { return trainer.done_[index]; }
+
+        // Rows of a child as row numbers within the node: a merge of two ascending lists.
+        void find_positives() {
+            const int32_t* rows = trainer.members_.begin(node);
+            positives.ptr.assign(1, 0);
+            for (int32_t c = 0; c < n_children; ++c) {
+                const int32_t child = trainer.tree_.child_ptr[node] + c;
+                const int32_t* at = rows;
+                for (const int32_t* row = trainer.members_.begin(child); row != trainer.members_.end(child); ++row) {
+                    at = std::lower_bound(at, trainer.members_.end(node), *row);
+                    positives.rows.push_back(static_cast<int32_t>(at - rows));
+                }
+                positives.ptr.push_back(static_cast<int64_t>(positives.rows.size()));
+            }
+        }
+
+        void solve(int32_t group, SolverSpace& space) {
+            const auto begin = static_cast<int32_t>(int64_t{n_children} * group / n_groups);
+            const auto end = static_cast<int32_t>(int64_t{n_children} * (group + 1) / n_groups);
+            const auto n_features = static_cast<size_t>(problem.n_features());
+            solve_group(problem, positives, begin, end, trainer.options_.solver,
+                        mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), space, trainer.monitor_,
+                        [&](int32_t child, const float* column, int stride) {
+                            if (trainer.options_.solver.bias != 0.0f) {
+                                const float weight = column[n_features * static_cast<size_t>(stride)];
+                                trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + child)] =
+                                    weight * trainer.options_.solver.bias;
+                            }
+                            keep(child, column, stride);
+                        });
+        }
+
+        void keep(int32_t child, const float* column, int stride) {
+            const size_t n_features = problem.features.size();
+            if (trainer.dense()) {
+                float* weights = out().weights.data() + child;
+                for (size_t f = 0; f < n_features; ++f) {
+                    weights[static_cast<size_t>(rank[f]) * static_cast<size_t>(n_children)] =
+                        column[f * static_cast<size_t>(stride)];
+                }
+                return;
+            }
+            Column& kept = columns[static_cast<size_t>(child)];
+            for (size_t f = 0; f < n_features; ++f) {
+                const float weight = column[f * static_cast<size_t>(stride)];
+                if (std::fabs(weight) > trainer.options_.threshold) {
+                    kept.features.push_back(static_cast<int32_t>(f));
+                    kept.weights.push_back(weight);
+                }
+            }
+        }
+
+        void pack() {
+            PackedNode& node_out = out();
+            if (trainer.dense()) {
+                for (const int32_t f : by_column) {
+                    node_out.features.push_back(problem.features[static_cast<size_t>(f)]);
+                }
+                return;
+            }
+            // Columns to rows by counting; children come out ascending within a row.
+            std::vector<uint32_t> count(problem.features.size() + 1, 0);
+            size_t total = 0;
+            for (const Column& column : columns) {
+                total += column.features.size();
+                for (const int32_t f : column.features) ++count[static_cast<size_t>(rank[static_cast<size_t>(f)])];
+            }
+            std::vector<uint32_t> at(problem.features.size(), 0);
+            uint32_t start = 0;
+            for (size_t r = 0; r < by_column.size(); ++r) {
+                at[r] = start;
+                if (count[r] == 0) continue;
+                node_out.features.push_back(problem.features[static_cast<size_t>(by_column[r])]);
+                node_out.row_start.push_back(start);
+                start += count[r];
+            }
+            node_out.child.resize(total);
+            node_out.weights.resize(total);
+            for (int32_t c = 0; c < n_children; ++c) {
+                const Column& column = columns[static_cast<size_t>(c)];
+                for (size_t j = 0; j < column.features.size(); ++j) {
+                    const auto r = static_cast<size_t>(rank[static_cast<size_t>(column.features[j])]);
+                    const size_t slot = at[r]++;
+                    node_out.child[slot] = c;
+                    node_out.weights[slot] = column.weights[j];
+                }
+            }
+        }
+
+        TreeTrainer& trainer;
+        size_t index;
+        const NodeProblem& problem;
+        int32_t node, n_children, n_groups;
+        std::vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
+        Positives positives;
+        std::vector<Column> columns;
+    };
+
+    void concatenate() {
+        size_t n_features = 0, n_weights = 0;
+        for (const PackedNode& node : done_) {
+            n_features += node.features.size();
+            n_weights += node.weights.size();
+        }
+        packed_.features.reserve(n_features);
+        packed_.row_start.reserve(dense() ? 0 : n_features);
+        packed_.child.reserve(dense() ? 0 : n_weights);
+        packed_.weights.reserve(n_weights);
+        for (PackedNode& node : done_) {
+            append(packed_.features, node.features);
+            append(packed_.row_start, node.row_start);
+            append(packed_.child, node.child);
+            append(packed_.weights, node.weights);
+            packed_.feature_ptr.push_back(static_cast<int64_t>(packed_.features.size()));
+            packed_.weight_ptr.push_back(static_cast<int64_t>(packed_.weights.size()));
+        }
+    }
+
+    template <class T>
+    static void append(std::vector<T>& all, std::vector<T>& part) {
+        all.insert(all.end(), part.begin(), part.end());
+        std::vector<T>().swap(part);
+    }
+
+    const Csr& x_;
+    const Tree& tree_;
+    const TrainOptions& options_;
+    Monitor& monitor_;
+    NodeMembers members_;
+    std::vector<int32_t> inner_;
+    std::vector<PackedNode> done_;
+    std::vector<Space> spaces_;
+    Packed packed_;
+};
+
+}  // namespace labelwood

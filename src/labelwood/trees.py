@@ -1,0 +1,233 @@
+"""Label trees as flat arrays, and the builders that need no training data.
+
+A tree is grown as (parent, label) pairs and frozen by :func:`freeze` into breadth-first order; everything after that
+works on the frozen arrays. Builders that cluster labels by their training rows live with the methods that use them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import LabelwoodError
+from labelwood.sparse import I32, I64
+
+
+@dataclass(frozen=True)
+class LabelTree:
+    """A rooted tree whose leaves are the labels, each once.
+
+    Invariants: node ids are breadth-first, so node 0 is the root and the children of ``u`` are the contiguous ids
+    ``child_ptr[u] .. child_ptr[u + 1]``, all larger than ``u``; ``child_ptr[0] == 1`` and ``child_ptr[-1]`` is the
+    number of nodes; ``label[u]`` is -1 exactly where ``u`` has children.
+    """
+
+    child_ptr: I32
+    label: I32
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.label)
+
+    @cached_property
+    def inner(self) -> I32:
+        """Ids of the inner nodes, ascending."""
+        return np.flatnonzero(self.label < 0).astype(np.int32)
+
+    @cached_property
+    def inner_of(self) -> I32:
+        """Number of a node among the inner nodes, -1 for a leaf."""
+        numbers = np.full(self.n_nodes, -1, np.int32)
+        numbers[self.inner] = np.arange(len(self.inner), dtype=np.int32)
+        return numbers
+
+    @cached_property
+    def parent(self) -> I32:
+        """Parent of every node, -1 for the root."""
+        parents = np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.child_ptr))
+        return np.concatenate([np.array([-1], np.int32), parents])
+
+    @cached_property
+    def level_ptr(self) -> I64:
+        """Levels are slices: the nodes of depth ``d`` are ``level_ptr[d] .. level_ptr[d + 1]``."""
+        bounds = [0, 1]
+        while bounds[-1] < self.n_nodes:
+            bounds.append(int(self.child_ptr[bounds[-1]]))
+        return np.array(bounds, np.int64)
+
+    @property
+    def depth(self) -> int:
+        """Edges from the root to the deepest leaf."""
+        return len(self.level_ptr) - 2
+
+    @property
+    def n_labels(self) -> int:
+        """Number of leaves."""
+        return self.n_nodes - len(self.inner)
+
+    def check(self, n_labels: int) -> LabelTree:
+        """Assert every invariant for a tree over ``n_labels`` labels; return self."""
+        ptr, label = self.child_ptr, self.label
+        n_nodes = len(label)
+        if n_nodes == 0 or len(ptr) != n_nodes + 1 or ptr[0] != 1 or ptr[-1] != n_nodes:
+            raise LabelwoodError("LabelTree: child_ptr must run from 1 to the number of nodes")
+        n_children = np.diff(ptr)
+        if np.any(n_children < 0) or np.any(ptr[:-1] <= np.arange(n_nodes)):
+            raise LabelwoodError("LabelTree: children must follow their parent")
+        if np.any((label < 0) != (n_children > 0)):
+            raise LabelwoodError("LabelTree: a node has either children or a label")
+        leaves = label[label >= 0]
+        if len(leaves) != n_labels or (n_labels and not np.array_equal(np.sort(leaves), np.arange(n_labels))):
+            raise LabelwoodError(f"LabelTree: each of the {n_labels} labels must be exactly one leaf")
+        return self
+
+
+def freeze(parent: npt.ArrayLike, label: npt.ArrayLike) -> LabelTree:
+    """Put a grown tree into breadth-first order.
+
+    ``parent[u]`` is the parent of node ``u`` (-1 for the root, which is node 0; parents come before children) and
+    ``label[u]`` the label of a leaf or -1. Siblings keep their order.
+
+    >>> freeze([-1, 0, 0, 1, 1], [-1, -1, 2, 0, 1]).label.tolist()
+    [-1, -1, 2, 0, 1]
+    """
+    parents, labels = np.asarray(parent, np.int64), np.asarray(label, np.int32)
+    by_parent = np.argsort(parents, kind="stable")
+    first = np.searchsorted(parents[by_parent], np.arange(len(parents) + 1))
+    level, order = np.zeros(1, np.int64), [np.zeros(1, np.int64)]
+    while len(level):
+        counts = first[level + 1] - first[level]
+        inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        level = by_parent[np.repeat(first[level], counts) + inside]
+        order.append(level)
+    ranks = np.concatenate(order)
+    child_ptr = np.concatenate([[1], 1 + np.cumsum((first[1:] - first[:-1])[ranks])])
+    return LabelTree(child_ptr.astype(np.int32), np.ascontiguousarray(labels[ranks]))
+
+
+def flat_tree(n_labels: int) -> LabelTree:
+    """All labels directly under the root: one-vs-rest."""
+    return freeze([-1] + [0] * n_labels, [-1, *range(n_labels)])
+
+
+def random_tree(n_labels: int, *, arity: int, max_leaf: int, seed: int) -> LabelTree:
+    """A balanced tree over shuffled labels; with ``arity`` children a node, at most ``max_leaf`` labels at the last."""
+    shuffled = np.random.default_rng(seed).permutation(n_labels)
+    parent, label = [-1], [-1]
+    pending = [(0, shuffled)]
+    while pending:
+        node, members = pending.pop()
+        if len(members) <= max(max_leaf, 2):
+            parent += [node] * len(members)
+            label += members.tolist()
+            continue
+        for part in np.array_split(members, min(arity, -(-len(members) // max_leaf))):
+            parent.append(node)
+            label.append(-1)
+            pending.append((len(parent) - 1, part))
+    return freeze(parent, label)
+
+
+def huffman_tree(counts: npt.ArrayLike, *, arity: int) -> LabelTree:
+    """The tree of least expected depth when labels occur with these counts: frequent labels sit near the root."""
+    weights = np.asarray(counts, np.float64)
+    n_labels = len(weights)
+    if n_labels == 1:
+        return flat_tree(1)
+    # Nodes are numbered leaves first; padding with nothing lets every merge but the first take `arity` nodes.
+    heap = [(weight, label) for label, weight in enumerate(weights.tolist())]
+    heapq.heapify(heap)
+    take = 2 + (n_labels - 2) % (arity - 1)
+    children: list[list[int]] = []
+    while len(heap) > 1:
+        merged = [heapq.heappop(heap) for _ in range(take)]
+        heapq.heappush(heap, (sum(weight for weight, _ in merged), n_labels + len(children)))
+        children.append([node for _, node in merged])
+        take = min(arity, len(heap)) if len(heap) > 1 else 0
+    parent, label = [-1], [-1]
+    pending = [(0, n_labels + len(children) - 1)]
+    while pending:
+        target, source = pending.pop()
+        for node in children[source - n_labels]:
+            parent.append(target)
+            label.append(node if node < n_labels else -1)
+            if node >= n_labels:
+                pending.append((len(parent) - 1, node))
+    return freeze(parent, label)
+
+
+def hierarchy_tree(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
+    """A tree the user brings, over the labels ``names`` in id order.
+
+    ``hierarchy`` is one of: a path to a JSON file; nested lists and mappings whose innermost items are label names
+    (a mapping's keys name the groups and are otherwise ignored); or an array of parents, in which the first
+    ``len(names)`` entries belong to the labels and the rest to groups, with -1 for the root.
+    """
+    if isinstance(hierarchy, str | Path):
+        hierarchy = json.loads(Path(hierarchy).read_text(encoding="utf-8"))
+    array = np.asarray(hierarchy) if not isinstance(hierarchy, Mapping) else np.empty(0, object)
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        return _from_parents(array.astype(np.int64), len(names))
+    return _from_nested(hierarchy, names)
+
+
+def _from_parents(parents: npt.NDArray[np.int64], n_labels: int) -> LabelTree:
+    n_nodes = len(parents)
+    roots = np.flatnonzero(parents < 0)
+    if len(roots) != 1 or roots[0] < n_labels or np.any(parents >= n_nodes):
+        raise LabelwoodError("hierarchy: parents must have one root (-1), which is a group, and ids of other nodes")
+    order, level = [int(roots[0])], roots
+    by_parent = np.argsort(parents, kind="stable")
+    first = np.searchsorted(parents[by_parent], np.arange(n_nodes + 1))
+    while len(level):
+        level = np.concatenate([by_parent[first[u] : first[u + 1]] for u in level.tolist()])
+        order += level.tolist()
+    if len(order) != n_nodes:
+        raise LabelwoodError("hierarchy: parents must not form a cycle")
+    rank = np.empty(n_nodes, np.int64)
+    rank[order] = np.arange(n_nodes)
+    parent = [-1] + [int(rank[parents[u]]) for u in order[1:]]
+    label = [u if u < n_labels else -1 for u in order]
+    has_children = np.zeros(n_nodes, bool)
+    has_children[np.asarray(parent[1:], np.int64)] = True
+    if np.any(has_children != (np.asarray(label) < 0)):
+        raise LabelwoodError("hierarchy: labels must be leaves and groups must have members")
+    return freeze(parent, label).check(n_labels)
+
+
+def _from_nested(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
+    ids = {name: i for i, name in enumerate(names)}
+    parent, label = [-1], [-1]
+    pending: list[tuple[int, Any]] = [(0, hierarchy)]
+    seen: set[int] = set()
+    while pending:
+        node, group = pending.pop()
+        for member in group.values() if isinstance(group, Mapping) else group:
+            parent.append(node)
+            if isinstance(member, Mapping | list):
+                if not member:
+                    raise LabelwoodError("hierarchy: a group must not be empty")
+                label.append(-1)
+                pending.append((len(parent) - 1, member))
+                continue
+            if member not in ids:
+                raise LabelwoodError(f"hierarchy: {member!r} is not a label of the training data")
+            if ids[member] in seen:
+                raise LabelwoodError(f"hierarchy: label {member!r} must appear once; it appears again")
+            seen.add(ids[member])
+            label.append(ids[member])
+    missing = [name for name, i in ids.items() if i not in seen]
+    if missing:
+        raise LabelwoodError(
+            f"hierarchy: every label must appear; {len(missing)} are missing, the first is {missing[0]!r}"
+        )
+    return freeze(parent, label).check(len(names))
