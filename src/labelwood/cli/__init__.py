@@ -1,6 +1,7 @@
 """The command line: one file per command, imported only when that command runs.
 
-A command's module has ``add_arguments(parser, argv)`` and ``run(options)``. Results go to stdout, all else to stderr.
+A command's module has ``add_arguments(parser, argv)`` and ``run(options)``; its docstring is the help. Results
+go to stdout, all else to stderr.
 Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 the reader of stdout went away.
 """
 
@@ -34,22 +35,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _dispatch(words)
         sys.stdout.flush()
-        return code
-    except UsageError as error:
-        return _complain(str(error), _EXIT_USAGE)
-    except LabelwoodError as error:
-        return _complain(f"labelwood: {error}", _EXIT_DATA)
     except BrokenPipeError:
         # Python flushes stdout once more at exit: give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _EXIT_BROKEN_PIPE
-    except OSError as error:
+    except (UsageError, LabelwoodError, OSError, MemoryError, KeyboardInterrupt) as error:
+        message, code = _explain(error)
+        print(" ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """The line to print about an error that is not ours, and the exit code."""
+    if isinstance(error, UsageError):
+        return str(error), _EXIT_USAGE
+    if isinstance(error, KeyboardInterrupt):
+        return "labelwood: interrupted", _EXIT_INTERRUPTED
+    if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
-        return _complain(f"labelwood: {where}{error.strerror or error}", _EXIT_DATA)
-    except MemoryError as error:
-        return _complain(f"labelwood: out of memory {error}".rstrip(), _EXIT_DATA)
-    except KeyboardInterrupt:
-        return _complain("labelwood: interrupted", _EXIT_INTERRUPTED)
+        return f"labelwood: {where}{error.strerror or error}", _EXIT_DATA
+    if isinstance(error, MemoryError):
+        return f"labelwood: out of memory {error}", _EXIT_DATA
+    return f"labelwood: {error}", _EXIT_DATA
 
 
 def _dispatch(words: list[str]) -> int:
@@ -91,8 +98,3 @@ def _overview() -> str:
             "labelwood COMMAND --help tells the flags of a command; labelwood --version the version.",
         ]
     )
-
-
-def _complain(message: str, code: int) -> int:
-    print(" ".join(message.split()), file=sys.stderr)
-    return code

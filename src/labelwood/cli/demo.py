@@ -1,6 +1,7 @@
-"""Train on text that every machine with Python has: which functions does a function call, going by its name and
-docstring? Reads the standard library and the packages Labelwood needs, holds a fifth of the functions out, and compares
-the suggestions for them with what they really call.
+"""Learn from the source code of this Python which functions a function calls, and show how well it went.
+
+Reads the standard library and the packages Labelwood needs; a function's name and docstring are its text. A
+fifth of the functions are held out, and what is suggested for them is compared with what they really call.
 
   labelwood demo
 """
@@ -118,11 +119,11 @@ def _examples(functions: Sequence[Function], names: Any, top: TopK) -> list[dict
 
 def _print_corpus(corpus: Corpus, X: CSR) -> None:
     labels = {label for side in corpus for function in side for label in function.labels}
+    n_train, n_test = len(corpus.train), len(corpus.test)
     print(
-        f"{len(corpus.train) + len(corpus.test):,} functions of this Python's own source, {len(labels):,} names they "
-        f"call, {X.n_cols:,} words.\nTrained on {len(corpus.train):,}, measured on the other {len(corpus.test):,}.\n",
-        flush=True,
+        f"{n_train + n_test:,} functions of this Python, {len(labels):,} names they call, {X.n_cols:,} words."
     )
+    print(f"Trained on {n_train:,}, measured on the other {n_test:,}.\n", flush=True)
 
 
 def _print_results(

@@ -35,7 +35,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "--propensity",
         metavar="A,B",
         takes="two numbers, greater than 0, with a comma between",
-        help="the propensity model of PSP and PSnDCG (default 0.55,1.5; Amazon data 0.6,2.6, Wikipedia 0.5,0.4)",
+        help="propensity model of PSP, PSnDCG (default 0.55,1.5; Amazon data 0.6,2.6, Wikipedia 0.5,0.4)",
         convert=two_positive,
         default=(0.55, 1.5),
     )

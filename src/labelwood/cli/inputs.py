@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from labelwood.cli.parser import Parser, at_least
 
@@ -23,7 +23,7 @@ def add_data_arguments(parser: Parser) -> None:
         "data",
         metavar="DATA",
         takes="a data file",
-        help="a data file: .txt or .xmc (XMC repository), .svm (svmlight), .npz; the text ones also .gz .bz2 .xz",
+        help="a data file: .txt or .xmc (XMC repository), .svm (svmlight), .npz; text also .gz .bz2 .xz",
     )
     format_flag(parser, "--format", "DATA")
     parser.value(
@@ -57,7 +57,7 @@ def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> 
 
 
 def read_model(options: argparse.Namespace) -> TreeEstimator:
-    """The model of the command line, set to use the threads asked for and to show its progress on a terminal."""
+    """The model of the command line, set to the threads asked for and to progress bars on terminals."""
     from labelwood.methods import load  # noqa: PLC0415
 
     model = load(options.model)
@@ -73,9 +73,7 @@ def truth_for(model: TreeEstimator, dataset: Dataset) -> CSR:
     if names is None or model._names.kind == "ids" or list(names) == model.classes_.tolist():
         return model._encode_labels(dataset.Y)
     bounds, ids = dataset.Y.indptr.tolist(), dataset.Y.indices.tolist()
-    return model._encode_labels(
-        [[names[i] for i in ids[start:stop]] for start, stop in zip(bounds, bounds[1:], strict=False)]
-    )
+    return model._encode_labels([[names[i] for i in ids[start:stop]] for start, stop in pairwise(bounds)])
 
 
 def method_flag(parser: Parser) -> None:

@@ -47,7 +47,7 @@ def given_parameters(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any], prog: str) -> Exception:
-    """Wrong usage if the error is about a parameter that was given (some rules join several), else the error itself."""
+    """Wrong usage if the error is about a parameter that was given, else the error itself."""
     match = re.match(rf"{type(model).__name__}: (\w+) (must .*)", str(error), re.DOTALL)
     if match is None or match[1] not in given:
         return error
@@ -64,7 +64,7 @@ def _expressible(parameter: Declared) -> Declared:
 
 
 def _converter(parameter: Declared) -> Callable[[str], Any]:
-    """Text to the first meaning it can have: none, a choice, a whole number, a number, true or false, JSON, text."""
+    """Text to the first meaning it can have: none, a choice, then the kinds in their order."""
 
     def convert(text: str) -> Any:
         if parameter.optional and text.lower() == "none":

@@ -66,9 +66,9 @@ def shown(value: Any) -> str:
     if isinstance(value, bool | np.bool_) or value is None:
         return str(value).lower()
     if isinstance(value, int | np.integer):
-        return f"{value:,}"
+        return f"{int(value):,}"
     if isinstance(value, float | np.floating):
-        return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return f"{value:,.1f}" if abs(float(value)) >= 1000 else f"{value:.4g}"
     return str(value) if isinstance(value, str) else to_json(value)
 
 
@@ -104,7 +104,7 @@ def shown_label(label: Any) -> str:
 
 @contextlib.contextmanager
 def whole_file(path: Path | None) -> Iterator[TextIO]:
-    """A text file to write that appears under its name only when all went well; stdout when there is no path."""
+    """A text file that appears under its name only when all went well; stdout when there is no path."""
     if path is None:
         yield sys.stdout
         return

@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         """Add a positional or a flag with one value; ``takes`` says in words what the value is.
 
-        ``convert`` turns the text into the value and raises ``ValueError`` when it is not what the flag takes.
+        ``convert`` turns the text into the value and raises ``ValueError`` if it is not what the flag takes.
         """
 
         def checked(text: str) -> Any:

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float]:
-    """The seconds of all phases in order; what fit spent outside its own phases is ``other``, so that they add up."""
+    """The seconds of all phases in order; ``other`` is what fit spent outside its own, so they add up."""
     other = max(0.0, command["fit"] - sum(fit.values()))
     phases = {"load": command["load"], **fit, "other": other, "save": command["save"]}
     return {name: round(seconds, 4) for name, seconds in phases.items()}
