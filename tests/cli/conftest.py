@@ -59,7 +59,7 @@ def process():
 
 
 def write_data(path: Path, *, n_rows: int = N_ROWS, seed: int = 0) -> Path:
-    """A data set a child could learn: label l comes with features 3l, 3l+1 and 3l+2; a row has one or two labels."""
+    """An easy data set: label l comes with features 3l, 3l+1 and 3l+2; a row has one or two labels."""
     random = np.random.default_rng(seed)
     lines = [f"{n_rows} {N_FEATURES} {N_LABELS}"]
     for row in range(n_rows):

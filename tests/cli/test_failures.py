@@ -81,11 +81,16 @@ def test_predictions_appear_whole_or_not_at_all(labelwood, model, test_data, tmp
     assert "missing" in labelwood("predict", model, test_data, "-o", target).complaint(1)
     kept = tmp_path / "kept.txt"
     kept.write_text("old")
-    with pytest.raises(KeyboardInterrupt), whole_file(kept) as file:
-        file.write("half of the new")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        _write_half(kept)
     assert kept.read_text() == "old"
     assert not list(tmp_path.glob(".kept*"))
+
+
+def _write_half(path):
+    with whole_file(path) as file:
+        file.write("half of the new")
+        raise KeyboardInterrupt
 
 
 def test_interrupted_training_leaves_nothing(process, data, tmp_path):

@@ -1,4 +1,4 @@
-"""Wrong usage: one line that names the flag and what it takes, exit code 2. Help comes from the declarations."""
+"""Wrong usage is one line that names the flag and what it takes, and exit code 2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labelwood.params import declared
 
 WRONG = {
     "": "a command is needed, one of train, predict",
-    "tarin": "the command must be one of train, predict, eval, info, convert, methods, demo; got 'tarin'; did you mean train?",
+    "tarin": "info, convert, methods, demo; got 'tarin'; did you mean train?",
     "train": "DATA is needed: it takes a data file; -o/--output is needed: it takes the directory",
     "train data.txt": "-o/--output is needed: it takes the directory to write the model to",
     "train data.txt -o": "-o/--output takes the directory to write the model to; got nothing",
@@ -31,7 +31,7 @@ WRONG = {
     "predict m data.txt -k 0": "-k takes an integer, at least 1; got '0'",
     "predict m data.txt --n-jobs 0": "--n-jobs takes an integer, at least 1, or -1 for all cores; got '0'",
     "eval m data.txt --ks 1,0": "--ks takes integers, at least 1, with commas between; got '1,0'",
-    "eval m data.txt --propensity 1": "--propensity takes two numbers, greater than 0, with a comma between; got '1'",
+    "eval m data.txt --propensity 1": "--propensity takes two numbers, greater than 0, with a comma",
     "info": "MODEL is needed",
     "info m --verbose": "there is no flag --verbose",
     "convert data.txt": "OUT is needed",

@@ -1,7 +1,7 @@
 """The command line: one file per command, imported only when that command runs.
 
-A command's module has ``add_arguments(parser, argv)`` and ``run(options)``; its docstring is the help. Results
-go to stdout, all else to stderr.
+A command's module has ``add_arguments(parser, argv)`` and ``run(options)``; its docstring is the help.
+Results go to stdout, all else to stderr.
 Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 the reader of stdout went away.
 """
 

@@ -1,8 +1,8 @@
 """The demo's data: real text that every machine with Python has, its own source code.
 
 A function of the standard library, or of a package Labelwood needs, is a document: its name and its docstring
-are the text, the names it calls are its labels. The body itself is never part of the text, so a model must learn
-from what a function says it does which functions it uses.
+are the text, the names it calls are its labels. The body itself is never part of the text, so a model must
+learn from what a function says it does which functions it uses.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _collect(nodes: Iterable[ast.AST], origin: str, calls: set[str], found: list
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that may hold a call; ``ast.iter_child_nodes`` would take most of the demo's time."""
+    """The parts of a node that may hold a call; ``ast.iter_child_nodes`` spends its time on the others."""
     for value in vars(node).values():
         if isinstance(value, list):
             yield from (part for part in value if isinstance(part, ast.AST) and not isinstance(part, _LEAVES))
