@@ -20,7 +20,8 @@ struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
 };
 
-// How a long kernel reports and stops. `done` counts units of work (non-zeros touched), never nodes.
+// How a long kernel reports and stops. Work is counted in units that cost the same (non-zeros touched, bytes), never
+// in nodes; with a total set, `poll` is told millionths of it, else the units themselves.
 // `poll` runs on the calling thread about ten times a second and returns false to stop.
 class Monitor {
   public:
@@ -29,16 +30,21 @@ class Monitor {
     Monitor() = default;
     explicit Monitor(Poll poll) : poll_(std::move(poll)) {}
 
+    void set_total(int64_t work) { total_ = work; }
     void add(int64_t work) { done_.fetch_add(work, std::memory_order_relaxed); }
     bool stopped() const { return stop_.load(std::memory_order_relaxed); }
     void stop() { stop_.store(true, std::memory_order_relaxed); }
     void poll() {
-        if (poll_ && !poll_(done_.load(std::memory_order_relaxed))) stop();
+        if (!poll_) return;
+        const int64_t done = done_.load(std::memory_order_relaxed);
+        const double share = total_ > 0 ? 1e6 * static_cast<double>(done) / static_cast<double>(total_) : 0.0;
+        if (!poll_(total_ > 0 ? static_cast<int64_t>(share) : done)) stop();
     }
     bool polls() const { return static_cast<bool>(poll_); }
 
   private:
     Poll poll_;
+    int64_t total_ = 0;
     std::atomic<int64_t> done_{0};
     std::atomic<bool> stop_{false};
 };

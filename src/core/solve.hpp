@@ -44,15 +44,14 @@ struct SolverSpace {
     std::vector<int32_t> order;
 };
 
-// Solves children [first, last) and calls sink(child, column, stride) with each finished weight column:
+// Solves the given children and calls sink(child, column, stride) with each finished weight column:
 // weight of compacted feature f at column[f * stride], the bias weight last.
 template <class Sink>
-void solve_group(const NodeProblem& problem, const Positives& positives, int32_t first, int32_t last,
-                 const SolverOptions& options, uint64_t seed, SolverSpace& space, Monitor& monitor, Sink&& sink) {
+void solve_group(const NodeProblem& problem, const Positives& positives, const int32_t* children,
+                 int32_t n_siblings, const SolverOptions& options, uint64_t seed, SolverSpace& space, Monitor& monitor, Sink&& sink) {
     const NodeRows rows = problem.rows();
     const auto n_rows = static_cast<size_t>(rows.n_rows);
     const auto n_weights = static_cast<size_t>(problem.n_features() + (options.bias != 0.0f ? 1 : 0));
-    const int32_t n_siblings = last - first;
     int lanes = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : kMaxLanes;
     // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
     const float initial = options.loss == Loss::kLogistic ? -80.0f : 0.0f;
@@ -67,7 +66,7 @@ void solve_group(const NodeProblem& problem, const Positives& positives, int32_t
     int32_t child_of[kMaxLanes];
     int passes_of[kMaxLanes] = {};
     uint16_t active = 0;
-    int32_t next_child = first;
+    int32_t next = 0;
 
     auto mark = [&](int32_t child, int lane, bool on) {
         const auto bit = static_cast<uint16_t>(1u << lane);
@@ -78,7 +77,7 @@ void solve_group(const NodeProblem& problem, const Positives& positives, int32_t
         }
     };
     auto fill = [&](int lane) {
-        child_of[lane] = next_child++;
+        child_of[lane] = children[next++];
         passes_of[lane] = 0;
         active = static_cast<uint16_t>(active | (1u << lane));
         mark(child_of[lane], lane, true);
@@ -114,8 +113,8 @@ void solve_group(const NodeProblem& problem, const Positives& positives, int32_t
         active = static_cast<uint16_t>((1u << kept) - 1);
     };
 
-    for (int lane = 0; lane < lanes && next_child < last; ++lane) fill(lane);
-    Rng rng(seed, static_cast<uint64_t>(first));
+    for (int lane = 0; lane < lanes && next < n_siblings; ++lane) fill(lane);
+    Rng rng(seed, static_cast<uint64_t>(children[0]));
     while (active != 0) {
         if (monitor.stopped()) throw Interrupted();
         rng.shuffle(space.order.data(), static_cast<int64_t>(n_rows));
@@ -134,7 +133,7 @@ void solve_group(const NodeProblem& problem, const Positives& positives, int32_t
             monitor.add(rows.indptr[n_rows]);
             mark(child_of[lane], lane, false);
             active = static_cast<uint16_t>(active & ~(1u << lane));
-            if (next_child < last) {
+            if (next < n_siblings) {
                 wipe(lane);
                 fill(lane);
             }

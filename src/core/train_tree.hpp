@@ -53,6 +53,9 @@ struct Column {
 // Siblings are solved in groups of about this many: the unit of parallel work inside a node.
 constexpr int32_t kGroup = 64;
 
+// The bias of a child below which no training row has a label: its probability is 0 in float under either loss.
+constexpr float kNever = -128.0f;
+
 class TreeTrainer {
   public:
     TreeTrainer(const Csr& x, const Csr& y, const Tree& tree, const TrainOptions& options, Monitor& monitor)
@@ -76,6 +79,7 @@ class TreeTrainer {
         // A node that would keep one worker busy while the others idle is shared by all of them, group by group.
         const int64_t total = std::accumulate(work.begin(), work.end(), int64_t{0});
         const int64_t large = total / (static_cast<int64_t>(n_workers) * 4) + 1;
+        monitor_.set_total(total);
         size_t n_large = 0;
         if (n_workers > 1) {
             while (n_large < order.size() && work[order[n_large]] >= large) ++n_large;
@@ -134,7 +138,6 @@ class TreeTrainer {
             : trainer(owner), index(index), problem(problem) {
             node = trainer.inner_[index];
             n_children = trainer.tree_.n_children(node);
-            n_groups = (n_children + kGroup - 1) / kGroup;
             rank.resize(problem.features.size());
             by_column.resize(problem.features.size());
             std::iota(by_column.begin(), by_column.end(), 0);
@@ -143,6 +146,15 @@ class TreeTrainer {
             });
             for (size_t r = 0; r < by_column.size(); ++r) rank[static_cast<size_t>(by_column[r])] = static_cast<int32_t>(r);
             find_positives();
+            for (int32_t c = 0; c < n_children; ++c) {
+                if (positives.ptr[static_cast<size_t>(c)] < positives.ptr[static_cast<size_t>(c) + 1]) {
+                    trained.push_back(c);
+                } else {
+                    trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + c)] = kNever;
+                }
+            }
+            n_trained = static_cast<int32_t>(trained.size());
+            n_groups = (n_trained + kGroup - 1) / kGroup;
             if (trainer.dense()) {
                 out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
             } else {
@@ -168,10 +180,10 @@ class TreeTrainer {
         }
 
         void solve(int32_t group, SolverSpace& space) {
-            const auto begin = static_cast<int32_t>(int64_t{n_children} * group / n_groups);
-            const auto end = static_cast<int32_t>(int64_t{n_children} * (group + 1) / n_groups);
+            const auto begin = static_cast<int32_t>(int64_t{n_trained} * group / n_groups);
+            const auto end = static_cast<int32_t>(int64_t{n_trained} * (group + 1) / n_groups);
             const auto n_features = static_cast<size_t>(problem.n_features());
-            solve_group(problem, positives, begin, end, trainer.options_.solver,
+            solve_group(problem, positives, trained.data() + begin, end - begin, trainer.options_.solver,
                         mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), space, trainer.monitor_,
                         [&](int32_t child, const float* column, int stride) {
                             if (trainer.options_.solver.bias != 0.0f) {
@@ -243,9 +255,10 @@ class TreeTrainer {
         TreeTrainer& trainer;
         size_t index;
         const NodeProblem& problem;
-        int32_t node, n_children, n_groups;
+        int32_t node, n_children, n_trained, n_groups;
         std::vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
         Positives positives;
+        std::vector<int32_t> trained;  // children that have a positive row
         std::vector<Column> columns;
     };
 

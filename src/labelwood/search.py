@@ -1,0 +1,175 @@
+"""Packed label trees: weights laid out by node, and the search over them.
+
+A :class:`PackedTree` is what a label-tree method ships: the tree, and per inner node the features it uses (stored once)
+with the weights of its children side by side. Two layouts share the arrays:
+
+- dense: every weight kept, a block [used features x children] of float32 per node;
+- sparse: after a threshold, per feature the surviving (child, weight) pairs, in float16 by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _core
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.progress import Run
+from labelwood.sparse import CSR, F32, I32, I64, TopK
+from labelwood.trees import LabelTree
+
+_CHILD_TYPES = (np.uint8, np.uint16, np.int32)
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """The weights of a label tree, inner nodes in id order.
+
+    Inner node ``i`` uses ``features[feature_ptr[i]:feature_ptr[i + 1]]``, ascending. Its weights start at
+    ``weight_ptr[i]``. Dense: ``row_start`` and ``child`` are empty and feature ``j`` of the node owns the next
+    ``n_children`` weights. Sparse: feature ``j``'s pairs start at ``row_start[j]`` (relative to the node) and end where the
+    next feature's start; ``child`` counts from the node's first child. ``bias`` is per tree node.
+    """
+
+    feature_ptr: I64
+    features: I32
+    weight_ptr: I64
+    row_start: npt.NDArray[np.uint32]
+    child: npt.NDArray[Any]
+    weights: npt.NDArray[Any]
+    bias: F32
+
+    @property
+    def dense(self) -> bool:
+        """Whether every weight is kept."""
+        return len(self.row_start) == 0 and len(self.child) == 0
+
+    @property
+    def n_weights(self) -> int:
+        """Weights that are not zero, biases apart."""
+        return int(np.count_nonzero(self.weights)) if self.dense else len(self.weights)
+
+    def check(self, tree: LabelTree, n_features: int) -> Chunks:
+        """Assert every invariant that the search relies on; return self."""
+        wanted = {"feature_ptr": np.int64, "features": np.int32, "weight_ptr": np.int64, "row_start": np.uint32}
+        for name, dtype in {**wanted, "bias": np.float32}.items():
+            _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
+        n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
+        _require(len(self.bias) == tree.n_nodes, "bias must have one value per node")
+        _check_pointer("feature_ptr", self.feature_ptr, n_inner, len(self.features))
+        _check_pointer("weight_ptr", self.weight_ptr, n_inner, len(self.weights))
+        per_node = np.diff(self.feature_ptr)
+        CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_features).check()
+        if self.dense:
+            _require(self.weights.dtype == np.float32, "weights must be float32")
+            _require(np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit")
+        else:
+            _require(self.weights.dtype in (np.float16, np.float32), "weights must be float16 or float32")
+            _require(self.child.dtype in _CHILD_TYPES, "child must be uint8, uint16 or int32")
+            _require(len(self.row_start) == len(self.features), "row_start must have one entry per feature")
+            _require(len(self.child) == len(self.weights), "child and weights must have the same length")
+            self._check_rows(n_children)
+        finite = np.isfinite(self.bias).all() and np.isfinite(self.weights).all()
+        _require(bool(finite), "weights must be finite")
+        return self
+
+    def _check_rows(self, n_children: npt.NDArray[Any]) -> None:
+        starts = self.row_start.astype(np.int64)
+        node_weights = np.diff(self.weight_ptr)
+        owner = np.repeat(np.arange(len(node_weights)), np.diff(self.feature_ptr))
+        rises = np.diff(starts) >= 0
+        rises[np.diff(owner) > 0] = True
+        _require(bool(rises.all()), "row_start must never fall within a node")
+        _require(bool((starts <= node_weights[owner]).all()), "row_start must stay within its node")
+        limit = np.repeat(n_children, node_weights)
+        inside = (self.child >= 0) & (self.child < limit)
+        _require(bool(inside.all()), "child must be a child of its node")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise FormatError(f"Chunks: {message}")
+
+
+def _check_pointer(name: str, pointer: I64, n_inner: int, total: int) -> None:
+    fits = len(pointer) == n_inner + 1 and pointer[0] == 0 and pointer[-1] == total and np.all(np.diff(pointer) >= 0)
+    _require(bool(fits), f"{name} must rise from 0 to {total} over {n_inner} inner nodes")
+
+
+def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype: str) -> Chunks:
+    """Chunks from a training kernel's arrays, in the smallest types that hold them."""
+    widest = int(np.diff(tree.child_ptr).max(initial=0))
+    child_type = next(t for t in _CHILD_TYPES if widest - 1 <= np.iinfo(t).max)
+    sparse = len(arrays["row_start"]) > 0
+    return Chunks(
+        **{
+            **arrays,
+            "child": arrays["child"].astype(child_type),
+            "weights": arrays["weights"].astype(weight_dtype) if sparse else arrays["weights"],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class PackedTree:
+    """A label tree with its weights; ``link`` turns a margin into a probability.
+
+    ``squared_hinge``: ``exp(-max(0, 1 - margin)^2)``, which is 1 where the training loss is 0; ``logistic``: the sigmoid.
+    A label's score is the product along its path.
+    """
+
+    tree: LabelTree
+    chunks: Chunks
+    link: str
+    n_features: int
+
+    @cached_property
+    def _searcher(self) -> _core.TreeSearcher:
+        c = self.chunks
+        # NumPy's float16 is a plain 16-bit number to the kernel.
+        weights = c.weights.view(np.uint16) if c.weights.dtype == np.float16 else c.weights
+        return _core.TreeSearcher(
+            self.tree.child_ptr, self.tree.label, self.tree.inner_of, c.feature_ptr, c.features, c.weight_ptr,
+            c.row_start, c.child, weights, c.bias, self.link == "logistic", self.n_features,
+        )  # fmt: skip
+
+    def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: Run) -> TopK:
+        """The k best labels of each row by beam search, or exactly by uniform-cost search."""
+        with run.phase("search", X.nnz) as progress:
+            labels, scores = self._searcher.search(
+                X.indptr, X.indices, X.data, k, beam_width, exact, run.n_threads, progress
+            )
+        return TopK(labels, scores)
+
+    def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
+        """The arrays to save, under names that open with ``prefix``."""
+        own = {field.name: getattr(self.chunks, field.name) for field in fields(Chunks)}
+        own |= {"child_ptr": self.tree.child_ptr, "label": self.tree.label}
+        return {prefix + name: array for name, array in own.items()}
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str, link: str, n_labels: int, n_features: int
+    ) -> PackedTree:
+        """The inverse of :meth:`arrays`; checks every invariant."""
+        tree = LabelTree(arrays[prefix + "child_ptr"], arrays[prefix + "label"])
+        for array in (tree.child_ptr, tree.label):
+            _require(array.dtype == np.int32 and array.ndim == 1, "a tree's arrays must be int32")
+        tree.check(n_labels)
+        chunks = Chunks(**{field.name: arrays[prefix + field.name] for field in fields(Chunks)})
+        return cls(tree, chunks.check(tree, n_features), link, n_features)
+
+
+def average(members: Sequence[TopK], k: int) -> TopK:
+    """The average of several top-k lists a row; a label that a member does not list counts as 0 there."""
+    if not members:
+        raise LabelwoodError("average: at least one member is needed")
+    if len(members) == 1:
+        return TopK(*(np.ascontiguousarray(array[:, :k]) for array in members[0]))
+    labels, scores = (np.stack(arrays) for arrays in zip(*members, strict=True))
+    return TopK(*_core.average_topk(labels, scores, k))
