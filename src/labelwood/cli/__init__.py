@@ -1,7 +1,8 @@
 """The command line: one file per command, imported only when that command runs.
 
-A command's module has ``add_arguments(parser, argv)`` and ``run(options)``; its docstring is the help.
-Results go to stdout, all else to stderr.
+A command's module has ``EXAMPLES``, ``add_arguments(parser, argv)`` and ``run(options)``; its docstring opens
+the help. Results go to stdout, all else to stderr.
+
 Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 the reader of stdout went away.
 """
 
@@ -75,7 +76,7 @@ def _dispatch(words: list[str]) -> int:
             f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}"
         )
     command = importlib.import_module(f"labelwood.cli.{name}")
-    parser = Parser(prog=f"labelwood {name}", description=command.__doc__)
+    parser = Parser(prog=f"labelwood {name}", description=command.__doc__, examples=command.EXAMPLES)
     command.add_arguments(parser, rest)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help(), end="")

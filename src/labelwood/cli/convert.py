@@ -1,8 +1,4 @@
-"""Turn a data file into another format; the suffixes say which.
-
-labelwood convert train.txt.xz train.npz
-labelwood convert train.svm train.xmc.gz
-"""
+"""Turn a data file into another format; the suffixes say which."""
 
 from __future__ import annotations
 
@@ -14,6 +10,11 @@ from labelwood.cli.output import print_facts, print_json, shown_bytes, shown_sec
 from labelwood.cli.parser import Parser
 from labelwood.data import load, save
 from labelwood.progress import Run
+
+EXAMPLES = (
+    "labelwood convert train.txt.xz train.npz",
+    "labelwood convert train.svm train.xmc.gz",
+)
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:

@@ -2,8 +2,6 @@
 
 Reads the standard library and the packages Labelwood needs; a function's name and docstring are its text. A
 fifth of the functions are held out, and what is suggested for them is compared with what they really call.
-
-  labelwood demo
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from labelwood.metrics import precision_at_k
 from labelwood.progress import Run
 from labelwood.sparse import CSR, TopK, from_scipy
 
+EXAMPLES = ("labelwood demo",)
 _KS = (1, 3, 5)
 _EXAMPLES = 5
 

@@ -1,8 +1,4 @@
-"""Measure a model on a data file with known labels. All figures are percent.
-
-labelwood eval model test.txt.xz
-labelwood eval model test.txt.xz --ks 1,3,5 --json
-"""
+"""Measure a model on a data file with known labels. All figures are percent."""
 
 from __future__ import annotations
 
@@ -16,6 +12,10 @@ from labelwood.cli.output import print_json, print_table, shown, shown_seconds
 from labelwood.cli.parser import Parser, distinct_counts, two_positive
 from labelwood.progress import Run
 
+EXAMPLES = (
+    "labelwood eval model test.txt.xz",
+    "labelwood eval model test.txt.xz --ks 1,3,5 --json",
+)
 _DEFAULT_KS = (1, 3, 5)
 
 

@@ -1,8 +1,4 @@
-"""Show what a model is: its method and parameters, its shape, how it was trained, the size of every file.
-
-labelwood info model
-labelwood info model --json
-"""
+"""Show what a model is: its method and parameters, its shape, how it was trained, the size of every file."""
 
 from __future__ import annotations
 
@@ -14,6 +10,11 @@ from labelwood.cli.output import print_facts, print_json, print_table, shown_byt
 from labelwood.cli.parser import Parser
 from labelwood.methods import load
 from labelwood.persist import MANIFEST, read_manifest
+
+EXAMPLES = (
+    "labelwood info model",
+    "labelwood info model --json",
+)
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:

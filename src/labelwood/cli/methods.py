@@ -1,8 +1,4 @@
-"""List the methods and their parameters.
-
-labelwood methods
-labelwood methods --json
-"""
+"""List the methods and their parameters."""
 
 from __future__ import annotations
 
@@ -14,6 +10,11 @@ from labelwood.cli.output import print_json
 from labelwood.cli.parser import Parser
 from labelwood.methods import METHODS
 from labelwood.params import declared
+
+EXAMPLES = (
+    "labelwood methods",
+    "labelwood methods --json",
+)
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:

@@ -18,10 +18,11 @@ class UsageError(Exception):
 class Parser(argparse.ArgumentParser):
     """A command's parser: flags in full, errors raised as :class:`UsageError`, help only when asked for."""
 
-    def __init__(self, *, prog: str, description: str | None = None) -> None:
+    def __init__(self, *, prog: str, description: str | None = None, examples: Iterable[str] = ()) -> None:
         super().__init__(
             prog=prog,
             description=description,
+            epilog="\n".join(["examples:", *(f"  {line}" for line in examples)]),
             formatter_class=_Formatter,
             allow_abbrev=False,
             exit_on_error=False,

@@ -1,8 +1,4 @@
-"""Write the best labels of every row of a data file, best first, one line a row: label:score label:score ...
-
-labelwood predict model test.txt.xz -k 5
-labelwood predict model test.txt.xz --json -o suggestions.jsonl
-"""
+"""Write the best labels of every row of a data file, a line a row, best first: label:score label:score ..."""
 
 from __future__ import annotations
 
@@ -16,6 +12,10 @@ from labelwood.cli.inputs import add_data_arguments, add_model_argument, read_da
 from labelwood.cli.output import shown_label, to_json, whole_file
 from labelwood.cli.parser import Parser, at_least
 
+EXAMPLES = (
+    "labelwood predict model test.txt.xz -k 5",
+    "labelwood predict model test.txt.xz --json -o suggestions.jsonl",
+)
 _BATCH = 8192  # rows turned into text at a time
 
 

@@ -1,8 +1,4 @@
-"""Train a model on a data file and save it as a directory.
-
-labelwood train train.txt.xz -o model --n-trees 3 --random-state 0
-labelwood train --method one-vs-rest --help
-"""
+"""Train a model on a data file and save it as a directory."""
 
 from __future__ import annotations
 
@@ -18,9 +14,12 @@ from labelwood.errors import LabelwoodError
 from labelwood.methods import METHODS
 from labelwood.progress import Run
 
-_SET_HERE = {
-    "verbose": True
-}  # progress is drawn on terminals only, so the command line may always ask for it
+EXAMPLES = (
+    "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
+    "labelwood train --method one-vs-rest --help",
+)
+# Progress is drawn on terminals only, so the command line may always ask for it.
+_SET_HERE = {"verbose": True}
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
