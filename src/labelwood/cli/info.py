@@ -9,7 +9,7 @@ from typing import Any
 from labelwood.cli.output import print_facts, print_json, print_table, shown_bytes, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.methods import load
-from labelwood.persist import MANIFEST, read_manifest
+from labelwood.persist import MANIFEST, read_model
 
 EXAMPLES = (
     "labelwood info model",
@@ -26,7 +26,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load the model, so that what is shown has passed every check, and print its facts."""
     folder = Path(options.model)
-    manifest = read_manifest(folder)
+    manifest, _ = read_model(folder, verify=False)
     model = load(folder)
     files = {f"{name}.npy": entry for name, entry in manifest["files"].items()}
     total = sum(entry["bytes"] for entry in files.values()) + (folder / MANIFEST).stat().st_size

@@ -12,6 +12,7 @@ from labelwood.cli.output import peak_memory, print_facts, print_json, shown_byt
 from labelwood.cli.parser import Parser
 from labelwood.errors import LabelwoodError
 from labelwood.methods import METHODS
+from labelwood.persist import check_target
 from labelwood.progress import Run
 
 EXAMPLES = (
@@ -37,6 +38,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load, fit, save; report seconds by phase, sizes and the shape of the model."""
     target = Path(options.output)
+    check_target(target.resolve())  # told before the training, not after it
     given = given_parameters(options)
     model = METHODS[options.method](**{**_SET_HERE, **given})
     clock = Run()
