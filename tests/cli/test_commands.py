@@ -123,6 +123,20 @@ def test_eval_matches_labels_by_name(labelwood, data, test_data, tmp_path):
     assert other_order["by_frequency"]["unseen"]["labels"] == 1
 
 
+def test_label_names_given_and_refused(labelwood, data, test_data, tmp_path):
+    (tmp_path / "labels.txt").write_text("\n".join(NAMES) + "\n")
+    other = tmp_path / "others.txt"
+    other.write_text("\n".join("abcdefgh") + "\n")
+    for given, expected in ((other, {"c"}), ("none", {2}), (None, {"two words"})):
+        words = () if given is None else ("--label-names", given)
+        path = tmp_path / "model"
+        assert labelwood("train", data, "-o", path, *words).code == 0
+        (tmp_path / "labels.txt").write_text("of other data\n")  # the names beside a test file play no part
+        row = json.loads(labelwood("predict", path, test_data, "-k", 1, "--json").out.splitlines()[2])
+        assert set(row["labels"]) == expected
+        (tmp_path / "labels.txt").write_text("\n".join(NAMES) + "\n")
+
+
 def test_threads_do_not_change_the_answer(labelwood, data, test_data, tmp_path):
     answers = []
     for n_jobs in (1, 2):

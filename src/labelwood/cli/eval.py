@@ -10,6 +10,7 @@ import numpy as np
 from labelwood.cli.inputs import add_data_arguments, add_model_argument, read_data, read_model, truth_for
 from labelwood.cli.output import print_json, print_table, shown, shown_seconds
 from labelwood.cli.parser import Parser, distinct_counts, two_positive
+from labelwood.metrics import evaluate, inverse_propensities, report_by_frequency
 from labelwood.progress import Run
 
 EXAMPLES = (
@@ -44,8 +45,6 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict, compare with the truth, print every metric at every k."""
-    from labelwood.metrics import evaluate, inverse_propensities, report_by_frequency  # noqa: PLC0415
-
     clock = Run()
     with clock.phase("load"):
         model = read_model(options)

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import argparse
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from labelwood.cli.parser import Parser, at_least
-
-if TYPE_CHECKING:
-    from labelwood.data import Dataset
-    from labelwood.estimator import TreeEstimator
-    from labelwood.sparse import CSR
+from labelwood import data
+from labelwood.cli.parser import Parser, at_least, one_of
+from labelwood.data import Dataset
+from labelwood.estimator import TreeEstimator
+from labelwood.methods import METHODS, load
+from labelwood.sparse import CSR
 
 DEFAULT_METHOD = "linear-tree"
-_FORMATS = ("xmc", "svmlight", "npz")
 
 
-def add_data_arguments(parser: Parser) -> None:
-    """Add DATA and the flags that say how to read it."""
+def add_data_arguments(parser: Parser, *, label_names: bool = True) -> None:
+    """Add DATA and the flags that say how to read it; ``label_names`` if the names of its labels matter."""
     parser.value(
         "data",
         metavar="DATA",
         takes="a data file",
         help="a data file: .txt or .xmc (XMC repository), .svm (svmlight), .npz; text also .gz .bz2 .xz",
     )
-    format_flag(parser, "--format", "DATA")
-    parser.value(
-        "--label-names",
-        metavar="FILE",
-        takes="a file with one label name a line",
-        help="a file with one label name a line (default: labels.txt beside the data, if there is one)",
-    )
+    parser.format_flag("--format", "DATA")
+    if label_names:
+        parser.value(
+            "--label-names",
+            metavar="FILE",
+            takes="a file with one label name a line, or none",
+            convert=lambda text: text if text != "none" else False,
+            help="a file with one label name a line, or none to use ids (default: labels.txt beside the data)",
+        )
+    else:
+        parser.set_defaults(label_names=False)
 
 
 def add_model_argument(parser: Parser) -> None:
@@ -42,24 +44,15 @@ def add_model_argument(parser: Parser) -> None:
     )
 
 
-def format_flag(parser: Parser, flag: str, what: str) -> None:
-    """Add a flag that says the format of a file instead of its suffix."""
-    takes = f"one of {', '.join(_FORMATS)}"
-    text = f"the format of {what}: {takes} (default: told by the suffix)"
-    parser.value(flag, metavar="NAME", takes=takes, convert=_format, help=text)
-
-
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
     """The data set of the command line; ``n_features`` is what the model knows."""
-    from labelwood.data import load  # noqa: PLC0415 - commands that read no data start faster
-
-    return load(options.data, format=options.format, label_names=options.label_names, n_features=n_features)
+    return data.load(
+        options.data, format=options.format, label_names=options.label_names, n_features=n_features
+    )
 
 
 def read_model(options: argparse.Namespace) -> TreeEstimator:
     """The model of the command line, set to the threads asked for and to progress bars on terminals."""
-    from labelwood.methods import load  # noqa: PLC0415
-
     model = load(options.model)
     model.verbose = True
     if options.n_jobs is not None:
@@ -78,22 +71,11 @@ def truth_for(model: TreeEstimator, dataset: Dataset) -> CSR:
 
 def method_flag(parser: Parser) -> None:
     """Add ``--method``."""
-    from labelwood.methods import METHODS  # noqa: PLC0415
-
-    def known(text: str) -> str:
-        if text not in METHODS:
-            raise ValueError(text)
-        return text
-
     takes = f"one of {', '.join(METHODS)}"
     text = f"how to learn: {takes} (default {DEFAULT_METHOD})"
-    parser.value("--method", metavar="NAME", takes=takes, help=text, convert=known, default=DEFAULT_METHOD)
-
-
-def _format(text: str) -> str:
-    if text not in _FORMATS:
-        raise ValueError(text)
-    return text
+    parser.value(
+        "--method", metavar="NAME", takes=takes, help=text, convert=one_of(METHODS), default=DEFAULT_METHOD
+    )
 
 
 def _threads(text: str) -> int:

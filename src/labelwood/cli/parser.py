@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NoReturn
 
+_FORMATS = ("xmc", "svmlight", "npz")
 _REQUIRED = "the following arguments are required: "
 _NO_VALUE = "expected one argument"
 
@@ -58,6 +59,12 @@ class Parser(argparse.ArgumentParser):
         """Add ``--json``, which every command has."""
         self.add_argument("--json", action="store_true", help="print JSON for machines")
 
+    def format_flag(self, flag: str, what: str) -> None:
+        """Add a flag that says the format of a data file instead of its suffix."""
+        takes = f"one of {', '.join(_FORMATS)}"
+        text = f"the format of {what}: {takes} (default: told by the suffix)"
+        self.value(flag, metavar="NAME", takes=takes, convert=one_of(_FORMATS), help=text)
+
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
@@ -105,6 +112,17 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """``; did you mean X?`` when something known is close to the word, else nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def one_of(words: Container[str]) -> Callable[[str], str]:
+    """A converter that lets only the given words pass."""
+
+    def convert(text: str) -> str:
+        if text not in words:
+            raise ValueError(text)
+        return text
+
+    return convert
 
 
 def at_least(minimum: int) -> Callable[[str], int]:

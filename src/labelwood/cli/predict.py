@@ -22,7 +22,7 @@ _BATCH = 8192  # rows turned into text at a time
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
-    add_data_arguments(parser)
+    add_data_arguments(parser, label_names=False)
     parser.value(
         "-k",
         metavar="K",
