@@ -213,9 +213,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             if type(model.n_features_in_) is not int or model.n_features_in_ < 1:
                 raise FormatError(f"n_features must be a positive integer; got {model.n_features_in_!r}")
             model._names = labels.LabelNames.restore(manifest["labels"], arrays)
-            model.label_counts_ = own.pop(_COUNTS)
-            if model.label_counts_.shape != (model.n_labels_,) or model.label_counts_.dtype != np.int64:
-                raise FormatError(f"{_COUNTS} must be one integer a label")
+            counts = model.label_counts_ = own.pop(_COUNTS)
+            if counts.shape != (model.n_labels_,) or counts.dtype != np.int64 or (counts < 0).any():
+                raise FormatError(f"{_COUNTS} must be one integer, at least 0, a label")
             model._restore(manifest["facts"], own)
             model._note_fitted()
         except KeyError as error:

@@ -30,7 +30,7 @@ def add_data_arguments(parser: Parser, *, label_names: bool = True) -> None:
             metavar="FILE",
             takes="a file with one label name a line, or none",
             convert=lambda text: text if text != "none" else False,
-            help="a file with one label name a line, or none to use ids (default: labels.txt beside the data)",
+            help="a file with one label name a line, or none for ids (default: labels.txt beside the data)",
         )
     else:
         parser.set_defaults(label_names=False)
