@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture
 def real_data() -> Callable[[str], Path]:
-    """A function from the name of a real data set to its directory; the test is skipped where it is absent."""
+    """A function from the name of a real data set to its directory; skips the test where it is absent."""
 
     def find(name: str) -> Path:
         folder = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")) / name

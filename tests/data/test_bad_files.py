@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import lzma
-import os
 import re
 
 import numpy as np
@@ -22,6 +21,15 @@ def refused(path, message, **options):
     assert str(caught.value).startswith(str(path))
     assert re.search(message, str(caught.value)), str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def complaint(path):
+    """What loading says of a file; just its name if nothing."""
+    try:
+        load(path).check()
+    except FormatError as error:
+        return str(error)
+    return str(path)
 
 
 def write(folder, content, name="a.txt"):
@@ -50,7 +58,10 @@ def write(folder, content, name="a.txt"):
         ("1,,2 3:1", "line 3: the label id '' is not a whole number"),
         ("1, 3:1", "line 3: the label id '' is not a whole number"),
         ("1.5 3:1", "line 3: the label id '1.5' is not a whole number"),
-        ("3:1 4:1", "line 3: the label id '3:1' is not a whole number; a row without labels starts with a blank"),
+        (
+            "3:1 4:1",
+            "line 3: the label id '3:1' is not a whole number; a row without labels starts with a blank",
+        ),
         ("1 2147483647:1", "line 3: the feature id of '2147483647:1' is larger than 2147483646"),
         ("99999999999999999999999 1:1", "line 3: the label id '9+' is larger than 2147483646"),
         ("1 3:1\x00", "line 3: a NUL byte; this is a binary file"),
@@ -70,15 +81,25 @@ def test_ids_without_header_have_a_limit(tmp_path):
 
 
 def test_svmlight_tokens(tmp_path):
-    refused(write(tmp_path, "1 2:1 # fine\n1 0:1\n", "a.svm"), "line 2: .* is 0 in a file .* start from 1", zero_based=False)
+    refused(
+        write(tmp_path, "1 2:1 # fine\n1 0:1\n", "a.svm"),
+        "line 2: .* is 0 in a file .* start from 1",
+        zero_based=False,
+    )
     refused(write(tmp_path, "# x\n\n1 2\n", "a.svm"), "line 3: the feature '2' has no value")
     refused(write(tmp_path, "1 qid:3 2:1\n", "a.svm"), "line 1: 'qid:3' is not a feature")
     refused(write(tmp_path, "# only a comment\n", "a.svm"), "the file has no rows")
 
 
 def test_truncated(tmp_path):
-    refused(write(tmp_path, GOOD[: GOOD.rindex("4 9")]), r"line 3: the file ends after 2 rows, the header counts 3")
-    refused(write(tmp_path, GOOD[: GOOD.rindex("1\n")]), "line 4: the feature '9:' has no value; the line may be cut")
+    refused(
+        write(tmp_path, GOOD[: GOOD.rindex("4 9")]),
+        r"line 3: the file ends after 2 rows, the header counts 3",
+    )
+    refused(
+        write(tmp_path, GOOD[: GOOD.rindex("1\n")]),
+        "line 4: the feature '9:' has no value; the line may be cut",
+    )
     refused(write(tmp_path, "3 10 5\n"), "line 1: the file ends after 0 rows")
     svm = tmp_path / "a.svm"
     save(svm, Dataset(from_lists([[1], [2]], 3), from_lists([[0], [1]], 2)))
@@ -113,7 +134,10 @@ def test_empty_missing_directory(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.txt", "a.svm"])
 def test_binary(tmp_path, name):
-    refused(write(tmp_path, b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, name), r"line 1: a NUL byte; this is a binary")
+    refused(
+        write(tmp_path, b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, name),
+        r"line 1: a NUL byte; this is a binary",
+    )
     refused(write(tmp_path, lzma.compress(GOOD.encode()), name), "line 1")
 
 
@@ -129,11 +153,8 @@ def test_corrupt_compression(tmp_path, suffix, module):
     refused(write(tmp_path, bytes(packed), f"a.txt{suffix}"), f"broken or truncated {kind} file")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_unreadable(tmp_path):
-    path = write(tmp_path, GOOD)
-    path.chmod(0)
-    refused(path, "cannot be read")
+    refused(write(tmp_path, GOOD) / "a.txt", "cannot be read")
 
 
 def arrays(**changes):
@@ -188,13 +209,10 @@ def test_broken_npz(tmp_path):
     for at in range(0, len(content), 7):  # a flipped byte is refused or harmless, never another error
         broken = bytearray(content)
         broken[at] ^= 0xFF
-        try:
-            load(write(tmp_path, bytes(broken), "b.npz")).check()
-        except FormatError as error:
-            assert str(error).startswith(str(tmp_path / "b.npz"))
+        assert complaint(write(tmp_path, bytes(broken), "b.npz")).startswith(str(tmp_path / "b.npz"))
     refused(write(tmp_path, "text", "b.npz"), "not a .npz archive")
     refused(write(tmp_path, "", "b.npz"), "not a .npz archive")
-    np.savez(path, **arrays(), allow_pickle=True) if False else np.savez(path, **arrays(X_data=np.array([{}, 1], object)))
+    np.savez(path, **arrays(X_data=np.array([{}, 1], object)))  # pickled
     refused(path, "broken .npz archive")
 
 

@@ -120,7 +120,8 @@ def test_svmlight_as_scikit_learn_reads_it(tmp_path):
 
 def test_svmlight_from_scikit_learn_and_back(tmp_path, dataset):
     path = tmp_path / "a.svm"
-    dump_svmlight_file(dataset.X.to_scipy(), dataset.Y.to_scipy(), str(path), multilabel=True, zero_based=True)
+    X, Y = dataset.X.to_scipy().toarray(), dataset.Y.to_scipy().toarray().astype(int)
+    dump_svmlight_file(X, Y, str(path), multilabel=True, zero_based=True)
     rows = np.flatnonzero(np.diff(dataset.X.indptr) + np.diff(dataset.Y.indptr))  # it drops rows of nothing
     loaded = load(path, zero_based=True, n_features=30, n_labels=9)
     assert dense(loaded.X) == dense(dataset.X.take(rows))
@@ -185,7 +186,11 @@ def test_compressed(tmp_path, suffix, opener):
 
 
 @settings(max_examples=50)
-@given(st.lists(st.lists(st.tuples(st.integers(0, 20), st.floats(width=32, allow_nan=False, allow_infinity=False)))))
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 20), st.floats(width=32, allow_nan=False, allow_infinity=False)))
+    )
+)
 def test_any_values_come_back(tmp_path_factory, rows):
     rows = [dict(row) for row in rows]
     indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
@@ -223,7 +228,11 @@ def test_no_final_newline_is_read_with_a_warning(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "shape", "n_labels"),
-    [("bibtex", (4880, 1836), 159), ("delicious", (12920, 500), 983), ("yso_finna_en", (169738, 46761), 24499)],
+    [
+        ("bibtex", (4880, 1836), 159),
+        ("delicious", (12920, 500), 983),
+        ("yso_finna_en", (169738, 46761), 24499),
+    ],
 )
 def test_real_data(real_data, name, shape, n_labels):
     dataset = load(real_data(name) / "train.txt.xz").check()

@@ -38,7 +38,9 @@ def test_names_count_the_labels_where_no_header_does(path):
 def test_wrong_number_of_names(path):
     names = path.with_name("labels.txt")
     names.write_text("a\nb\nc\n")
-    with pytest.raises(FormatError, match=r"labels.txt: holds 3 label names, but .*a.txt has 2 labels; label_names=False"):
+    with pytest.raises(
+        FormatError, match=r"labels.txt: holds 3 label names, but .*a.txt has 2 labels; label_names=False"
+    ):
         load(path)
     names.write_text("")
     with pytest.raises(FormatError, match=r"labels.txt: the file is empty"):

@@ -42,14 +42,20 @@ def assert_same(kernel, expected):
 
 
 def number_texts():
-    shortest = st.floats(width=32, allow_nan=False, allow_infinity=False).map(lambda v: repr(np.float32(v).item()))
+    shortest = st.floats(width=32, allow_nan=False, allow_infinity=False).map(
+        lambda v: repr(np.float32(v).item())
+    )
     digits = st.from_regex(r"\A[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE][+-]?[0-9]{1,3})?\Z").filter(bool)
-    words = st.sampled_from(["nan", "-Inf", "infinity", "1e39", "1e-60", "0x1p3", "1_0", "--1", ".", "1e", "+.5"])
+    words = st.sampled_from(
+        ["nan", "-Inf", "infinity", "1e39", "1e-60", "0x1p3", "1_0", "--1", ".", "1e", "+.5"]
+    )
     return st.one_of(shortest, digits, st.integers(0, 99).map(str), words)
 
 
 def ids():
-    return st.one_of(st.integers(0, 12), st.sampled_from([2**31 - 2, 2**31 - 1, 10**25, 12345678, 123456789])).map(str)
+    return st.one_of(
+        st.integers(0, 12), st.sampled_from([2**31 - 2, 2**31 - 1, 10**25, 12345678, 123456789])
+    ).map(str)
 
 
 def rows():
@@ -67,7 +73,9 @@ def odd_rows():
     feature = st.one_of(
         st.tuples(ids(), number_texts()).map(":".join),
         ids(),
-        st.sampled_from(["5:", ":1", "-3:1", "-3", "a:1", "1:2:3", "#", "1:1#2", "\x00", "\r", "é:1", "+1:1", "-:1"]),
+        st.sampled_from(
+            ["5:", ":1", "-3:1", "-3", "a:1", "1:2:3", "#", "1:1#2", "\x00", "\r", "é:1", "+1:1", "-:1"]
+        ),
     )
     labels = st.lists(label, max_size=3).map(",".join)
     return st.tuples(labels, st.lists(feature, max_size=4)).map(lambda parts: " ".join([parts[0], *parts[1]]))
@@ -119,7 +127,8 @@ def test_kernel_is_twin_on_mutated_text(text, data, dialect):
 def test_result_does_not_depend_on_threads_or_pieces(bad_line):
     rng = np.random.default_rng(0)
     lines = [
-        ",".join(map(str, rng.integers(0, 50, 3))) + "".join(f" {i}:{rng.random():.5f}" for i in rng.integers(0, 99, 9))
+        ",".join(map(str, rng.integers(0, 50, 3)))
+        + "".join(f" {i}:{rng.random():.5f}" for i in rng.integers(0, 99, 9))
         for _ in range(2000)
     ]
     if bad_line is not None:
@@ -130,11 +139,13 @@ def test_result_does_not_depend_on_threads_or_pieces(bad_line):
     assert isinstance(expected, Rows) == (bad_line is None)
     for n_threads in (1, 2, 5):
         for piece_size in (100, 4096, 1 << 20):
-            assert_same(outcome_of_kernel(text, n_threads=n_threads, piece_size=piece_size, **dialect), expected)
+            assert_same(
+                outcome_of_kernel(text, n_threads=n_threads, piece_size=piece_size, **dialect), expected
+            )
 
 
 def parse_one(number, *, wide):
-    """One value through the kernel, with or without text behind it (which decides between its two readers)."""
+    """One value through the kernel, with or without text behind it (which decides on the reader)."""
     text = f" 0:{number}\n{'#' * 40 if wide else '#'}\n".encode()
     parsed = outcome_of_kernel(text, svmlight=True, first_id=0, n_features=1, n_labels=0)
     return parsed.x_data[0] if isinstance(parsed, Rows) else Problem(parsed[0])
@@ -143,7 +154,9 @@ def parse_one(number, *, wide):
 @settings(max_examples=1000)
 @given(number_texts(), st.booleans())
 @example("7.038531e-26", True)
-@example("1.00000005960464477539062500000000000001", True)  # just above the midpoint of 1 and the next float32
+@example(
+    "1.00000005960464477539062500000000000001", True
+)  # just above the midpoint of 1 and the next float32
 @example("1.000000059604644775390625", True)  # on it
 @example("16777217", True)
 @example("9007199254740993", True)
@@ -173,7 +186,14 @@ def test_values_are_written_shortest_and_come_back(value):
     value = np.float32(value)
     if not np.isfinite(value):
         return
-    rows = Rows(*(np.array(a, t) for a, t in [([0, 1], "i8"), ([0], "i4"), ([value], "f4"), ([0, 0], "i8"), ([], "i4")]), 1, 0)
+    rows = Rows(
+        *(
+            np.array(a, t)
+            for a, t in [([0, 1], "i8"), ([0], "i4"), ([value], "f4"), ([0, 0], "i8"), ([], "i4")]
+        ),
+        1,
+        0,
+    )
     written = _core.format_rows(*rows[:5], svmlight=False, n_threads=1).tobytes()
     assert written == twin.format_rows(rows, svmlight=False)
     parsed = outcome_of_kernel(written, svmlight=False, first_id=0, n_features=1, n_labels=0)
@@ -189,12 +209,21 @@ def test_writer_is_twin(text, svmlight, n_threads):
 
 def test_progress_is_called_and_its_error_stops_the_kernel():
     # Values that take the slow reader, so that the kernel is at it for several of its tenths of a second.
-    text = np.frombuffer(b"1 2:0.12345678901234567890123e-5 1:0.12345678901234567890123e5\n" * 2_000_000, np.uint8)
+    text = np.frombuffer(
+        b"1 2:0.12345678901234567890123e-5 1:0.12345678901234567890123e5\n" * 2_000_000, np.uint8
+    )
 
     def stop(done):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
         _core.parse_rows(
-            text, svmlight=False, first_id=0, n_features=9, n_labels=9, n_threads=1, progress=stop, piece_size=1 << 16
+            text,
+            svmlight=False,
+            first_id=0,
+            n_features=9,
+            n_labels=9,
+            n_threads=1,
+            progress=stop,
+            piece_size=1 << 16,
         )

@@ -104,7 +104,9 @@ def _matrix(path: Path, name: str, arrays: dict[str, npt.NDArray[Any]], data: np
 def _names(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] | None:
     if "label_names" not in arrays:
         return None
+    if arrays["label_names"].dtype != np.uint8:
+        raise FormatError(f"{path}: label_names must hold bytes; got {arrays['label_names'].dtype}")
     try:
-        return tuple(arrays["label_names"].astype(np.uint8).tobytes().decode("utf-8").split("\n")[:-1])
+        return tuple(arrays["label_names"].tobytes().decode("utf-8").split("\n")[:-1])
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: label_names must be UTF-8 text ({error.reason})") from None

@@ -209,7 +209,9 @@ class _Reader:
         ones = np.ones(len(y_indices), np.float32)
         return Dataset(X, CSR(y_indptr, y_indices, ones, label_end if n_labels is None else n_labels))
 
-    def _parse(self, first_id: int, n_features: int | None, n_labels: int | None, slack: int) -> tuple[Any, ...]:
+    def _parse(
+        self, first_id: int, n_features: int | None, n_labels: int | None, slack: int
+    ) -> tuple[Any, ...]:
         parsed = _core.parse_rows(
             self.body,
             svmlight=self.svmlight,
