@@ -50,7 +50,7 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
     added here.
     """
     target = Path(os.path.realpath(path))  # a link to a model stays a link
-    _refuse_what_is_no_model(target)
+    check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
     temporary.mkdir()
@@ -266,7 +266,7 @@ def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: 
         return np.asarray(np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape))
 
 
-def _refuse_what_is_no_model(target: Path) -> None:
+def check_target(target: Path) -> None:
     """Raise unless the target is free, an empty directory, or a Labelwood model and nothing else."""
     if not os.path.lexists(target):
         return
