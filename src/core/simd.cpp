@@ -6,7 +6,8 @@
 namespace labelwood::LABELWOOD_ISA {
 namespace {
 
-// Margins of all lanes for one row: z = sum_j x_j W[j]. Two sets of accumulators hide the latency of the adds.
+// Margins of all lanes for one row: z = sum_j x_j W[j]. Two sets of accumulators hide the latency of the
+// adds.
 template <int S>
 inline Lanes<S> margins(const int32_t* features, const float* values, int64_t count, const float* weights) {
     using L = Lanes<S>;
@@ -205,6 +206,7 @@ void widen(const uint16_t* half, int64_t count, float* out) {
 }  // namespace
 
 extern const Simd table;
-const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA), pass_of<SquaredHinge>, pass_of<Logistic>, accumulate, widen};
+const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA), pass_of<SquaredHinge>, pass_of<Logistic>, accumulate,
+                    widen};
 
 }  // namespace labelwood::LABELWOOD_ISA

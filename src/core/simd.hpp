@@ -1,7 +1,7 @@
 // The hot loops that exist once per instruction set, behind one table of functions chosen at run time.
 //
-// simd.cpp is compiled several times with different flags; it may use nothing but plain pointers, since an inline
-// function of a shared header compiled there could be linked into code that runs on older machines.
+// simd.cpp is compiled several times with different flags; it may use nothing but plain pointers, since an
+// inline function of a shared header compiled there could be linked into code that runs on older machines.
 #pragma once
 
 #include <cstdint>

@@ -346,9 +346,10 @@ def damaged(array):
     if array.ndim and len(array):
         yield "shorter", array[:-1]
         yield "longer", np.concatenate([array, array[-1:]])
-    if array.dtype.kind in "iu" and array.dtype.itemsize > 1:
+    if array.dtype.kind in "iu":
+        bounds = np.iinfo(array.dtype)
         for position in {0, array.size // 2, array.size - 1} if array.size else ():
-            for wild in (-5, 1_000_000):
+            for wild in {max(-5, bounds.min), min(1_000_000, bounds.max)}:
                 changed = array.copy()
                 changed.flat[position] = wild
                 yield f"{wild} at {position}", changed
