@@ -109,7 +109,8 @@ struct Logistic {
 };
 
 template <int S, class Loss>
-void pass(const NodeRows& rows, const int32_t* order, const Block& block, Spread* spread) {
+int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Block& block, Spread* spread,
+             int32_t* restless) {
     using L = Lanes<S>;
     using F = typename L::F;
     using I = typename L::I;
@@ -120,11 +121,12 @@ void pass(const NodeRows& rows, const int32_t* order, const Block& block, Spread
         lowest[n] = splat<F>(1e30f);
         active[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
     }
-    for (int64_t visit = 0; visit < rows.n_rows; ++visit) {
+    int64_t n_restless = 0;
+    for (int64_t visit = 0; visit < count; ++visit) {
         const int32_t row = order[visit];
-        if (visit + 2 < rows.n_rows) prefetch_row(rows, order[visit + 2]);
-        const int64_t begin = rows.indptr[row], count = rows.indptr[row + 1] - begin;
-        const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, count, block.weights);
+        if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
+        const int64_t begin = rows.indptr[row], length = rows.indptr[row + 1] - begin;
+        const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, length, block.weights);
         float* duals = block.duals + static_cast<int64_t>(row) * S;
         Lanes<S> step;
         bool moved = false;
@@ -143,23 +145,27 @@ void pass(const NodeRows& rows, const int32_t* order, const Block& block, Spread
             store(duals + n * L::W, next);
             moved |= any(step.v[n]);
         }
-        if (moved) add_row<S>(rows.features + begin, rows.values + begin, count, step, block.weights);
+        if (!moved) continue;
+        add_row<S>(rows.features + begin, rows.values + begin, length, step, block.weights);
+        restless[n_restless++] = row;
     }
     for (int n = 0; n < L::N; ++n) {
         store(spread->highest + n * L::W, highest[n]);
         store(spread->lowest + n * L::W, lowest[n]);
     }
+    return n_restless;
 }
 
 template <class Loss>
-void pass_of(const NodeRows& rows, const int32_t* order, const Block& block, Spread* spread) {
+int64_t pass_of(const NodeRows& rows, const int32_t* order, int64_t count, const Block& block, Spread* spread,
+                int32_t* restless) {
     switch (block.lanes) {
         case 4:
-            return pass<4, Loss>(rows, order, block, spread);
+            return pass<4, Loss>(rows, order, count, block, spread, restless);
         case 8:
-            return pass<8, Loss>(rows, order, block, spread);
+            return pass<8, Loss>(rows, order, count, block, spread, restless);
         default:
-            return pass<16, Loss>(rows, order, block, spread);
+            return pass<16, Loss>(rows, order, count, block, spread, restless);
     }
 }
 

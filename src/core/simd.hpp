@@ -40,9 +40,13 @@ struct Spread {
 
 struct Simd {
     const char* name;
-    // One pass of dual coordinate descent over the rows in `order`.
-    void (*squared_hinge_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
-    void (*logistic_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
+    // One pass of dual coordinate descent over the rows in `order`. Writes the rows at which some lane's
+    // projected gradient was worth an update to `restless` (which may be `order` itself) and returns their
+    // number.
+    int64_t (*squared_hinge_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                                  int32_t* restless);
+    int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                             int32_t* restless);
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width]; rows of -1 are passed over.
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                        int64_t width, float* out);
