@@ -24,19 +24,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import labels, persist
+from labelwood import labels, params, persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.params import Param, check_parameters
-from labelwood.progress import Run, available_cores
+from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, TopK, as_features
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-NJobs = Annotated[
-    int | None,
-    Param("threads; None or -1: every core this process may use, -2: all but one; never changes the result"),
-]
+NJobs = params.NJobs
 RandomState = Annotated[
     int | None,
     Param("seed: same data, parameters and seed, same model; None: a new one each fit", ge=0, le=2**32 - 1),
@@ -278,13 +275,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         return matrix
 
     def _n_threads(self) -> int:
-        if self.n_jobs is None:
-            return available_cores()
-        if self.n_jobs == 0:
-            raise LabelwoodError(
-                f"{type(self).__name__}: n_jobs must not be 0; use None or -1 for every core"
-            )
-        return int(self.n_jobs) if self.n_jobs > 0 else max(1, available_cores() + 1 + int(self.n_jobs))
+        return thread_count(self.n_jobs, owner=type(self).__name__)
 
     def _note_fitted(self) -> None:
         self._fitted = frozenset(vars(self)) - frozenset(self.get_params(deep=False)) | {"_fitted"}
