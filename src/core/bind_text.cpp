@@ -11,7 +11,8 @@ namespace {
 using namespace text;
 
 Strings strings(const Array<uint8_t>& utf8, const Array<int64_t>& offsets) {
-    return {reinterpret_cast<const char*>(utf8.data()), offsets.data(), static_cast<int64_t>(offsets.shape(0)) - 1};
+    return {reinterpret_cast<const char*>(utf8.data()), offsets.data(),
+            static_cast<int64_t>(offsets.shape(0)) - 1};
 }
 
 AnalyzerOptions analyzer(int unit, int64_t shortest, int64_t longest, int64_t min_length, bool lowercase) {
@@ -24,8 +25,8 @@ nb::tuple rows_out(CountRows&& rows) {
 }
 
 nb::tuple learn(Array<uint8_t> utf8, Array<int64_t> offsets, int unit, int64_t shortest, int64_t longest,
-                int64_t min_length, bool lowercase, int64_t min_documents, int64_t max_documents, int n_threads,
-                const nb::object& progress) {
+                int64_t min_length, bool lowercase, int64_t min_documents, int64_t max_documents,
+                int n_threads, const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
     const AnalyzerOptions options = analyzer(unit, shortest, longest, min_length, lowercase);
     LearntTerms learnt = without_gil([&] {
@@ -66,8 +67,8 @@ Out<float> weigh_counts(Array<int64_t> indptr, Array<int32_t> indices, Array<int
     Monitor monitor = monitor_of(nb::none());
     const Weighing how{sublinear, binary, scale ? scale->data() : nullptr, static_cast<Norm>(norm)};
     return to_numpy(without_gil([&] {
-        return weigh(indptr.data(), indices.data(), counts.data(), static_cast<int64_t>(indptr.shape(0)) - 1, how,
-                     n_threads, monitor);
+        return weigh(indptr.data(), indices.data(), counts.data(), static_cast<int64_t>(indptr.shape(0)) - 1,
+                     how, n_threads, monitor);
     }));
 }
 
@@ -98,7 +99,8 @@ void bind_text(nb::module_& m) {
     m.def("learn_terms", &learn, nb::arg("utf8"), nb::arg("offsets"), nb::arg("unit"), nb::arg("shortest"),
           nb::arg("longest"), nb::arg("min_length"), nb::arg("lowercase"), nb::arg("min_documents"),
           nb::arg("max_documents"), nb::arg("n_threads"), nb::arg("progress") = nb::none(),
-          "Count the terms of texts: (indptr, indices, counts), the vocabulary's UTF-8 and offsets, the documents and "
+          "Count the terms of texts: (indptr, indices, counts), the vocabulary's UTF-8 and offsets, the "
+          "documents and "
           "the occurrences of each term.");
     m.def("index_terms", &index, nb::arg("utf8"), nb::arg("offsets"),
           "The hash table over a vocabulary that find_terms needs; empty if a term stands twice.");
@@ -111,7 +113,8 @@ void bind_text(nb::module_& m) {
           nb::arg("signed_counts"), nb::arg("n_threads"), nb::arg("progress") = nb::none(),
           "Count the hashed terms of texts: indptr, indices, counts.");
     m.def("weigh_counts", &weigh_counts, nb::arg("indptr"), nb::arg("indices"), nb::arg("counts"),
-          nb::arg("sublinear"), nb::arg("binary"), nb::arg("scale").none(), nb::arg("norm"), nb::arg("n_threads"),
+          nb::arg("sublinear"), nb::arg("binary"), nb::arg("scale").none(), nb::arg("norm"),
+          nb::arg("n_threads"),
           "Counts to weights: dampened, scaled by column, normalised by row (0 no, 1 l1, 2 l2).");
     m.def("unicode_properties", &unicode_properties,
           "The tables' version, and the flags and the lower case of every code point.");

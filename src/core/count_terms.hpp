@@ -1,8 +1,12 @@
-// Documents to rows of term counts: with a vocabulary learnt on the way, with one that is given, or with hashed columns.
+// Documents to rows of term counts: with a vocabulary learnt on the way, with one that is given, or with
+// hashed columns.
 #pragma once
 
 #include <cstdlib>
+#include <memory>
+#include <new>
 #include <numeric>
+#include <utility>
 
 #include "analyze.hpp"
 #include "parallel.hpp"
@@ -21,7 +25,31 @@ struct Strings {
 };
 
 // One entry of a row; as u64 it sorts by column.
-inline uint64_t entry(uint32_t column, uint32_t count) { return static_cast<uint64_t>(column) << 32 | count; }
+inline uint64_t entry(uint32_t column, uint32_t count) {
+    return static_cast<uint64_t>(column) << 32 | count;
+}
+
+// Sorts entries by column, each column there once: by insertion if they are few, else byte by byte from the
+// lowest.
+inline void sort_entries(uint64_t* begin, uint64_t* end, std::vector<uint64_t>& workspace, size_t n_columns) {
+    constexpr int64_t kFew = 48;
+    if (end - begin <= kFew) {
+        std::sort(begin, end);
+        return;
+    }
+    workspace.assign(begin, end);
+    uint64_t *from = begin, *to = workspace.data();
+    const auto count = end - begin;
+    for (int shift = 32; n_columns > 1; shift += 8, n_columns = (n_columns + 255) >> 8) {
+        uint32_t places[256] = {};
+        for (int64_t i = 0; i < count; ++i) ++places[from[i] >> shift & 255];
+        uint32_t place = 0;
+        for (uint32_t& next : places) place += std::exchange(next, place);
+        for (int64_t i = 0; i < count; ++i) to[places[from[i] >> shift & 255]++] = from[i];
+        std::swap(from, to);
+    }
+    if (from != begin) std::copy(from, from + count, begin);
+}
 
 struct CountRows {
     std::vector<int64_t> indptr;
@@ -92,6 +120,39 @@ inline CountRows join_rows(std::vector<Piece>& pieces, int n_threads, Monitor& m
     return rows;
 }
 
+// A worker's analyzer, and the terms of its current document with their hashes. All hashes are computed, and
+// the places they point to fetched, before the first is looked up: the waits for memory overlap.
+class Cutter {
+  public:
+    explicit Cutter(const AnalyzerOptions& options) : analyzer_(options) {}
+
+    template <class Fetch>
+    void cut(const Strings& documents, int64_t document, Fetch&& fetch) {
+        spans_ = &analyzer_.terms(documents.begin(document), documents.size(document));
+        hashes_.resize(spans_->size());
+        for (size_t i = 0; i < hashes_.size(); ++i) {
+            hashes_[i] = hash_string(analyzer_.bytes() + (*spans_)[i].begin, (*spans_)[i].size);
+            fetch(hashes_[i]);
+        }
+    }
+
+    // Calls take(text, size, hash) for every term, in the order of the text, and fetch(hash) some terms
+    // earlier.
+    template <class Fetch, class Take>
+    void each(Fetch&& fetch, Take&& take) {
+        constexpr size_t kAhead = 8;
+        for (size_t i = 0; i < hashes_.size(); ++i) {
+            if (i + kAhead < hashes_.size()) fetch(hashes_[i + kAhead]);
+            take(analyzer_.bytes() + (*spans_)[i].begin, (*spans_)[i].size, hashes_[i]);
+        }
+    }
+
+  private:
+    Analyzer analyzer_;
+    const std::vector<Span>* spans_ = nullptr;
+    std::vector<uint64_t> hashes_;
+};
+
 struct LearntTerms {
     CountRows rows;
     std::vector<uint8_t> utf8;
@@ -113,7 +174,8 @@ inline std::vector<std::vector<uint32_t>> merge(std::vector<Vocabulary>& found) 
             const Term& term = found[w][id];
             padded.assign(found[w].text(term), found[w].text(term) + term.size);
             padded.resize(padded.size() + 8);
-            const uint32_t to = found[0].intern(padded.data(), term.size);
+            const uint32_t to =
+                found[0].intern(padded.data(), term.size, hash_string(padded.data(), term.size));
             found[0][to].n_documents += term.n_documents;
             found[0][to].total += term.total;
             merged[w].push_back(to);
@@ -132,12 +194,16 @@ inline std::vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_
         const int64_t count = terms[id].n_documents;
         if (count >= min_documents && count <= max_documents) kept.push_back(id);
     }
-    std::sort(kept.begin(), kept.end(), [&](uint32_t one, uint32_t other) { return terms.before(one, other); });
+    std::sort(kept.begin(), kept.end(),
+              [&](uint32_t one, uint32_t other) { return terms.before(one, other); });
     return kept;
 }
 
-// Turns a piece's entries into columns of the final vocabulary, drops those that have none, sorts each document.
-inline void renumber(Piece& piece, const std::vector<uint32_t>& merged, const std::vector<uint32_t>& columns) {
+// Turns a piece's entries into columns of the final vocabulary, drops those that have none, sorts each
+// document.
+inline void renumber(Piece& piece, const std::vector<uint32_t>& merged,
+                     const std::vector<uint32_t>& columns) {
+    std::vector<uint64_t> workspace;
     uint64_t* from = piece.entries.data();
     uint64_t* to = from;
     for (int64_t& size : piece.sizes) {
@@ -146,7 +212,7 @@ inline void renumber(Piece& piece, const std::vector<uint32_t>& merged, const st
             const uint32_t column = columns[merged[*from >> 32]];
             if (column != UINT32_MAX) *to++ = entry(column, static_cast<uint32_t>(*from));
         }
-        std::sort(begin, to);
+        sort_entries(begin, to, workspace, columns.size());
         size = to - begin;
     }
     piece.entries.resize(static_cast<size_t>(to - piece.entries.data()));
@@ -156,16 +222,20 @@ inline void renumber(Piece& piece, const std::vector<uint32_t>& merged, const st
 
 // Counts the terms of documents and learns the vocabulary: the terms in at least min_documents and at most
 // max_documents of them, sorted. Worker vocabularies differ from run to run; what is returned does not.
-inline LearntTerms learn_terms(const Strings& documents, const AnalyzerOptions& options, int64_t min_documents,
-                               int64_t max_documents, int n_threads, Monitor& monitor) {
+inline LearntTerms learn_terms(const Strings& documents, const AnalyzerOptions& options,
+                               int64_t min_documents, int64_t max_documents, int n_threads,
+                               Monitor& monitor) {
     std::vector<Vocabulary> found(static_cast<size_t>(n_threads));
-    std::vector<Analyzer> analyzers(found.size(), Analyzer(options));
+    std::vector<Cutter> cutters(found.size(), Cutter(options));
     std::vector<Piece> pieces = build_rows(
         documents, n_threads, monitor, [&](int64_t document, std::vector<uint64_t>& entries, int worker) {
             Vocabulary& vocabulary = found[static_cast<size_t>(worker)];
+            Cutter& cutter = cutters[static_cast<size_t>(worker)];
             const size_t before = entries.size();
-            const auto count = [&](const char* text, int64_t size) {
-                const uint32_t id = vocabulary.intern(text, size);
+            cutter.cut(documents, document, [&](uint64_t hash) { vocabulary.fetch_slot(hash); });
+            const auto fetch_term = [&](uint64_t hash) { vocabulary.fetch_term(hash); };
+            cutter.each(fetch_term, [&](const char* text, int64_t size, uint64_t hash) {
+                const uint32_t id = vocabulary.intern(text, size, hash);
                 Term& term = vocabulary[id];
                 if (term.document != document) {
                     term.document = static_cast<int32_t>(document);
@@ -176,8 +246,7 @@ inline LearntTerms learn_terms(const Strings& documents, const AnalyzerOptions& 
                     ++entries[before + term.place];
                 }
                 ++term.total;
-            };
-            analyzers[static_cast<size_t>(worker)].terms(documents.begin(document), documents.size(document), count);
+            });
         });
     const std::vector<std::vector<uint32_t>> merged = learning::merge(found);
     const Vocabulary& terms = found[0];
@@ -219,36 +288,63 @@ inline std::vector<uint64_t> index_terms(const Strings& terms) {
     return slots;
 }
 
-// Sorts a document's columns and counts the repeated ones. `columns` is emptied.
-inline void count_columns(std::vector<uint32_t>& columns, std::vector<uint64_t>& entries) {
-    std::sort(columns.begin(), columns.end());
-    for (size_t i = 0; i < columns.size();) {
-        size_t end = i;
-        while (end < columns.size() && columns[end] == columns[i]) ++end;
-        entries.push_back(entry(columns[i], static_cast<uint32_t>(end - i)));
-        i = end;
+// For each column the document that last had it and where in that one's list it stands. The memory is zero to
+// begin with and only touched where a column occurs, so that one short text costs little however large the
+// vocabulary.
+class LastSeen {
+  public:
+    explicit LastSeen(int64_t n_columns)
+        : seen_(static_cast<Seen*>(std::calloc(static_cast<size_t>(n_columns), sizeof(Seen))), &std::free) {
+        if (!seen_) throw std::bad_alloc();
     }
-    columns.clear();
-}
+
+    // Counts a column of a document whose entries begin at `before`.
+    void count(uint32_t column, int64_t document, std::vector<uint64_t>& entries, size_t before) {
+        Seen& seen = seen_.get()[column];
+        if (seen.document != static_cast<uint32_t>(document) + 1) {
+            seen = {static_cast<uint32_t>(document) + 1, static_cast<uint32_t>(entries.size() - before)};
+            entries.push_back(entry(column, 1));
+        } else {
+            ++entries[before + seen.place];
+        }
+    }
+
+  private:
+    struct Seen {
+        uint32_t document, place;  // the document counts from 1
+    };
+    std::unique_ptr<Seen, decltype(&std::free)> seen_;
+};
 
 // Counts the terms of documents that a vocabulary has; the others are passed over.
 inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& options, const Strings& terms,
                             const uint64_t* slots, int64_t n_slots, int n_threads, Monitor& monitor) {
-    std::vector<Analyzer> analyzers(static_cast<size_t>(n_threads), Analyzer(options));
-    std::vector<std::vector<uint32_t>> columns(analyzers.size());
+    std::vector<Cutter> cutters(static_cast<size_t>(n_threads), Cutter(options));
+    std::vector<std::vector<uint64_t>> workspaces(cutters.size());
+    std::vector<LastSeen> last_seen;
+    for (int worker = 0; worker < n_threads; ++worker) last_seen.emplace_back(terms.count);
     const auto mask = static_cast<uint64_t>(n_slots - 1);
     std::vector<Piece> pieces = build_rows(
         documents, n_threads, monitor, [&](int64_t document, std::vector<uint64_t>& entries, int worker) {
-            std::vector<uint32_t>& found = columns[static_cast<size_t>(worker)];
-            const auto look_up = [&](const char* text, int64_t size) {
-                const int64_t at = find_slot(slots, mask, hash_string(text, size), [&](uint32_t id) {
+            Cutter& cutter = cutters[static_cast<size_t>(worker)];
+            LastSeen& seen = last_seen[static_cast<size_t>(worker)];
+            const size_t before = entries.size();
+            cutter.cut(documents, document,
+                       [&](uint64_t hash) { __builtin_prefetch(slots + (hash & mask)); });
+            const auto fetch_term = [&](uint64_t hash) {
+                const auto id = static_cast<uint32_t>(slots[hash & mask]);
+                __builtin_prefetch(terms.offsets + id - (id > 0));
+            };
+            cutter.each(fetch_term, [&](const char* text, int64_t size, uint64_t hash) {
+                const int64_t at = find_slot(slots, mask, hash, [&](uint32_t id) {
                     return terms.size(id) == size &&
                            std::memcmp(terms.begin(id), text, static_cast<size_t>(size)) == 0;
                 });
-                if (slots[at] != 0) found.push_back(static_cast<uint32_t>(slots[at]) - 1);
-            };
-            analyzers[static_cast<size_t>(worker)].terms(documents.begin(document), documents.size(document), look_up);
-            count_columns(found, entries);
+                if (slots[at] != 0)
+                    seen.count(static_cast<uint32_t>(slots[at]) - 1, document, entries, before);
+            });
+            sort_entries(entries.data() + before, entries.data() + entries.size(),
+                         workspaces[static_cast<size_t>(worker)], static_cast<size_t>(terms.count));
         });
     return join_rows(pieces, n_threads, monitor);
 }

@@ -7,13 +7,12 @@ namespace labelwood::text {
 
 // MurmurHash3 (x86, 32 bits) with seed 0, the hash that scikit-learn's hashing vectorizer takes columns from.
 inline uint32_t murmur3(const char* text, int64_t size) {
-    const auto scrambled = [](uint32_t block) {
-        return std::rotl(block * 0xcc9e2d51U, 15) * 0x1b873593U;
-    };
+    const auto scrambled = [](uint32_t block) { return std::rotl(block * 0xcc9e2d51U, 15) * 0x1b873593U; };
     const int64_t whole = size / 4;
     uint32_t hash = 0;
     for (int64_t i = 0; i < whole; ++i) {
-        hash = std::rotl(hash ^ scrambled(static_cast<uint32_t>(head_of(text + 4 * i, 4))), 13) * 5 + 0xe6546b64U;
+        hash = std::rotl(hash ^ scrambled(static_cast<uint32_t>(head_of(text + 4 * i, 4))), 13) * 5 +
+               0xe6546b64U;
     }
     if (size % 4 != 0) hash ^= scrambled(static_cast<uint32_t>(head_of(text + 4 * whole, size % 4)));
     hash ^= static_cast<uint32_t>(size);
@@ -22,8 +21,8 @@ inline uint32_t murmur3(const char* text, int64_t size) {
     return hash ^ hash >> 16;
 }
 
-// Counts hashed terms. With `signed_counts` half of the terms count negatively, so that collisions cancel on average;
-// a column whose terms cancel stays, with a count of 0.
+// Counts hashed terms. With `signed_counts` half of the terms count negatively, so that collisions cancel on
+// average; a column whose terms cancel stays, with a count of 0.
 inline CountRows hash_terms(const Strings& documents, const AnalyzerOptions& options, int64_t n_columns,
                             bool signed_counts, int n_threads, Monitor& monitor) {
     std::vector<Analyzer> analyzers(static_cast<size_t>(n_threads), Analyzer(options));
@@ -32,12 +31,13 @@ inline CountRows hash_terms(const Strings& documents, const AnalyzerOptions& opt
         documents, n_threads, monitor, [&](int64_t document, std::vector<uint64_t>& entries, int worker) {
             std::vector<uint64_t>& found = workspaces[static_cast<size_t>(worker)];
             found.clear();
-            const auto hash = [&](const char* text, int64_t size) {
-                const auto value = static_cast<int64_t>(static_cast<int32_t>(murmur3(text, size)));
+            Analyzer& analyzer = analyzers[static_cast<size_t>(worker)];
+            for (const Span& term : analyzer.terms(documents.begin(document), documents.size(document))) {
+                const uint32_t hash = murmur3(analyzer.bytes() + term.begin, term.size);
+                const auto value = static_cast<int64_t>(static_cast<int32_t>(hash));
                 const auto column = static_cast<uint32_t>((value < 0 ? -value : value) % n_columns);
                 found.push_back(entry(column, signed_counts && value < 0 ? 0 : 1));
-            };
-            analyzers[static_cast<size_t>(worker)].terms(documents.begin(document), documents.size(document), hash);
+            }
             std::sort(found.begin(), found.end());
             for (size_t i = 0; i < found.size();) {
                 const auto column = static_cast<uint32_t>(found[i] >> 32);

@@ -1,9 +1,10 @@
-// UTF-8 and what the tokenizer asks of a code point. Input is valid UTF-8, where a lone surrogate may stand as three
-// bytes, as Python's "surrogatepass" writes it.
+// UTF-8 and what the tokenizer asks of a code point. Input is valid UTF-8, where a lone surrogate may stand
+// as three bytes, as Python's "surrogatepass" writes it.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "unicode_tables.hpp"
@@ -31,22 +32,13 @@ inline const uint8_t* unicode_kinds() {
 
 class Unicode {
   public:
-    Unicode() : kinds_(unicode_kinds()) {
-        for (uint32_t code = 0; code < 256; ++code) {
-            // Bytes of longer sequences are not word characters: whoever meets one decodes it.
-            ascii_flags[code] = code < 128 ? flags(code) : uint8_t{0};
-        }
-    }
-
     uint8_t flags(uint32_t code) const { return kUnicodeKinds[kinds_[code]].flags; }
     uint32_t lower(uint32_t code) const {
         return code + static_cast<uint32_t>(kUnicodeKinds[kinds_[code]].to_lower);
     }
 
-    std::array<uint8_t, 256> ascii_flags{};
-
   private:
-    const uint8_t* kinds_;
+    const uint8_t* kinds_ = unicode_kinds();
 };
 
 // Reads one code point and moves past it.
@@ -97,8 +89,8 @@ inline void encode(uint32_t code, char*& to) {
     }
 }
 
-// The lower case of the capital sigma at [at, after): final if a cased letter stands before it and none after it,
-// looking through marks and apostrophes.
+// The lower case of the capital sigma at [at, after): final if a cased letter stands before it and none after
+// it, looking through marks and apostrophes.
 inline uint32_t lower_sigma(const Unicode& unicode, const char* begin, const char* at, const char* after,
                             const char* end) {
     uint8_t flags = kLookedThrough;
@@ -110,37 +102,42 @@ inline uint32_t lower_sigma(const Unicode& unicode, const char* begin, const cha
 }
 
 // The most bytes the lower case of `size` bytes may need: U+023A and U+0130 turn two bytes into three.
-inline int64_t lowered_bound(int64_t size) { return size + size / 2 + 4; }
+inline int64_t lowered_bound(int64_t size) {
+    return size + size / 2 + 4;
+}
+
+inline char lower_ascii(char byte) {
+    return static_cast<char>(byte | (static_cast<uint8_t>(byte - 'A') < 26 ? 0x20 : 0));
+}
 
 // Writes the lower case of a text, as str.lower does; returns its end.
 inline char* lower_text(const Unicode& unicode, const char* text, int64_t size, char* to) {
+    constexpr int64_t kBlock = 32;  // bytes tested and lowered together while they are ASCII
     const char* const end = text + size;
-    uint8_t any = 0;
-    for (const char* at = text; at < end; ++at) any |= static_cast<uint8_t>(*at);
-    if (any < 0x80) {
-        for (int64_t i = 0; i < size; ++i) {
-            const auto byte = static_cast<uint8_t>(text[i]);
-            const bool capital = static_cast<uint8_t>(byte - 'A') < 26;
-            to[i] = static_cast<char>(byte | (capital ? 0x20 : 0));
-        }
-        return to + size;
-    }
     for (const char* at = text; at < end;) {
-        const auto byte = static_cast<uint8_t>(*at);
-        if (byte < 0x80) {
-            *to++ = static_cast<char>(byte | (static_cast<uint8_t>(byte - 'A') < 26 ? 0x20 : 0));
-            ++at;
-            continue;
+        while (end - at >= kBlock) {
+            char block[kBlock];  // a copy, so that the compiler knows that reads and writes do not meet
+            std::memcpy(block, at, kBlock);
+            uint8_t any = 0;
+            for (const char byte : block) any |= static_cast<uint8_t>(byte);
+            if (any >= 0x80) break;
+            for (char& byte : block) byte = lower_ascii(byte);
+            std::memcpy(to, block, kBlock);
+            at += kBlock;
+            to += kBlock;
         }
-        const char* const here = at;
-        const uint32_t code = decode(at);
-        if (code == kDottedCapitalI) {
-            encode('i', to);
-            encode(kCombiningDot, to);
-        } else if (code == kCapitalSigma) {
-            encode(lower_sigma(unicode, text, here, at, end), to);
-        } else {
-            encode(unicode.lower(code), to);
+        for (; at < end && static_cast<uint8_t>(*at) < 0x80; ++at) *to++ = lower_ascii(*at);
+        for (; at < end && static_cast<uint8_t>(*at) >= 0x80;) {
+            const char* const here = at;
+            const uint32_t code = decode(at);
+            if (code == kDottedCapitalI) {
+                encode('i', to);
+                encode(kCombiningDot, to);
+            } else if (code == kCapitalSigma) {
+                encode(lower_sigma(unicode, text, here, at, end), to);
+            } else {
+                encode(unicode.lower(code), to);
+            }
         }
     }
     return to;

@@ -22,6 +22,11 @@ inline uint64_t head_of(const char* text, int64_t size) {
     return size >= 8 ? head : head & ((uint64_t{1} << (8 * size)) - 1);
 }
 
+// The last eight bytes of a string of at least eight, else zeros.
+inline uint64_t tail_of(const char* text, int64_t size) {
+    return size >= 8 ? head_of(text + size - 8, 8) : 0;
+}
+
 // A hash of a string of at least one byte, of which up to eight more may be read.
 inline uint64_t hash_string(const char* text, int64_t size) {
     uint64_t hash = static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15ULL;
@@ -33,9 +38,11 @@ inline uint64_t hash_string(const char* text, int64_t size) {
     return hash ^ hash >> 29;
 }
 
-// A table of (part of the hash, id + 1) whose size is a power of two; it knows no strings, so it can be built from any
-// list of them and kept as an array of u64. Zero is a free slot.
-inline uint64_t slot_of(uint64_t hash, uint32_t id) { return (hash & 0xFFFFFFFF00000000ULL) | (id + 1); }
+// A table of (part of the hash, id + 1) whose size is a power of two; it knows no strings, so it can be built
+// from any list of them and kept as an array of u64. Zero is a free slot.
+inline uint64_t slot_of(uint64_t hash, uint32_t id) {
+    return (hash & 0xFFFFFFFF00000000ULL) | (id + 1);
+}
 
 template <class Same>
 inline int64_t find_slot(const uint64_t* slots, uint64_t mask, uint64_t hash, Same&& same) {
@@ -51,9 +58,9 @@ inline int64_t table_size(int64_t count) {
 }
 
 struct Term {
-    uint64_t head;   // the first eight bytes: most words differ there, and many are no longer
-    int64_t offset;  // in the arena
-    int64_t total;   // occurrences
+    uint64_t head, tail;  // up to sixteen bytes, size, head and tail tell all strings apart
+    int64_t offset;       // in the arena
+    int64_t total;        // occurrences
     int32_t size;
     int32_t n_documents;
     int32_t document;  // the last one it was seen in, and its place in that one's list
@@ -64,18 +71,26 @@ class Vocabulary {
   public:
     Vocabulary() : slots_(static_cast<size_t>(table_size(1 << 12))) {}
 
-    // The term of a string, added if new. Valid until the next call.
-    uint32_t intern(const char* text, int64_t size) {
-        const uint64_t hash = hash_string(text, size);
-        const uint64_t head = head_of(text, size);
+    // The id of a string, added if new; `hash` is its hash_string.
+    uint32_t intern(const char* text, int64_t size, uint64_t hash) {
+        const uint64_t head = head_of(text, size), tail = tail_of(text, size);
         const int64_t at = find_slot(slots_.data(), slots_.size() - 1, hash, [&](uint32_t id) {
             const Term& term = terms_[id];
-            return term.head == head && term.size == size &&
-                   (size <= 8 || std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
+            return term.head == head && term.tail == tail && term.size == size &&
+                   (size <= 16 ||
+                    std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
         });
         const uint64_t slot = slots_[static_cast<size_t>(at)];
         if (slot != 0) return static_cast<uint32_t>(slot) - 1;
-        return add(text, size, head, hash, at);
+        return add(text, size, hash, at);
+    }
+
+    // Fetch the table's place for a hash into the cache before it is needed, and then the term that stands
+    // there.
+    void fetch_slot(uint64_t hash) const { __builtin_prefetch(slots_.data() + (hash & (slots_.size() - 1))); }
+    void fetch_term(uint64_t hash) const {
+        const auto id = static_cast<uint32_t>(slots_[hash & (slots_.size() - 1)]);
+        __builtin_prefetch(terms_.data() + id - (id > 0));
     }
 
     Term& operator[](uint32_t id) { return terms_[id]; }
@@ -94,10 +109,12 @@ class Vocabulary {
     void release_table() { std::vector<uint64_t>().swap(slots_); }
 
   private:
-    uint32_t add(const char* text, int64_t size, uint64_t head, uint64_t hash, int64_t at) {
+    uint32_t add(const char* text, int64_t size, uint64_t hash, int64_t at) {
         if (static_cast<int64_t>(terms_.size()) >= kMaxTerms) throw std::length_error("too many terms");
         const uint32_t id = size32(terms_.size());
-        terms_.push_back({head, static_cast<int64_t>(arena_.size()), 0, static_cast<int32_t>(size), 0, -1, 0});
+        const auto offset = static_cast<int64_t>(arena_.size());
+        terms_.push_back(
+            {head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, -1, 0});
         arena_.insert(arena_.end(), text, text + size);
         slots_[static_cast<size_t>(at)] = slot_of(hash, id);
         if (2 * terms_.size() > slots_.size()) grow();
@@ -109,9 +126,8 @@ class Vocabulary {
         arena_.resize(arena_.size() + 8);  // hashing reads past a string
         for (uint32_t id = 0; id < terms_.size(); ++id) {
             const uint64_t hash = hash_string(text(terms_[id]), terms_[id].size);
-            wider[static_cast<size_t>(
-                find_slot(wider.data(), wider.size() - 1, hash, [](uint32_t) { return false; }))] =
-                slot_of(hash, id);
+            wider[static_cast<size_t>(find_slot(wider.data(), wider.size() - 1, hash,
+                                                [](uint32_t) { return false; }))] = slot_of(hash, id);
         }
         arena_.resize(arena_.size() - 8);
         slots_.swap(wider);

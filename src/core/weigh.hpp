@@ -17,12 +17,13 @@ struct Weighing {
     Norm norm;
 };
 
-inline std::vector<float> weigh(const int64_t* indptr, const int32_t* indices, const int32_t* counts, int64_t n_rows,
-                                const Weighing& how, int n_threads, Monitor& monitor) {
+inline std::vector<float> weigh(const int64_t* indptr, const int32_t* indices, const int32_t* counts,
+                                int64_t n_rows, const Weighing& how, int n_threads, Monitor& monitor) {
     constexpr int64_t kRows = 256;
     constexpr int32_t kKnownLogs = 256;
     std::vector<double> dampened(kKnownLogs);
-    for (int32_t count = 1; count < kKnownLogs; ++count) dampened[static_cast<size_t>(count)] = 1 + std::log(count);
+    for (int32_t count = 1; count < kKnownLogs; ++count)
+        dampened[static_cast<size_t>(count)] = 1 + std::log(count);
     const auto weight = [&](int32_t count) -> double {
         if (how.binary) return count == 0 ? 0 : 1;
         if (!how.sublinear) return count;

@@ -154,9 +154,15 @@ class TfidfEncoder(TextEncoder):
         ngram_range: NgramRange = (1, 1),
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
-        min_df: Annotated[int | float, Param("terms in fewer texts are left out: a count, or a share as 0.01", ge=0)] = 1,
-        max_df: Annotated[int | float, Param("terms in more texts are left out: a count, or a share as 0.5", ge=0)] = 1.0,
-        max_features: Annotated[int | None, Param("keep this many terms, the most frequent ones; None: all", ge=1)] = None,
+        min_df: Annotated[
+            int | float, Param("terms in fewer texts are left out: a count, or a share as 0.01", ge=0)
+        ] = 1,
+        max_df: Annotated[
+            int | float, Param("terms in more texts are left out: a count, or a share as 0.5", ge=0)
+        ] = 1.0,
+        max_features: Annotated[
+            int | None, Param("keep this many terms, the most frequent ones; None: all", ge=1)
+        ] = None,
         binary: Binary = False,
         norm: Norm = "l2",
         use_idf: Annotated[bool, Param("weigh a term by how rare it is")] = True,
@@ -329,7 +335,13 @@ class HashingEncoder(TextEncoder):
         self._check()
         utf8, offsets = self._pack(texts)
         counts = _core.hash_terms(
-            utf8, offsets, *self._cut(), int(self.n_features), bool(self.alternate_sign), self._threads(), progress
+            utf8,
+            offsets,
+            *self._cut(),
+            int(self.n_features),
+            bool(self.alternate_sign),
+            self._threads(),
+            progress,
         )
         data = _core.weigh_counts(*counts, False, bool(self.binary), None, _NORMS[self.norm], self._threads())
         return CSR(counts[0], counts[1], data, int(self.n_features))

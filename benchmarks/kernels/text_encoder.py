@@ -1,0 +1,90 @@
+"""TfidfEncoder against scikit-learn's TfidfVectorizer on the raw texts of eurlex57k: equal matrices, and the ratio of times.
+
+    python benchmarks/kernels/text_encoder.py [--rows 45000] [--rounds 3]
+
+The two take turns, so that a busy machine slows both; the medians are compared. One thread by processor time; two threads by
+wall time, which is only to be trusted on a machine with two idle cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from labelwood.text import TfidfEncoder
+
+DATA = Path(os.environ.get("LABELWOOD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+OPTIONS: dict[str, dict[str, Any]] = {
+    "words": {"sublinear_tf": True},
+    "words, min_df 2, bigrams": {"sublinear_tf": True, "min_df": 2, "ngram_range": (1, 2)},
+}
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    wall, processor = time.perf_counter(), time.process_time()
+    result = work()
+    return result, time.perf_counter() - wall, time.process_time() - processor
+
+
+def check_equal(ours: Any, theirs: Any) -> None:
+    theirs.sort_indices()
+    assert np.array_equal(ours.indptr, theirs.indptr)
+    assert np.array_equal(ours.indices, theirs.indices)
+    assert np.abs(ours.data - theirs.data).max() < 1e-6
+
+
+def compare(name: str, options: dict[str, Any], texts: list[str], rounds: int) -> None:
+    contenders = {
+        "TfidfVectorizer": lambda: TfidfVectorizer(**options).fit_transform(texts),
+        "1 thread": lambda: TfidfEncoder(n_jobs=1, **options).fit_transform(texts),
+        "2 threads": lambda: TfidfEncoder(n_jobs=2, **options).fit_transform(texts),
+    }
+    walls: dict[str, list[float]] = {key: [] for key in contenders}
+    processors: dict[str, list[float]] = {key: [] for key in contenders}
+    for _ in range(rounds):
+        results = {}
+        for key, work in contenders.items():
+            results[key], wall, processor = timed(work)
+            walls[key].append(wall)
+            processors[key].append(processor)
+        check_equal(results["1 thread"], results["TfidfVectorizer"])
+        check_equal(results["2 threads"], results["TfidfVectorizer"])
+    rows, columns = results["1 thread"].shape
+    print(f"{name}: {rows} x {columns}, {results['1 thread'].nnz} entries, equal")
+    for key in contenders:
+        wall, processor = statistics.median(walls[key]), statistics.median(processors[key])
+        faster_wall = statistics.median(walls["TfidfVectorizer"]) / wall
+        faster_processor = statistics.median(processors["TfidfVectorizer"]) / processor
+        print(
+            f"  {key:<16} wall {wall:7.2f} s ({faster_wall:5.1f}x)   "
+            f"processor {processor:7.2f} s ({faster_processor:5.1f}x)"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=45000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--bigrams", action="store_true", help="word bigrams too; needs some gigabytes")
+    arguments = parser.parse_args()
+    with lzma.open(DATA / "eurlex57k" / "train.raw.txt.xz", "rt", encoding="utf-8", newline="\n") as file:
+        texts = file.read().split("\n")[: arguments.rows]
+    texts = texts if texts[-1] else texts[:-1]
+    for name, options in OPTIONS.items():
+        if "bigrams" not in name or arguments.bigrams:
+            compare(name, options, texts, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
