@@ -28,8 +28,10 @@ def pack(strings: Sequence[str]) -> tuple[U8, I64]:
     return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
 
-def unpack(utf8: U8, offsets: I64, ids: npt.NDArray[np.integer[Any]] | None = None) -> list[str]:
-    """All strings, or those with the given ids."""
+def unpack(
+    utf8: U8, offsets: I64, ids: npt.NDArray[np.integer[Any]] | None = None, *, what: str = "a string"
+) -> list[str]:
+    """All strings, or those with the given ids; ``what`` names one of them if it is no UTF-8."""
     text = memoryview(utf8)
     begins, ends = (offsets[:-1], offsets[1:]) if ids is None else (offsets[ids], offsets[ids + 1])
     try:
@@ -38,7 +40,7 @@ def unpack(utf8: U8, offsets: I64, ids: npt.NDArray[np.integer[Any]] | None = No
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
         ]
     except UnicodeDecodeError:
-        raise FormatError("a string is not UTF-8; the file is damaged") from None
+        raise FormatError(f"{what} is not UTF-8; the model is damaged") from None
 
 
 def are_sound(utf8: npt.NDArray[Any], offsets: npt.NDArray[Any], count: int) -> bool:

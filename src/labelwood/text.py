@@ -37,7 +37,6 @@ Lowercase = Annotated[bool, Param("turn texts into lower case")]
 TokenLength = Annotated[int, Param("characters of a word at least; shorter ones are passed over", ge=1)]
 Binary = Annotated[bool, Param("count a term once however often a text has it")]
 Norm = Annotated[Literal["l2", "l1"] | None, Param("scale every row to this length; None: leave it")]
-Documents = Annotated[int | float, Param("documents as a count, or a share if it has a decimal point", ge=0)]
 
 _UNITS = {"word": 0, "char": 1, "char_wb": 2}
 _NORMS = {None: 0, "l1": 1, "l2": 2}
@@ -220,7 +219,7 @@ class TfidfEncoder(TextEncoder):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """The terms, in the order of their columns."""
         self._check_fitted()
-        return np.array(strings.unpack(self._utf8, self._offsets), dtype=object)
+        return np.array(strings.unpack(self._utf8, self._offsets, what="a term"), dtype=object)
 
     @property
     def n_features_(self) -> int:
