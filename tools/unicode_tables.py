@@ -3,8 +3,8 @@
     python tools/unicode_tables.py            write the header
     python tools/unicode_tables.py --check    fail if the header is not what would be written
 
-The tables are fixed at this point in time, not read from the Python that runs, so that a saved model cuts a text into the
-same words under every Python.
+The tables are fixed at this point in time, not read from the Python that runs, so that a saved model cuts a text into
+the same words under every Python.
 """
 
 from __future__ import annotations

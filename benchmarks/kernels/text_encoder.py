@@ -1,9 +1,9 @@
-"""TfidfEncoder against scikit-learn's TfidfVectorizer on the raw texts of eurlex57k: equal matrices, and the ratio of times.
+"""TfidfEncoder against scikit-learn's TfidfVectorizer on the raw texts of eurlex57k: the matrices and the times.
 
     python benchmarks/kernels/text_encoder.py [--rows 45000] [--rounds 3]
 
-The two take turns, so that a busy machine slows both; the medians are compared. One thread by processor time; two threads by
-wall time, which is only to be trusted on a machine with two idle cores.
+The two take turns, so that a busy machine slows both; the medians are compared. One thread by processor time; two
+threads by wall time, which is only to be trusted on a machine with two idle cores.
 """
 
 from __future__ import annotations

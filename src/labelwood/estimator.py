@@ -183,7 +183,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
         """Load a model of this class; ``labelwood.load`` takes a model of any class."""
         manifest, arrays = persist.read_model(path, verify=verify)
-        if manifest.get("method") != cls.method_name:
+        if manifest.get("method") != cls.method_name or manifest.get("class") != cls.__name__:
             raise FormatError(
                 f"{path}: holds a {manifest.get('class')}, not a {cls.__name__}; use labelwood.load"
             )

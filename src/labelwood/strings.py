@@ -1,4 +1,4 @@
-"""Many strings as two arrays: their UTF-8 end to end, and where each begins. How kernels take them and models keep them."""
+"""Many strings as two arrays, for kernels and models: their UTF-8 end to end, and where each begins."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def unpack(
     utf8: U8, offsets: I64, ids: npt.NDArray[np.integer[Any]] | None = None, *, what: str = "a string"
 ) -> list[str]:
     """All strings, or those with the given ids; ``what`` names one of them if it is no UTF-8."""
-    text = memoryview(utf8)
+    text = utf8.data
     begins, ends = (offsets[:-1], offsets[1:]) if ids is None else (offsets[ids], offsets[ids + 1])
     try:
         return [

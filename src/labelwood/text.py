@@ -1,7 +1,7 @@
 """Texts to sparse vectors: tf-idf with a learnt vocabulary, and hashing for streams whose vocabulary grows.
 
-Both are scikit-learn transformers whose output equals that of ``TfidfVectorizer`` and ``HashingVectorizer`` with the same
-options, only faster: texts are lower-cased and cut into words natively, by the rules of ``str.lower`` and ``\\w``.
+Both are scikit-learn transformers whose output equals that of ``TfidfVectorizer`` and ``HashingVectorizer`` with the
+same options, only faster: texts are lower-cased and cut into words natively, by the rules of ``str.lower`` and ``\\w``.
 """
 
 from __future__ import annotations
@@ -127,9 +127,9 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 class TfidfEncoder(TextEncoder):
     """Tf-idf: a column for every term of the training texts, weighed by how often a text has it and how rare it is.
 
-    The matrix is that of scikit-learn's ``TfidfVectorizer`` with the same options, in float32; columns are in the order of
-    the terms' code points. ``token_length=2`` is its ``token_pattern`` of ``(?u)\\\\b\\\\w\\\\w+\\\\b``. Defaults differ where
-    tagging wants it: ``sublinear_tf`` is on.
+    The matrix is that of scikit-learn's ``TfidfVectorizer`` with the same options, in float32; columns are in the
+    order of the terms' code points. A ``token_length`` of 2 is its default ``token_pattern``. One default differs,
+    because tagging wants it: ``sublinear_tf`` is on.
 
     Fitted attributes: ``vocabulary_`` (term to column), ``idf_``, ``n_features_``.
 
@@ -211,7 +211,7 @@ class TfidfEncoder(TextEncoder):
         """The vectors of texts; terms that the training texts lacked are passed over."""
         self._check_fitted()
         utf8, offsets = self._pack(texts)
-        counts = _core.find_terms(
+        counts: Counts = _core.find_terms(
             utf8, offsets, *self._cut(), self._utf8, self._offsets, self._slots, self._threads(), progress
         )
         return self._weigh(counts)
@@ -333,7 +333,7 @@ class HashingEncoder(TextEncoder):
         """The vectors of texts."""
         self._check()
         utf8, offsets = self._pack(texts)
-        counts = _core.hash_terms(
+        counts: Counts = _core.hash_terms(
             utf8,
             offsets,
             *self._cut(),

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 _WORD = re.compile(r"\w+")
 _WHITE = re.compile(r"\s\s+")
@@ -32,7 +33,7 @@ def cut_text(
     return terms
 
 
-def windows(items: Sequence[str], shortest: int, longest: int) -> Iterator[Sequence[str]]:
+def windows(items: Sequence[str], shortest: int, longest: int) -> Iterator[Any]:
     """Every run of ``shortest`` to ``longest`` neighbours."""
     for n in range(shortest, min(longest, len(items)) + 1):
         yield from (items[i : i + n] for i in range(len(items) - n + 1))
