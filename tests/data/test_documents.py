@@ -106,7 +106,6 @@ def test_plain_lines_with_a_file_of_labels(write):
 
 def test_parquet(tmp_path):
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no Parquet")
-    import pyarrow.parquet
 
     path = tmp_path / "d.parquet"
     table = {"id": [1, 2], "title": ["Cats", None], "body": ["dogs", "Tax"], "tags": [["a", "b"], None]}
@@ -194,7 +193,7 @@ def test_what_cannot_be_understood_is_one_line(write, name, content, options, me
 def test_missing_files_and_formats(tmp_path):
     with pytest.raises(FormatError, match="no such file"):
         data.load_text(tmp_path / "d.csv")
-    with pytest.raises(LabelwoodError, match="format must be one of 'jsonl'.*got 'xls'"):
+    with pytest.raises(LabelwoodError, match=r"format must be one of 'jsonl'.*got 'xls'"):
         data.load_text(tmp_path / "d.xls", format="xls")
 
 

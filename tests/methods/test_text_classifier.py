@@ -83,7 +83,7 @@ def test_each_class_refuses_the_other(tmp_path):
     TextClassifier().fit(TEXTS, LABELS).save(tmp_path / "texts")
     LinearTree().fit(np.eye(3), [["a"], ["b"], ["a"]]).save(tmp_path / "vectors")
     assert isinstance(TextClassifier.load(tmp_path / "texts"), TextClassifier)
-    with pytest.raises(FormatError, match="holds a TextClassifier, not a LinearTree; use labelwood.load"):
+    with pytest.raises(FormatError, match="holds a TextClassifier, not a LinearTree; use"):
         LinearTree.load(tmp_path / "texts")
     with pytest.raises(FormatError, match="holds a LinearTree without an encoder"):
         TextClassifier.load(tmp_path / "vectors")
