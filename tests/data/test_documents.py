@@ -150,8 +150,8 @@ def test_texts_to_predict_need_no_labels(write):
         (
             "d.csv",
             "text,tags\n1,2\n",
-            {"text": "titel"},
-            r"there is no column 'titel'; it has 'text', 'tags'\. Choose with --text",
+            {"text": "heading"},
+            r"there is no column 'heading'; it has 'text', 'tags'\. Choose with --text",
         ),
         ("d.csv", "text,tags\na,b\na,b,c\n", {}, r"d\.csv, line 3: 3 cells, but the first line names 2;"),
         ("d.csv", "text,text,tags\na,b,c\n", {}, "must name the columns, each once"),

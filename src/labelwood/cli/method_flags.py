@@ -38,6 +38,8 @@ def add_method_flags(
         if parameter.name in without:
             continue
         flag = flag_of(parameter.name)
+        if owner == ENCODER and parser.has_flag(flag):  # the method's parameter of this name comes first
+            flag = "--encoder-" + flag.removeprefix("--")
         default = _shown(hidden_defaults.get(parameter.name, parameter.default))
         common: dict[str, Any] = {"dest": owner + parameter.name, "default": argparse.SUPPRESS}
         if parameter.kinds == (bool,) and not parameter.choices:

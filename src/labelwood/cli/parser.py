@@ -55,6 +55,10 @@ class Parser(argparse.ArgumentParser):
         action = (into or self).add_argument(*names, type=checked, **options)
         self._takes["/".join(action.option_strings) or str(action.metavar)] = takes
 
+    def has_flag(self, flag: str) -> bool:
+        """Whether a flag was added already."""
+        return any(flag in action.option_strings for action in self._actions)
+
     def json_flag(self) -> None:
         """Add ``--json``, which every command has."""
         self.add_argument("--json", action="store_true", help="print JSON for machines")
