@@ -1,4 +1,4 @@
-"""The raw texts of eurlex57k: the encoder is scikit-learn's on real prose, and texts do as well as the given vectors."""
+"""The raw texts of eurlex57k: the encoder gives what scikit-learn gives, the model what the given vectors give."""
 
 from __future__ import annotations
 
