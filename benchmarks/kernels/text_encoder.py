@@ -31,11 +31,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Times(NamedTuple):
+    """Seconds of one piece of work."""
+
     wall: float
     processor: float
     caller: float  # of the processor time, that of the calling thread
 
     def on_idle_cores(self, n_threads: int) -> float:
+        """The wall time if every worker had a core of its own."""
         return self.caller + (self.processor - self.caller) / n_threads
 
 
