@@ -106,10 +106,11 @@ def test_plain_lines_with_a_file_of_labels(write):
 
 def test_parquet(tmp_path):
     arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: no Parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
 
     path = tmp_path / "d.parquet"
     table = {"id": [1, 2], "title": ["Cats", None], "body": ["dogs", "Tax"], "tags": [["a", "b"], None]}
-    arrow.parquet.write_table(arrow.table(table), path)
+    parquet.write_table(arrow.table(table), path)
     assert data.load_text(path) == data.TextDataset(["Cats\ndogs", "Tax"], [["a", "b"], []])
     path.write_bytes(b"not parquet")
     with pytest.raises(FormatError, match="not a Parquet file"):
