@@ -11,9 +11,12 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "FormatError",
+    "HashingEncoder",
     "LabelwoodError",
     "LinearTree",
     "OneVsRest",
+    "TextClassifier",
+    "TfidfEncoder",
     "TreeEstimator",
     "data",
     "load",
@@ -26,13 +29,18 @@ if TYPE_CHECKING:
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.text_classifier import TextClassifier
+    from labelwood.text import HashingEncoder, TfidfEncoder
 else:
     _HOMES = {
         "METHODS": "methods",
         "FormatError": "errors",
+        "HashingEncoder": "text",
         "LabelwoodError": "errors",
         "LinearTree": "methods.linear_tree",
         "OneVsRest": "methods.linear_tree",
+        "TextClassifier": "methods.text_classifier",
+        "TfidfEncoder": "text",
         "TreeEstimator": "estimator",
         "load": "methods",
     }
