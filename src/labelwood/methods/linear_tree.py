@@ -169,7 +169,7 @@ class LinearTree(_LinearModel):
         cluster_features: Annotated[
             int | None,
             Param("largest entries of a label's representation used for clustering; None: all", ge=1),
-        ] = None,
+        ] = 100,
         loss: Loss = "squared_hinge",
         C: Cost = 1.0,
         tolerance: Tolerance = 0.5,
