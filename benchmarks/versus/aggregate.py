@@ -1,7 +1,8 @@
 """From measurements to rows: best and median over the rounds, and ratios against one of the rows.
 
-A record is what one run of one configuration gave: the fields of the driver's two result files, ``scores``, and which
-``configuration``, ``threads``, ``round`` and ``run`` it was; or a ``failure`` with its reason instead of the figures.
+A record is what one run of one configuration gave: the fields of the driver's two result files, ``scores``,
+and which ``configuration``, ``threads``, ``round`` (``of`` how many) and ``run`` it was; or, instead of the
+figures, a ``failure`` with its reason.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ MEASURED = (
 
 @dataclass
 class Row:
-    """One configuration at one number of threads; ``best`` and ``median`` are by field, ``ratio`` is of the best."""
+    """One configuration at one thread count; ``best``, ``median`` and ``ratio`` (of the best) are by field."""
 
     configuration: str
     threads: int
     rounds: int = 0
+    of: int = 0
     best: dict[str, float] = field(default_factory=dict)
     median: dict[str, float] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
@@ -56,12 +58,12 @@ def summarise(records: Iterable[Record], names: Sequence[str]) -> list[Row]:
 def _row(name: str, threads: int, group: Sequence[Record], last_run: str) -> Row:
     row = Row(name, threads, earlier_run=all(record["run"] != last_run for record in group))
     measured = [record for record in group if "failure" not in record]
-    row.rounds = len(measured)
+    row.rounds, row.of = len(measured), max(record["of"] for record in group)
     row.failure = next((str(record["failure"]) for record in group if "failure" in record), None)
     if measured:
-        for name_ in MEASURED:
-            values = [float(record[name_]) for record in measured]
-            row.best[name_], row.median[name_] = min(values), median(values)
+        for field_name in MEASURED:
+            values = [float(record[field_name]) for record in measured]
+            row.best[field_name], row.median[field_name] = min(values), median(values)
         # Trees drawn from another seed each round differ a little; the middle one stands for them.
         keys = measured[0]["scores"]
         row.scores = {key: median(float(record["scores"][key]) for record in measured) for key in keys}
@@ -69,7 +71,7 @@ def _row(name: str, threads: int, group: Sequence[Record], last_run: str) -> Row
 
 
 def add_ratios(rows: Sequence[Row], against: str) -> None:
-    """Fill ``ratio``: how many times the row's best is that of the row named ``against`` at the same threads."""
+    """Fill ``ratio``: a row's best over the best of the row named ``against`` at the same threads."""
     for row in rows:
         base = next((b for b in rows if (b.configuration, b.threads) == (against, row.threads)), None)
         if base is None or not base.best:

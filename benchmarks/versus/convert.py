@@ -1,7 +1,7 @@
 """The data set as every driver gets it: one folder of CSR files and one XMC text file, written once.
 
-Rows are L2-normalised for all (some peers do it themselves, others expect it done), and training rows without a
-feature are left out for all (omikuji refuses them).
+Rows are L2-normalised for all (some peers do it themselves, others expect it done), and training rows without
+a feature are left out for all (omikuji refuses them).
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import shutil
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,8 +32,7 @@ def find_split(folder: Path, split: str) -> Path:
 
 def read_xmc(path: Path) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """X and Y of an XMC text file with its header ``rows features labels``."""
-    opened: IO[bytes] = lzma.open(path) if path.suffix == ".xz" else path.open("rb")
-    with opened as file:
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
         n_rows, n_features, n_labels = (int(word) for word in file.readline().split())
         X, labels = load_svmlight_file(
             io.BytesIO(file.read()), n_features=n_features, multilabel=True, zero_based=True, dtype=np.float32
@@ -58,14 +58,19 @@ def write_xmc(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
 
 
 def convert(source: Path, target: Path) -> dict[str, Any]:
-    """Write the folder unless it is there; return its facts: rows, features, labels, non-zeros, rows left out."""
+    """Write the folder unless it is there; return its facts: rows, features, labels, rows left out."""
+    files = {split: find_split(source, split) for split in SPLITS}
+    sizes = {path.name: path.stat().st_size for path in files.values()}
     done = target / "facts.json"
     if done.exists():
-        return dict(json.loads(done.read_text()))
+        facts = dict(json.loads(done.read_text()))
+        if facts.get("sizes") == sizes:
+            return facts
+        shutil.rmtree(target)
     target.mkdir(parents=True, exist_ok=True)
-    facts: dict[str, Any] = {"name": source.name}
-    for split in SPLITS:
-        X, Y = read_xmc(find_split(source, split))
+    facts = {"sizes": sizes}
+    for split, path in files.items():
+        X, Y = read_xmc(path)
         if split == "train":
             kept = np.diff(X.indptr) > 0
             facts |= {"features": X.shape[1], "labels": Y.shape[1], "left_out": int((~kept).sum())}

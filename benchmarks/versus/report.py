@@ -39,19 +39,19 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, marks, *lines)) + "\n"
 
 
-def training_table(rows: Sequence[Row], rounds: int) -> str:
+def training_table(rows: Sequence[Row]) -> str:
     """Training, model and quality."""
     header = ["", "rounds", "train s", "ratio", "CPU s", "peak MB", "model MB", "ratio", *SCORES]
     lines = []
     for row in rows:
         name = row.configuration + (" †" if row.earlier_run else "")
         if not row.best:
-            lines.append([name, f"0/{rounds}", f"failed: {row.failure}", *["-"] * (len(header) - 3)])
+            lines.append([name, f"0/{row.of}", "failed", *["-"] * (len(header) - 3)])
             continue
         lines.append(
             [
                 name,
-                f"{row.rounds}/{rounds}",
+                f"{row.rounds}/{row.of}",
                 best_and_median(row, "train_seconds"),
                 ratio(row, "train_seconds"),
                 number(row.best["train_cpu_seconds"]),
@@ -95,24 +95,25 @@ def prediction_table(rows: Sequence[Row]) -> str:
     return table(header, lines)
 
 
-def markdown(rows: Sequence[Row], facts: Mapping[str, Any], machine: Mapping[str, Any]) -> str:
+def markdown(rows: Sequence[Row], facts: Mapping[str, Any], machine: Mapping[str, Any], against: str) -> str:
     """The whole page: what was measured on what, then two tables for each number of threads."""
     parts = [
-        f"# {facts['name']}: {machine['against']} and its peers\n",
-        f"{facts['train_rows']:,} training rows, {facts['test_rows']:,} test rows, {facts['features']:,} features, "
-        f"{facts['labels']:,} labels. {machine['processor']}, {machine['cores']} cores, started {machine['run']} "
-        f"(load {machine['load']:.1f} before). Best of the rounds (median); ratios are the row's best over that of "
-        f"`{machine['against']}`. {facts['left_out']} training rows without a feature were left out for all.\n",
+        f"# {facts['name']}: Labelwood and its peers\n",
+        f"{facts['train_rows']:,} training rows ({facts['left_out']} without a feature left out for all), "
+        f"{facts['test_rows']:,} test rows, {facts['features']:,} features, {facts['labels']:,} labels. "
+        f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f} at the start, "
+        f"{machine['run']}.\n",
+        f"Best of the rounds (median). A ratio is the row's best over that of `{against}`.\n",
     ]
     if any(row.earlier_run for row in rows):
         parts.append("† measured in an earlier run, not interleaved with the others.\n")
     for threads in sorted({row.threads for row in rows}):
         part = [row for row in rows if row.threads == threads]
-        parts += [f"## {threads} thread{'s' * (threads > 1)}\n", training_table(part, machine["rounds"])]
-        parts += [prediction_table(part)]
-        cut = [row for row in part if row.best and row.failure]
-        parts += [f"{row.configuration}: stopped after {row.rounds} rounds, {row.failure}.\n" for row in cut]
-    return "\n".join(parts)
+        parts += [f"## {threads} thread{'s' * (threads > 1)}\n", training_table(part), prediction_table(part)]
+        parts += [
+            f"- {row.configuration}, {row.rounds}/{row.of}: {row.failure}" for row in part if row.failure
+        ]
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def plot(rows: Sequence[Row], path: Path, title: str) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-class PeerUnavailable(Exception):
+class PeerUnavailableError(Exception):
     """A peer's environment could not be built; the message is the reason."""
 
 
 def python_of(peer: str, requirements: Sequence[str], root: Path) -> str:
-    """The interpreter of the peer's environment; built if it is not there or was built from other requirements.
+    """The interpreter of the peer's environment, built unless it is there from the same requirements.
 
     A peer without requirements runs in the environment of the harness.
     """
@@ -33,7 +33,7 @@ def python_of(peer: str, requirements: Sequence[str], root: Path) -> str:
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
             errors = [line for line in lines if "error" in line.lower()]
-            raise PeerUnavailable(
+            raise PeerUnavailableError(
                 f"{' '.join(requirements)} did not install: {(errors or lines)[-1].strip()}"
             )
     stamp.write_text(wanted)

@@ -1,8 +1,8 @@
 """What every driver shares: the arguments, the clocks, the result file.
 
-A driver is one small script run by the Python of its peer's own environment, which has numpy and scipy and nothing of
-Labelwood. It subclasses :class:`Driver` and ends in ``run(MyDriver)``. The harness starts it twice per measurement,
-as two processes, so that loading is cold and each phase has a peak memory of its own:
+A driver is one small script run by the Python of its peer's own environment, which has numpy and scipy and
+nothing of Labelwood. It subclasses :class:`Driver` and ends in ``run(MyDriver)``. The harness starts it twice
+per measurement, as two processes, so that loading is cold and each phase has a peak memory of its own:
 
     driver.py train   --data DIR --work DIR --threads N --options JSON --result FILE
     driver.py predict --data DIR --work DIR --threads N --options JSON --result FILE
@@ -31,17 +31,17 @@ BATCH_SECONDS = 20.0
 
 
 class Driver:
-    """One peer: how it trains, saves, loads and predicts. ``prepare`` and the ``native`` forms are never timed."""
+    """One peer: how it trains, saves, loads, predicts. ``prepare`` and the ``native`` forms are not timed."""
 
     def __init__(self, data: Path, work: Path, threads: int, options: dict[str, Any]) -> None:
         self.data, self.work, self.threads, self.options = data, work, threads, options
         self.model_path = work / "model"
 
     def prepare(self) -> None:
-        """Write what the peer must read from a file instead of from memory; files are kept beside the data."""
+        """Write what the peer must read from a file instead of from memory, beside the data, once."""
 
     def train(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> dict[str, float]:
-        """Train on matrices in memory and leave a model at ``self.model_path``; return extra facts to record."""
+        """Train on matrices in memory, leave a model at ``self.model_path``; return extra facts to record."""
         raise NotImplementedError
 
     def load(self) -> Any:
@@ -81,7 +81,7 @@ def padded(rows: Any) -> np.ndarray:
 def top_of_csr(scores: sp.csr_matrix) -> np.ndarray:
     """The K best columns of every row of a sparse score matrix, padded with -1."""
     rows = []
-    for start, stop in zip(scores.indptr[:-1], scores.indptr[1:]):
+    for start, stop in zip(scores.indptr[:-1], scores.indptr[1:], strict=True):
         order = np.argsort(-scores.data[start:stop], kind="stable")[:K]
         rows.append(scores.indices[start:stop][order])
     return padded(rows)
@@ -133,7 +133,7 @@ def memory(field: str) -> int:
 
 
 def forget_peak() -> None:
-    """Start the peak memory anew, so that reading the input is not part of it; kept as is where not permitted."""
+    """Start the peak memory anew, so that reading the input is not part of it; left as is where forbidden."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

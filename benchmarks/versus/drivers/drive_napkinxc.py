@@ -1,7 +1,7 @@
 """napkinXC 0.7.2: PLT on a balanced 2-means tree, logistic loss by liblinear, exact search; its defaults.
 
-Its model is written to the output directory while it trains. It prints even when told not to; the harness sends what
-a driver prints to a log.
+Its model is written to the output directory while it trains. It prints even when told not to; the harness
+sends what a driver prints to a log.
 """
 
 from common import Driver, K, padded, run

@@ -1,8 +1,8 @@
 """omikuji 0.5.2: balanced 2-means trees (Parabel), squared hinge, weights under 0.1 dropped; its defaults.
 
-It trains only from a text file and predicts one row per call. Neither is held against it: parsing the file is taken
-out of the training time, and a batch calls the native function directly on slices of the arrays, on as many Python
-threads as there are cores (the call releases the lock), instead of through ``Model.predict`` with its lists of pairs.
+It trains only from a text file and predicts one row per call. Neither is held against it: parsing the file is
+taken out of the training time, and a batch calls the native function directly on slices of the arrays, in
+Python threads (the call releases the lock), instead of through ``Model.predict`` with its lists of pairs.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +69,7 @@ class Omikuji(Driver):
 
     def native(self, X, row):
         start, stop = X.indptr[row], X.indptr[row + 1]
-        return list(zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist()))
+        return list(zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True))
 
     def predict_one(self, model, example):
         return model.predict(example, beam_size=BEAM, top_k=K)

@@ -1,8 +1,8 @@
 """Vowpal Wabbit 9.11.9 ``--plt``: the options of its own demo (16-ary tree, 5 passes, -l 0.5, no holdout).
 
-It learns from text in its own format, written once and not timed; parsing that text is part of its first pass and of
-every prediction and cannot be told apart. It learns on one thread. ``--loss_function logistic`` must be given again
-at load.
+It learns from text in its own format, written once and not timed; parsing that text is part of its first pass
+and of every prediction and cannot be told apart. It learns on one thread. ``--loss_function logistic`` must
+be given again at load.
 """
 
 import json
@@ -13,7 +13,8 @@ from vowpalwabbit import Workspace
 
 def as_text(X, row):
     start, stop = X.indptr[row], X.indptr[row + 1]
-    return "| " + " ".join(f"{i}:{v:.6g}" for i, v in zip(X.indices[start:stop], X.data[start:stop]))
+    pairs = zip(X.indices[start:stop], X.data[start:stop], strict=True)
+    return "| " + " ".join(f"{i}:{v:.6g}" for i, v in pairs)
 
 
 class VowpalWabbit(Driver):
