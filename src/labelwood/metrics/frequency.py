@@ -1,0 +1,80 @@
+"""Where the quality comes from: the metrics of frequent and of rare labels apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import LabelwoodError
+from labelwood.metrics import definitions
+from labelwood.metrics.judged import Bool, Judged
+
+BINS = ("head", "middle", "tail", "unseen")
+
+
+def frequency_bins(
+    train_label_counts: npt.ArrayLike, *, head: float = 0.5, middle: float = 0.9
+) -> npt.NDArray[np.int64]:
+    """The bin of each label, an index into ``BINS``, by its count in the training data.
+
+    Take the labels from the most frequent down: the *head* is those needed to make up the share ``head`` of
+    all label occurrences, the *middle* those further needed for the share ``middle``, the *tail* the rest,
+    and labels without a training row are *unseen*. Labels of one count are always in one bin: the bin looks
+    at the share held by the strictly more frequent ones.
+
+    >>> [BINS[b] for b in frequency_bins([50, 30, 10, 5, 5, 0])]
+    ['head', 'middle', 'middle', 'tail', 'tail', 'unseen']
+    """
+    counts = np.asarray(train_label_counts)
+    if counts.ndim != 1 or counts.dtype.kind not in "iuf" or not (np.isfinite(counts) & (counts >= 0)).all():
+        raise LabelwoodError("metrics: train_label_counts must be one finite count, at least 0, per label")
+    if not 0 < head <= middle <= 1:
+        raise LabelwoodError(
+            f"metrics: head and middle must be shares, 0 < head <= middle <= 1; got {head}, {middle}"
+        )
+    values, where, labels_of_value = np.unique(counts, return_inverse=True, return_counts=True)
+    occurrences = (values * labels_of_value).astype(np.float64)
+    more_frequent = occurrences[::-1].cumsum()[::-1] - occurrences
+    share = more_frequent / max(occurrences.sum(), 1)
+    bins = np.searchsorted([head, middle], share, side="right")
+    bins[values == 0] = BINS.index("unseen")
+    of_label: npt.NDArray[np.int64] = bins[where]
+    return of_label
+
+
+def by_frequency(
+    judged: Judged, train_label_counts: npt.ArrayLike, ks: tuple[int, ...]
+) -> dict[str, dict[str, float]]:
+    """The report behind :func:`labelwood.metrics.report_by_frequency`."""
+    counts = np.asarray(train_label_counts)
+    if counts.shape != (judged.n_labels,):
+        raise LabelwoodError(
+            f"metrics: train_label_counts must hold one count for each of the {judged.n_labels} labels of Y; "
+            f"got shape {counts.shape}"
+        )
+    bins = frequency_bins(counts)
+    report = {name: _facts(judged, counts, bins == i) for i, name in enumerate(BINS)}
+    for k in ks:
+        hits = definitions.label_hits(judged, k)
+        covered = definitions.label_coverage(judged, k)
+        f1 = definitions.label_f1(judged, k)
+        for i, name in enumerate(BINS):
+            inside = bins == i
+            tested = inside & (judged.n_positive > 0)
+            n_tested = max(int(tested.sum()), 1)
+            report[name][f"P@{k}"] = float(hits[inside].sum() / (k * judged.n_rows))
+            report[name][f"R@{k}"] = float(hits[inside].sum() / max(judged.n_positive[inside].sum(), 1))
+            report[name][f"coverage@{k}"] = float(covered[tested].sum() / n_tested)
+            report[name][f"macroF1@{k}"] = float(f1[tested].sum() / n_tested)
+    return report
+
+
+def _facts(judged: Judged, counts: npt.NDArray[np.generic], inside: Bool) -> dict[str, float]:
+    members = counts[inside]
+    return {
+        "labels": float(len(members)),
+        "labels_tested": float((judged.n_positive[inside] > 0).sum()),
+        "test_share": float(judged.n_positive[inside].sum() / max(judged.n_positive.sum(), 1)),
+        "least_count": float(members.min()) if len(members) else 0.0,
+        "most_count": float(members.max()) if len(members) else 0.0,
+    }

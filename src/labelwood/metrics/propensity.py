@@ -1,0 +1,76 @@
+"""How likely a true label is to be written down at all, after Jain, Prabhu and Varma (KDD 2016).
+
+Rare labels are missing from the truth more often than frequent ones; weighing a right label by the inverse
+of its propensity makes up for it, and rewards the tail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import LabelwoodError
+from labelwood.metrics.definitions import PROPENSITY_SCORED
+from labelwood.metrics.judged import F64, Judged, best_ranking
+from labelwood.sparse import CSR
+
+
+def propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float = 0.55, B: float = 1.5) -> F64:
+    """The propensity of each label: the inverse of :func:`inverse_propensities`."""
+    return 1 / inverse_propensities(label_counts, n_rows, A=A, B=B)
+
+
+def inverse_propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float = 0.55, B: float = 1.5) -> F64:
+    """The weight ``1 + C (count + B)^-A`` of each label, with ``C = (ln n_rows - 1) (B + 1)^A``.
+
+    ``label_counts`` and ``n_rows`` are those of the training data: how often each label occurs, in how many
+    rows. The usual A and B are 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon, the defaults elsewhere.
+    On fewer than three rows the formula would turn negative; all weights are 1 there.
+
+    >>> inverse_propensities([1, 10, 100], 1000).round(2)
+    array([6.91, 3.55, 1.77])
+    """
+    counts = np.asarray(label_counts, dtype=np.float64)
+    if counts.ndim != 1 or not (np.isfinite(counts) & (counts >= 0)).all():
+        raise LabelwoodError("propensities: label_counts must be one finite count, at least 0, per label")
+    if n_rows < 1:
+        raise LabelwoodError(f"propensities: n_rows must be at least 1; got {n_rows}")
+    for name, value in (("A", A), ("B", B)):
+        if not (np.isfinite(value) and value > 0):
+            raise LabelwoodError(f"propensities: {name} must be greater than 0; got {value!r}")
+    C = max(np.log(n_rows) - 1, 0.0) * (B + 1) ** A
+    inverse: F64 = 1 + C * (counts + B) ** -A
+    return inverse
+
+
+def propensity_scored(
+    Y: CSR, judged: Judged, inv_propensity: npt.ArrayLike, ks: tuple[int, ...], *, normalised: bool = True
+) -> dict[str, float]:
+    """``PSP@k`` and ``PSnDCG@k``; normalised, each is divided by what the best ranking reaches.
+
+    The quotient is of the two means over rows, as the XMC repository has it, not the mean of quotients.
+    """
+    weights = check_weights(inv_propensity, judged.n_labels)
+    lists = judged.weighted(weights)
+    best = best_ranking(Y, weights, max(ks)) if normalised else None
+    found: dict[str, float] = {}
+    for name, metric in PROPENSITY_SCORED.items():
+        for k in ks:
+            reachable = 1.0 if best is None else metric(best, k)
+            found[f"{name}@{k}"] = metric(lists, k) / reachable if reachable > 0 else 0.0
+    return found
+
+
+def check_weights(inv_propensity: Any, n_labels: int) -> F64:
+    """Inverse propensities as float64: one finite, positive value a label."""
+    weights = np.asarray(inv_propensity, dtype=np.float64)
+    if weights.shape != (n_labels,):
+        raise LabelwoodError(
+            f"metrics: inv_propensity must hold one value for each of the {n_labels} labels of Y; "
+            f"got shape {weights.shape}"
+        )
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise LabelwoodError("metrics: inv_propensity must be finite and greater than 0")
+    return weights

@@ -1,0 +1,58 @@
+"""Metrics as scikit-learn scorers: ``GridSearchCV(LinearTree(), grid, scoring=scorer("P@5"))``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from labelwood.errors import LabelwoodError
+from labelwood.metrics.definitions import PROPENSITY_SCORED, RANKING
+from labelwood.metrics.judged import judge
+from labelwood.metrics.propensity import propensity_scored
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """What :func:`scorer` returns: a picklable ``(estimator, X, Y) -> float``, higher is better."""
+
+    metric: str
+    k: int
+    list_length: int
+    inv_propensity: Any = field(default=None, repr=False)
+
+    def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
+        """Score a fitted estimator of this library; Y in any form its ``fit`` takes."""
+        truth = estimator._encode_labels(Y)
+        judged = judge(truth, estimator._topk_ids(X, self.list_length))
+        if self.metric in RANKING:
+            return RANKING[self.metric](judged, self.k)
+        scored = propensity_scored(truth, judged, self.inv_propensity, (self.k,))
+        return scored[f"{self.metric}@{self.k}"]
+
+
+def scorer(
+    name: str, *, inv_propensity: npt.ArrayLike | None = None, list_length: int | None = None
+) -> Scorer:
+    """A scikit-learn scorer for a metric, named as :func:`labelwood.metrics.evaluate` names it: ``"nDCG@5"``.
+
+    ``inv_propensity`` is needed by PSP and PSnDCG: one value a label of Y. ``list_length``, k if not given,
+    is how many labels are asked of the estimator: a longer list shows ties that reach past the k-th place.
+
+    >>> scorer("P@5")
+    Scorer(metric='P', k=5, list_length=5)
+    """
+    match = re.fullmatch(r"(\w+)@([1-9]\d*)", name)
+    if match is None or match[1] not in {*RANKING, *PROPENSITY_SCORED}:
+        known = ", ".join([*RANKING, *PROPENSITY_SCORED])
+        raise LabelwoodError(f"scorer: name must be one of {known}, then @ and k, like P@5; got {name!r}")
+    metric, k = match[1], int(match[2])
+    if metric in PROPENSITY_SCORED and inv_propensity is None:
+        raise LabelwoodError(
+            f"scorer: inv_propensity must be given for {name}; got None. See inverse_propensities()."
+        )
+    if list_length is not None and list_length < k:
+        raise LabelwoodError(f"scorer: list_length must be at least k, which is {k}; got {list_length}")
+    return Scorer(metric, k, list_length or k, inv_propensity)
