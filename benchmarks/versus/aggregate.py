@@ -30,7 +30,7 @@ MEASURED = (
 
 @dataclass
 class Row:
-    """One configuration at one thread count; ``best``, ``median`` and ``ratio`` (of the best) are by field."""
+    """One configuration at one thread count; ``best``, ``median``, ``ratio`` (of the best) are by field."""
 
     configuration: str
     threads: int

@@ -91,9 +91,8 @@ def measure(configuration: Configuration, python: str, data: Path, threads: int,
                 return {"failure": f"{phase} did not end within the {seconds:.0f} s left of the time budget"}
         if done.returncode or not result.exists():
             lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-            return {
-                "failure": f"{phase} ended with {done.returncode}: {lines[-1][:200] if lines else 'no output'}"
-            }
+            last = lines[-1][:200] if lines else "no output"
+            return {"failure": f"{phase} ended with exit code {done.returncode}: {last}"}
         record |= json.loads(result.read_text())
     return record | {"predictions": str(work / "predictions.npz")}
 
@@ -115,7 +114,7 @@ def interleave(
         started = time.monotonic()
         # A round that would be cut short is not begun; it would take about as long as those before it.
         if round_ and left < used / round_:
-            measured: Record = {"failure": f"another round would exceed the budget of {plan.budget:.0f} s"}
+            measured: Record = {"failure": f"one more would exceed the budget of {plan.budget:.0f} s"}
         else:
             measured = measure(configuration, pythons[configuration.peer], data, threads, left)
         spent[key] = used + time.monotonic() - started

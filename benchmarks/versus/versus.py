@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import re
+import signal
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -101,6 +102,8 @@ def earlier(path: Path, records: Sequence[Record]) -> dict[str, Any]:
 def main() -> None:
     """Convert the data, build the environments, measure, write JSON, Markdown and plot."""
     args = arguments()
+    # Ended by a signal, it leaves no driver running behind: subprocess.run kills its child on any exception.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     declared = tomllib.loads(args.table.read_text())
     every = [Configuration(**entry) for entry in declared["configurations"]]
     wanted = [name for name in args.peers.split(",") if name] or list(declared["peers"])

@@ -1,8 +1,8 @@
 """LibMultiLabel 0.10.0: ``train_tree`` (Bonsai-like: k-means with K=100) on liblinear; its defaults.
 
 It takes y first, and has no option for its number of threads but asks psutil for the physical cores, so the
-driver answers for psutil. Prediction returns a dense matrix [rows, labels]; rows go in by the thousand to bound
-its memory.
+driver answers for psutil. Prediction returns a dense matrix [rows, labels]; rows go in by the thousand to
+bound its memory.
 """
 
 import numpy as np
