@@ -145,7 +145,7 @@ def test_the_page_shows_figures_ratios_and_reasons():
     page = markdown(rows, facts, machine, "labelwood")
     lines = {line.split("|")[1].strip(): line for line in page.splitlines()[::-1] if line.startswith("| ")}
     assert "| 2/3 | 2.00 (2.50) | 1.00x |" in lines["labelwood"]
-    assert "| 1/3 | 20.0 | 10.0x |" in lines["peer"]
+    assert "| 1/3 | 20.0 | 10.0x | 0.2 | 10.0x |" in lines["peer"]
     assert "87.50" in lines["peer"]
     assert "| 0/3 | failed |" in lines["absent"]
     assert "- absent, 0/3: no wheel" in page

@@ -41,7 +41,7 @@ def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def training_table(rows: Sequence[Row]) -> str:
     """Training, model and quality."""
-    header = ["", "rounds", "train s", "ratio", "CPU s", "peak MB", "model MB", "ratio", *SCORES]
+    header = ["", "rounds", "train s", "ratio", "CPU s", "ratio", "peak MB", "model MB", "ratio", *SCORES]
     lines = []
     for row in rows:
         name = row.configuration + (" †" if row.earlier_run else "")
@@ -55,6 +55,7 @@ def training_table(rows: Sequence[Row]) -> str:
                 best_and_median(row, "train_seconds"),
                 ratio(row, "train_seconds"),
                 number(row.best["train_cpu_seconds"]),
+                ratio(row, "train_cpu_seconds"),
                 number(row.best["train_peak_bytes"] / MEGABYTE),
                 number(row.best["model_bytes"] / MEGABYTE),
                 ratio(row, "model_bytes"),
@@ -117,40 +118,42 @@ def markdown(rows: Sequence[Row], facts: Mapping[str, Any], machine: Mapping[str
 
 
 def plot(rows: Sequence[Row], path: Path, title: str) -> None:
-    """P@1 and P@5 against training time and model size, at the smallest number of threads; log x.
+    """P@1 and P@5 against training time and model size, at the smallest thread count; log x.
 
-    Hollow points are those that another point beats in both.
+    Squares are Labelwood; hollow marks are those that another beats in both directions.
     """
     import matplotlib
 
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator
 
-    threads = min((row.threads for row in rows if row.best), default=None)
+    threads = min((row.threads for row in rows if row.best), default=1)
     shown = [row for row in rows if row.best and row.threads == threads]
     if not shown:
         return
-    figure, axes = plt.subplots(2, 2, figsize=(13, 9), layout="constrained")
-    figure.suptitle(f"{title}, {threads} thread{'s' * (threads != 1)}")
+    figure, axes = plt.subplots(2, 2, figsize=(13, 8), layout="constrained")
+    figure.suptitle(f"{title}, {threads} thread{'s' * (threads > 1)}")
     measures = (("train_seconds", "training, seconds", 1.0), ("model_bytes", "model, MB", MEGABYTE))
     for line, score in zip(axes, ("P@1", "P@5"), strict=True):
         for axis, (measure, label, unit) in zip(line, measures, strict=True):
-            for row in shown:
-                ours = row.configuration.startswith("labelwood")
-                color = "tab:green" if ours else "tab:blue"
-                face = "none" if is_dominated(row, shown, measure, score) else color
-                x, y = row.best[measure] / unit, 100 * row.scores[score]
-                axis.plot(x, y, "s" if ours else "o", color=color, markerfacecolor=face, markersize=8)
-                axis.annotate(
-                    row.configuration,
-                    (x, y),
-                    xytext=(6, 5),
-                    textcoords="offset points",
-                    fontsize=8,
-                    color="0.25",
+            for i, row in enumerate(shown):
+                color = plt.get_cmap("tab20")(i % 20)
+                axis.plot(
+                    row.best[measure] / unit,
+                    100 * row.scores[score],
+                    "s" if row.configuration.startswith("labelwood") else "o",
+                    color=color,
+                    markerfacecolor="none" if is_dominated(row, shown, measure, score) else color,
+                    markersize=9,
+                    label=row.configuration,
                 )
             axis.set(xscale="log", xlabel=label, ylabel=score)
-            axis.margins(x=0.18, y=0.1)
+            axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.xaxis.set_minor_formatter("")
+            axis.margins(x=0.1, y=0.1)
             axis.grid(which="both", alpha=0.25)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)

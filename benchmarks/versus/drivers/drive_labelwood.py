@@ -6,10 +6,10 @@ import labelwood
 
 
 class Labelwood(Driver):
-    """Options: ``class``, the name of the estimator, and its keywords."""
+    """Options: ``class``, the name of the estimator, and its keywords; the string None is no value."""
 
     def train(self, X, Y):
-        keywords = dict(self.options)
+        keywords = {name: None if value == "None" else value for name, value in self.options.items()}
         estimator = getattr(labelwood, keywords.pop("class", "LinearTree"))
         model = estimator(n_jobs=self.threads, random_state=0, **keywords).fit(X, Y)
         model.save(self.model_path)
