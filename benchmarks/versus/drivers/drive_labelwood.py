@@ -1,7 +1,7 @@
 """Labelwood, through its public API only.
 
-The names are imported at the top: ``import labelwood`` alone defers its imports to the first use, and no peer's
-imports are in its figures either.
+The names are imported at the top: ``import labelwood`` alone defers its imports to the first use, and no
+peer's imports are in its figures either.
 """
 
 from common import Driver, K, padded, run
