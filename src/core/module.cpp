@@ -2,12 +2,14 @@
 #include <nanobind/nanobind.h>
 
 namespace labelwood {
+void bind_online(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
 }  // namespace labelwood
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
+    labelwood::bind_online(m);
     labelwood::bind_parse(m);
     labelwood::bind_tree(m);
 }
