@@ -38,6 +38,7 @@ struct BlockSpace {
     std::vector<float*> rows;
     std::vector<float> values, margins, gradients, signs, single;
     std::vector<int64_t> fresh;
+    std::vector<uint32_t> entries;
 };
 
 inline float inverted(float weight) { return 0.0f - weight; }  // of a zero it is +0, whatever the zero's sign
@@ -122,13 +123,28 @@ class SiblingBlock {
     void score(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
         const int32_t lanes = capacity();
         start(x, options, space);
+        // Three passes, so that the memory of all features is on its way before the first is used.
+        space.entries.clear();
         size_t n_singles = 0;
-        for (int64_t j = 0; j < x.count; ++j) n_singles += is_single_or_none(table_.find(x.features[j]));
+        for (int64_t j = 0; j < x.count; ++j) {
+            const uint32_t entry = table_.find(x.features[j]);
+            space.entries.push_back(entry);
+            if (entry == kNoRow) continue;
+            if (is_single(entry)) {
+                ++n_singles;
+                __builtin_prefetch(&singles_[index_of(entry)]);
+            } else {
+                prefetch(rows_.row(entry), lanes);
+            }
+        }
+        for (const uint32_t entry : space.entries) {
+            if (entry != kNoRow && is_single(entry)) prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
+        }
         const auto width = static_cast<size_t>(2 * lanes);
         space.single.assign(n_singles * width, 0.0f);
         float* next = space.single.data();
         for (int64_t j = 0; j < x.count; ++j) {
-            const uint32_t entry = table_.find(x.features[j]);
+            const uint32_t entry = space.entries[static_cast<size_t>(j)];
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 replay(singles_[index_of(entry)], options, next);
@@ -161,7 +177,6 @@ class SiblingBlock {
     };
 
     static bool is_single(uint32_t entry) { return (entry & kSingle) != 0 && entry != kNoRow; }
-    static bool is_single_or_none(uint32_t entry) { return (entry & kSingle) != 0; }
     static uint32_t index_of(uint32_t entry) { return entry & ~kSingle; }
 
     // Capacities the arithmetic knows: 4, 8, multiples of 16.
@@ -179,6 +194,10 @@ class SiblingBlock {
             std::copy(from, from + old, to);
             std::fill(to + old, to + lanes, inverted(from[0]));
         });
+    }
+
+    static void prefetch(const float* row, int32_t count) {
+        for (int32_t c = 0; c < count; c += 16) __builtin_prefetch(row + c);
     }
 
     void start(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
@@ -206,7 +225,7 @@ class SiblingBlock {
             }
             if (is_single(entry)) entry = write_row(x.features[j], index_of(entry), options);
             float* row = rows_.row(entry);
-            for (int32_t c = 0; c < 2 * capacity(); c += 16) __builtin_prefetch(row + c, 1);
+            prefetch(row, 2 * capacity());
             space.rows.push_back(row);
             space.values.push_back(x.values[j]);
         }
