@@ -86,7 +86,15 @@ class OnlineTreeObject {
 
     void set_lifecycle(int32_t label, bool retired, int32_t answers_as) {
         const std::unique_lock lock(mutex_);
+        tree_.resize_labels(1 + static_cast<int64_t>(std::max(label, answers_as)));
         tree_.set_lifecycle(label, retired, answers_as);
+    }
+
+    nb::dict records() const {
+        const std::shared_lock lock(mutex_);
+        nb::dict out;
+        put_records(TreeState::records(tree_), out);
+        return out;
     }
 
     nb::dict state() const {
@@ -99,11 +107,7 @@ class OnlineTreeObject {
         out["parent"] = to_numpy(std::move(arrays.parent));
         out["label"] = to_numpy(std::move(arrays.label));
         out["auxiliary"] = to_numpy(std::move(arrays.auxiliary));
-        out["answers_as"] = to_numpy(std::move(arrays.answers_as));
-        out["retired"] = to_numpy(std::move(arrays.retired));
-        out["support"] = to_numpy(std::move(arrays.support));
-        out["first_seen"] = to_numpy(std::move(arrays.first_seen));
-        out["last_seen"] = to_numpy(std::move(arrays.last_seen));
+        put_records(std::move(arrays.records), out);
         out["feature_ptr"] = to_numpy(std::move(b.feature_ptr));
         out["features"] = to_numpy(std::move(b.features));
         out["first"] = to_numpy(std::move(b.first));
@@ -122,11 +126,11 @@ class OnlineTreeObject {
         take(from, "parent", a.parent);
         take(from, "label", a.label);
         take(from, "auxiliary", a.auxiliary);
-        take(from, "answers_as", a.answers_as);
-        take(from, "retired", a.retired);
-        take(from, "support", a.support);
-        take(from, "first_seen", a.first_seen);
-        take(from, "last_seen", a.last_seen);
+        take(from, "answers_as", a.records.answers_as);
+        take(from, "retired", a.records.retired);
+        take(from, "support", a.records.support);
+        take(from, "first_seen", a.records.first_seen);
+        take(from, "last_seen", a.records.last_seen);
         take(from, "feature_ptr", b.feature_ptr);
         take(from, "features", b.features);
         take(from, "first", b.first);
@@ -194,6 +198,14 @@ class OnlineTreeObject {
     }
 
   private:
+    static void put_records(LabelArrays&& records, nb::dict& out) {
+        out["answers_as"] = to_numpy(std::move(records.answers_as));
+        out["retired"] = to_numpy(std::move(records.retired));
+        out["support"] = to_numpy(std::move(records.support));
+        out["first_seen"] = to_numpy(std::move(records.first_seen));
+        out["last_seen"] = to_numpy(std::move(records.last_seen));
+    }
+
     template <class T>
     static void take(const nb::dict& from, const char* name, std::vector<T>& into) {
         const auto array = nb::cast<Array<T>>(from[name]);
@@ -225,6 +237,7 @@ void bind_online(nb::module_& m) {
     define_for<int64_t>(object);
     object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"), "Start from a given tree.");
     object.def("set_lifecycle", &OnlineTreeObject::set_lifecycle, arg("label"), arg("retired"), arg("answers_as"));
+    object.def("records", &OnlineTreeObject::records, "What is known of every label.");
     object.def("state", &OnlineTreeObject::state, "Everything that learning on needs.");
     object.def("restore", &OnlineTreeObject::restore, arg("arrays"), arg("growing"), arg("seen"), arg("updates"),
                arg("decisions"), arg("cursor"), "The inverse of state, on a new object.");

@@ -131,12 +131,16 @@ struct BlockState {
     }
 };
 
-struct TreeArrays {
-    std::vector<int32_t> parent, label;
-    std::vector<uint8_t> auxiliary;
+struct LabelArrays {
     std::vector<int32_t> answers_as;
     std::vector<uint8_t> retired;
     std::vector<int64_t> support, first_seen, last_seen;
+};
+
+struct TreeArrays {
+    std::vector<int32_t> parent, label;
+    std::vector<uint8_t> auxiliary;
+    LabelArrays records;
     BlockArrays blocks;
 };
 
@@ -155,6 +159,12 @@ struct TreeState {
                 BlockState::save(tree.block(node.block), tree.numbers_, node.auxiliary ? 0 : 1, out.blocks);
             }
         }
+        out.records = records(tree);
+        return out;
+    }
+
+    static LabelArrays records(const OnlineTree& tree) {
+        LabelArrays out;
         for (const LabelRecord& record : tree.labels_) {
             out.answers_as.push_back(record.answers_as);
             out.retired.push_back(record.retired ? 1 : 0);
@@ -174,10 +184,10 @@ struct TreeState {
     // Fills a new tree. The arrays have been checked: sizes agree, parents form a tree, ids are in range.
     static void load(OnlineTree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
         const auto n_nodes = static_cast<int32_t>(from.parent.size());
-        tree.resize_labels(static_cast<int64_t>(from.support.size()));
-        for (size_t j = 0; j < from.support.size(); ++j) {
-            tree.labels_[j] = {-1, from.answers_as[j], from.retired[j] != 0, from.support[j], from.first_seen[j],
-                               from.last_seen[j]};
+        const LabelArrays& r = from.records;
+        tree.resize_labels(static_cast<int64_t>(r.support.size()));
+        for (size_t j = 0; j < r.support.size(); ++j) {
+            tree.labels_[j] = {-1, r.answers_as[j], r.retired[j] != 0, r.support[j], r.first_seen[j], r.last_seen[j]};
         }
         tree.plant(from.parent.data(), from.label.data(), n_nodes, growing);
         for (int32_t v = 0; v < n_nodes; ++v) tree.nodes_[v].auxiliary = from.auxiliary[static_cast<size_t>(v)] != 0;
