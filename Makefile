@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc')
+SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
+SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
 .PHONY: demo test check format clean install
 .DELETE_ON_ERROR:
@@ -19,7 +20,7 @@ check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(shell find src/core -name '*.?pp')
 	$(BIN)/codespell src tests docs benchmarks *.md
-	MYPYPATH=$(VENV)/stubs $(BIN)/mypy
+	cp $(SITE)/_core.pyi src/labelwood/_core.pyi && $(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(VENV)/tools-check

@@ -179,6 +179,17 @@ class OnlineTreeObject {
         return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)), to_numpy(std::move(sums)));
     }
 
+    bool growing() const { return tree_.growing(); }
+    int64_t seen() const {
+        const std::shared_lock lock(mutex_);
+        return tree_.seen();
+    }
+    bool has_label(int32_t label) const {
+        const std::shared_lock lock(mutex_);
+        return label < static_cast<int64_t>(tree_.labels().size()) &&
+               tree_.labels()[static_cast<size_t>(label)].leaf >= 0;
+    }
+
     nb::dict facts() const {
         const std::shared_lock lock(mutex_);
         int64_t n_auxiliary = 0;
@@ -244,6 +255,9 @@ void bind_online(nb::module_& m) {
     object.def("pack", &OnlineTreeObject::pack, arg("threshold"), "The arrays of a packed tree.");
     object.def("classifier", &OnlineTreeObject::classifier, arg("node"), arg("auxiliary"),
                "Features, weights and sums of a node's classifier.");
+    object.def_prop_ro("growing", &OnlineTreeObject::growing, "Whether the tree is open to new labels.");
+    object.def_prop_ro("seen", &OnlineTreeObject::seen, "Examples learned.");
+    object.def("has_label", &OnlineTreeObject::has_label, arg("label"), "Whether a label has a leaf.");
     object.def("facts", &OnlineTreeObject::facts, "Counts and sizes.");
 }
 

@@ -6,7 +6,8 @@
 namespace labelwood::LABELWOOD_ISA {
 namespace {
 
-// Margins of all lanes for one row: z = sum_j x_j W[j]. Two sets of accumulators hide the latency of the adds.
+// Margins of all lanes for one row: z = sum_j x_j W[j]. Two sets of accumulators hide the latency of the
+// adds.
 template <int S>
 inline Lanes<S> margins(const int32_t* features, const float* values, int64_t count, const float* weights) {
     using L = Lanes<S>;
@@ -56,7 +57,7 @@ struct SquaredHinge {
     static void update(F z, F sign, F alpha, float diagonal, const Block& block, F* gradient, F* projected,
                        F* next) {
         const float ridge = 0.5f / block.cost;
-        const F g = sign * z - 1.0f + alpha * ridge;
+        const F g = sign * (z + block.offset) - 1.0f + alpha * ridge;
         *gradient = g;
         *projected = alpha > 0.0f ? g : smaller(g, F{});
         *next = larger(alpha - g * (1.0f / (diagonal + ridge)), F{});
@@ -78,7 +79,7 @@ struct Logistic {
     template <class F, class I>
     static void update(F z, F sign, F logit, float diagonal, const Block& block, F* gradient, F* projected,
                        F* next) {
-        const F margin = sign * z;
+        const F margin = sign * (z + block.offset);
         const float q = diagonal;
         const F alpha = block.cost * sigmoid<F, I>(logit);
         const F shift = margin - q * alpha;
@@ -199,12 +200,54 @@ void widen(const uint16_t* half, int64_t count, float* out) {
     for (; i < count; ++i) out[i] = widen_one(half[i]);
 }
 
+inline void widen_eight(const uint16_t* half, float* out) {
+    widen(half, 8, out);
+}
+inline void widen_eight(const float* plain, float* out) {
+    __builtin_memcpy(out, plain, 32);
+}
+inline float widen_one(float plain) {
+    return plain;
+}
+
+// Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
+// precision.
+template <class Index, class Weight>
+double gather_dot(const Index* at, const Weight* weights, int64_t count, const float* dense) {
+    using D = double __attribute__((vector_size(64)));
+    D sums{};
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        float w[8];
+        widen_eight(weights + i, w);
+        D left, right;
+        for (int n = 0; n < 8; ++n) {
+            left[n] = static_cast<double>(w[n]);
+            right[n] = static_cast<double>(dense[at[i + n]]);
+        }
+        sums += left * right;
+    }
+    double sum = 0.0;
+    for (; i < count; ++i)
+        sum += static_cast<double>(widen_one(weights[i])) * static_cast<double>(dense[at[i]]);
+    for (int n = 0; n < 8; ++n) sum += sums[n];
+    return sum;
+}
+
 #define LABELWOOD_TEXT_(x) #x
 #define LABELWOOD_TEXT(x) LABELWOOD_TEXT_(x)
 
 }  // namespace
 
 extern const Simd table;
-const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA), pass_of<SquaredHinge>, pass_of<Logistic>, accumulate, widen};
+const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
+                    pass_of<SquaredHinge>,
+                    pass_of<Logistic>,
+                    accumulate,
+                    widen,
+                    gather_dot<uint16_t, uint16_t>,
+                    gather_dot<uint16_t, float>,
+                    gather_dot<int32_t, uint16_t>,
+                    gather_dot<int32_t, float>};
 
 }  // namespace labelwood::LABELWOOD_ISA

@@ -1,7 +1,7 @@
 // The hot loops that exist once per instruction set, behind one table of functions chosen at run time.
 //
-// simd.cpp is compiled several times with different flags; it may use nothing but plain pointers, since an inline
-// function of a shared header compiled there could be linked into code that runs on older machines.
+// simd.cpp is compiled several times with different flags; it may use nothing but plain pointers, since an
+// inline function of a shared header compiled there could be linked into code that runs on older machines.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,7 @@ struct Block {
     const uint16_t* positives;  // per row: bit s set if lane s is positive there
     uint16_t active;            // lanes still in training; the others are left untouched
     float cost;                 // C
+    float offset;               // fixed part of every margin
     float skip;                 // projected gradients below this are not worth an update
 };
 
@@ -47,6 +48,13 @@ struct Simd {
                        int64_t width, float* out);
     // Widens half-precision numbers.
     void (*widen)(const uint16_t* half, int64_t count, float* out);
+    // sum_i weights[i] * dense[at[i]], in double precision, by the types of `at` and `weights`.
+    double (*gather_dot_u16_f16)(const uint16_t* at, const uint16_t* weights, int64_t count,
+                                 const float* dense);
+    double (*gather_dot_u16_f32)(const uint16_t* at, const float* weights, int64_t count, const float* dense);
+    double (*gather_dot_i32_f16)(const int32_t* at, const uint16_t* weights, int64_t count,
+                                 const float* dense);
+    double (*gather_dot_i32_f32)(const int32_t* at, const float* weights, int64_t count, const float* dense);
 };
 
 // The best table this machine can run; the environment variable LABELWOOD_ISA names another.

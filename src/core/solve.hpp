@@ -1,11 +1,13 @@
 // Dual coordinate descent for all siblings of a node, a block of lanes at a time.
 //
-//   min_w  1/2 |w|^2 + C sum_i loss(y_i w.x_i)          Hsieh et al. 2008 (squared hinge), Yu et al. 2011 (logistic)
+//   min_w  1/2 |w|^2 + C sum_i loss(y_i w.x_i)          Hsieh et al. 2008 (squared hinge), Yu et al. 2011
+//   (logistic)
 //
-// Siblings see the same rows, so one visit to a row serves all lanes of a block: its non-zeros are streamed once, each
-// meeting a contiguous row of weights. A lane that has converged is written out and refilled with the next sibling of
-// its group; when none is left and half the lanes are idle, the block is repacked to half its width.
-// The visiting order of pass p is a function of (seed, group, p) and a group of (node) alone: threads cannot change it.
+// Siblings see the same rows, so one visit to a row serves all lanes of a block: its non-zeros are streamed
+// once, each meeting a contiguous row of weights. A lane that has converged is written out and refilled with
+// the next sibling of its group; when none is left and half the lanes are idle, the block is repacked to half
+// its width. The visiting order of pass p is a function of (seed, group, p) and a group of (node) alone:
+// threads cannot change it.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +30,11 @@ struct SolverOptions {
     float skip;       // share of the tolerance below which a coordinate is left alone
     int max_passes;
     float bias;
+    float offset;
 };
 
-// Which rows are positive for each child of the node: child c has rows positive_rows[positive_ptr[c]..] (row numbers
-// within the problem).
+// Which rows are positive for each child of the node: child c has rows positive_rows[positive_ptr[c]..] (row
+// numbers within the problem).
 struct Positives {
     std::vector<int64_t> ptr;
     std::vector<int32_t> rows;
@@ -48,7 +51,8 @@ struct SolverSpace {
 // weight of compacted feature f at column[f * stride], the bias weight last.
 template <class Sink>
 void solve_group(const NodeProblem& problem, const Positives& positives, const int32_t* children,
-                 int32_t n_siblings, const SolverOptions& options, uint64_t seed, SolverSpace& space, Monitor& monitor, Sink&& sink) {
+                 int32_t n_siblings, const SolverOptions& options, uint64_t seed, SolverSpace& space,
+                 Monitor& monitor, Sink&& sink) {
     const NodeRows rows = problem.rows();
     const auto n_rows = static_cast<size_t>(rows.n_rows);
     const auto n_weights = static_cast<size_t>(problem.n_features() + (options.bias != 0.0f ? 1 : 0));
@@ -70,8 +74,8 @@ void solve_group(const NodeProblem& problem, const Positives& positives, const i
 
     auto mark = [&](int32_t child, int lane, bool on) {
         const auto bit = static_cast<uint16_t>(1u << lane);
-        for (int64_t j = positives.ptr[static_cast<size_t>(child)]; j < positives.ptr[static_cast<size_t>(child) + 1];
-             ++j) {
+        for (int64_t j = positives.ptr[static_cast<size_t>(child)];
+             j < positives.ptr[static_cast<size_t>(child) + 1]; ++j) {
             uint16_t& mask = space.masks[static_cast<size_t>(positives.rows[static_cast<size_t>(j)])];
             mask = static_cast<uint16_t>(on ? mask | bit : mask & ~bit);
         }
@@ -86,7 +90,8 @@ void solve_group(const NodeProblem& problem, const Positives& positives, const i
         for (size_t f = 0; f < n_weights; ++f) space.weights[f * static_cast<size_t>(lanes) + lane] = 0.0f;
         for (size_t i = 0; i < n_rows; ++i) space.duals[i * static_cast<size_t>(lanes) + lane] = initial;
     };
-    // Moves the active lanes to the front of a block half as wide; in place, since targets never pass sources.
+    // Moves the active lanes to the front of a block half as wide; in place, since targets never pass
+    // sources.
     auto repack = [&] {
         const int narrow = lanes / 2;
         int source[kMaxLanes], kept = 0;
@@ -118,15 +123,17 @@ void solve_group(const NodeProblem& problem, const Positives& positives, const i
     while (active != 0) {
         if (monitor.stopped()) throw Interrupted();
         rng.shuffle(space.order.data(), static_cast<int64_t>(n_rows));
-        const Block block{lanes,  space.weights.data(), space.duals.data(),        space.masks.data(),
-                          active, options.cost,         options.skip * options.tolerance};
+        const Block block{lanes,  space.weights.data(), space.duals.data(), space.masks.data(),
+                          active, options.cost,         options.offset,     options.skip * options.tolerance};
         Spread spread;
         pass(rows, space.order.data(), block, &spread);
         for (int lane = 0; lane < lanes; ++lane) {
             if (!(active >> lane & 1)) continue;
-            // LIBLINEAR's rules: the spread of projected gradients, or for the logistic loss their largest size.
-            const float gap = options.loss == Loss::kLogistic ? std::max(spread.highest[lane], -spread.lowest[lane])
-                                                              : spread.highest[lane] - spread.lowest[lane];
+            // LIBLINEAR's rules: the spread of projected gradients, or for the logistic loss their largest
+            // size.
+            const float gap = options.loss == Loss::kLogistic
+                                  ? std::max(spread.highest[lane], -spread.lowest[lane])
+                                  : spread.highest[lane] - spread.lowest[lane];
             const bool converged = gap <= options.tolerance;
             if (++passes_of[lane] < options.max_passes && !converged) continue;
             sink(child_of[lane], space.weights.data() + lane, lanes);

@@ -14,6 +14,7 @@ __all__ = [
     "LabelwoodError",
     "LinearTree",
     "OneVsRest",
+    "OnlineTree",
     "TreeEstimator",
     "data",
     "load",
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online_tree import OnlineTree
 else:
     _HOMES = {
         "METHODS": "methods",
@@ -33,6 +35,7 @@ else:
         "LabelwoodError": "errors",
         "LinearTree": "methods.linear_tree",
         "OneVsRest": "methods.linear_tree",
+        "OnlineTree": "methods.online_tree",
         "TreeEstimator": "estimator",
         "load": "methods",
     }

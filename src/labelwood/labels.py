@@ -62,18 +62,18 @@ class LabelNames:
     def __len__(self) -> int:
         return self._count
 
-    def _name(self, label: int) -> Any:
-        if self.kind == "ids":
-            return label
-        if self.kind == "int":
-            return int(self._arrays[INTEGERS][label])
+    def _of_ids(self, ids: npt.NDArray[np.integer[Any]]) -> list[Any]:
+        if self.kind in ("ids", "int"):
+            numbers: list[Any] = (ids if self.kind == "ids" else self._arrays[INTEGERS][ids]).tolist()
+            return numbers
         if self.kind == "mixed":
-            return self._mixed[label]
-        start, stop = self._arrays[OFFSETS][label : label + 2]
+            return [self._mixed[label] for label in ids.tolist()]
+        text, offsets = memoryview(self._arrays[UTF8]), self._arrays[OFFSETS]
+        spans = zip(offsets[ids].tolist(), offsets[ids + 1].tolist(), strict=True)
         try:
-            return self._arrays[UTF8][start:stop].tobytes().decode("utf-8", "surrogatepass")
+            return [str(text[start:stop], "utf-8", "surrogatepass") for start, stop in spans]
         except UnicodeDecodeError:
-            raise FormatError(f"the name of label {label} is not UTF-8; the model is damaged") from None
+            raise FormatError("a label name is not UTF-8; the model is damaged") from None
 
     @cached_property
     def array(self) -> npt.NDArray[Any]:
@@ -83,7 +83,7 @@ class LabelNames:
         elif self.kind == "int":
             names = self._arrays[INTEGERS].view()
         else:
-            names = _objects([self._name(label) for label in range(self._count)])
+            names = _objects(self._of_ids(np.arange(self._count)))
         names.flags.writeable = False
         return names
 
@@ -92,7 +92,8 @@ class LabelNames:
         if self.kind == "ids":
             return ids
         distinct, where = np.unique(ids, return_inverse=True)
-        named = _objects([None if label < 0 else self._name(label) for label in distinct.tolist()])
+        known = distinct[distinct >= 0]
+        named = _objects([None] * (len(distinct) - len(known)) + self._of_ids(known))
         return named[where].reshape(ids.shape)
 
     @cached_property

@@ -64,6 +64,7 @@ class OnlineTree(TreeEstimator):
     _packed: PackedTree | None
     _leaf_labels: I32
     _seed: int
+    _kept_records: dict[str, npt.NDArray[Any]]
     rows_learned_: int
 
     def __init__(
@@ -175,7 +176,7 @@ class OnlineTree(TreeEstimator):
         tree, frozen = self._growing_tree(), clone(self)
         if self.n_features_in_ > MAX_COLUMNS:
             raise LabelwoodError(f"OnlineTree: freeze takes feature ids up to {MAX_COLUMNS}; got {self.n_features_in_ - 1}")
-        if tree.facts()["nodes"] == 1 and not (self._records()["support"] > 0).any():
+        if not (self._records()["support"] > 0).any():
             raise LabelwoodError("OnlineTree: freeze needs at least one label; the model has seen none")
         arrays = tree.pack(-1.0 if weight_threshold is None else weight_threshold)
         shape = LabelTree(arrays.pop("child_ptr"), arrays.pop("label"))
@@ -211,7 +212,7 @@ class OnlineTree(TreeEstimator):
     def n_seen_(self) -> int:
         """Number of examples learned, every pass counted."""
         tree = self._live()
-        return int(self.trained_.get("seen", 0)) if tree is None else int(tree.facts()["seen"])
+        return int(self.trained_.get("seen", 0)) if tree is None else tree.seen
 
     def describe(self) -> dict[str, Any]:
         """Depth, nodes and size of the fitted tree."""
@@ -331,7 +332,7 @@ class OnlineTree(TreeEstimator):
             raise LabelwoodError(
                 f"{owner}: X and Y must have the same number of rows; got {features.n_rows} and {n_rows}"
             )
-        if not self._is_growing():
+        if not self._growing_tree().growing:
             self._refuse_new_labels(Y, label_names, owner)
         targets = read_targets(Y, label_names, self._names, owner=owner)
         self.n_features_in_ = max(self.n_features_in_, features.n_cols)
@@ -340,12 +341,10 @@ class OnlineTree(TreeEstimator):
     def _refuse_new_labels(self, Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> None:
         trial = GrowingNames(self._names)
         targets = read_targets(Y, label_names, trial, owner=owner)
-        assert self._tree is not None
-        known = np.zeros(len(trial), bool)
-        known[self._tree_labels] = True
-        missing = np.flatnonzero(~known[targets.indices])
-        if len(missing):
-            name = trial.array.tolist()[targets.indices[missing[0]]]
+        tree = self._growing_tree()
+        missing = [label for label in np.unique(targets.indices).tolist() if not tree.has_label(label)]
+        if missing:
+            name = trial.array.tolist()[missing[0]]
             raise LabelwoodError(
                 f"{owner}: the tree given to learn_tree has no label {name!r} and is closed; use warm_start_from"
             )
@@ -433,14 +432,6 @@ class OnlineTree(TreeEstimator):
                 "use the model it was made from"
             )
         return tree
-
-    def _is_growing(self) -> bool:
-        return bool(self._growing_tree().facts()["growing"])
-
-    @property
-    def _tree_labels(self) -> npt.NDArray[Any]:
-        label = self._growing_tree().state()["label"]
-        return label[label >= 0]
 
     def _records(self) -> dict[str, npt.NDArray[Any]]:
         return self._kept_records if self._packed is not None else self._growing_tree().records()

@@ -1,0 +1,103 @@
+// Random projections of sparse rows that are never stored: a coefficient is a function of (seed, column).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "common.hpp"
+#include "weights.hpp"
+
+namespace labelwood {
+
+enum class ProjectionKind : int { kNone = 0, kHash = 1, kGaussian = 2 };
+
+// MurmurHash3 (x86, 32 bits) of a four-byte key.
+inline uint32_t murmur3(uint32_t key, uint32_t seed) {
+    auto rotate = [](uint32_t x, int r) { return (x << r) | (x >> (32 - r)); };
+    uint32_t h = seed ^ (rotate(key * 0xcc9e2d51u, 15) * 0x1b873593u);
+    h = rotate(h, 13) * 5u + 0xe6546b64u;
+    h ^= 4u;
+    h = (h ^ (h >> 16)) * 0x85ebca6bu;
+    h = (h ^ (h >> 13)) * 0xc2b2ae35u;
+    return h ^ (h >> 16);
+}
+
+// The hashing trick: one non-zero of +1 or -1 per column of the input.
+struct Hashed {
+    int32_t column;
+    float sign;
+};
+
+inline Hashed hashed(int32_t column, uint32_t seed, int32_t n_columns) {
+    const uint32_t h = murmur3(static_cast<uint32_t>(column), seed);
+    const auto target =
+        static_cast<int32_t>((static_cast<uint64_t>(h) * static_cast<uint64_t>(n_columns)) >> 32);
+    return {target, (h & 1u) != 0 ? 1.0f : -1.0f};
+}
+
+// A standard normal number by Box and Muller, from the 64 bits that (seed, row, column) mix to.
+inline float gaussian(int32_t row, int32_t column, uint32_t seed) {
+    const uint64_t cell =
+        (static_cast<uint64_t>(static_cast<uint32_t>(row)) << 32) | static_cast<uint32_t>(column);
+    const uint64_t bits = mix64(mix64(seed) ^ mix64(cell));
+    const double u = static_cast<double>((bits >> 40) + 1) * 0x1.0p-24;
+    const double v = static_cast<double>(bits & 0xffffffu) * 0x1.0p-24;
+    return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v));
+}
+
+// Projects rows for one seed at a time. Columns of the result are in no order and may repeat: a dot product
+// or a scatter-add of it is the projected row's, and neither sorting nor merging pays (measured: 5x the cost
+// of hashing).
+class Projector {
+  public:
+    Projector(ProjectionKind kind, int64_t n_input, int32_t n_columns)
+        : kind_(kind), n_columns_(kind == ProjectionKind::kNone ? static_cast<int32_t>(n_input) : n_columns) {
+        if (kind == ProjectionKind::kGaussian) known_.assign(static_cast<size_t>(n_input), 0);
+    }
+
+    int32_t n_columns() const { return n_columns_; }
+    // Entries that a row of `count` entries has after projection.
+    int64_t width(int64_t count) const { return kind_ == ProjectionKind::kGaussian ? n_columns_ : count; }
+
+    // Writes width(row.count) entries.
+    void project(const Query& row, uint32_t seed, int32_t* columns, float* values) {
+        if (kind_ == ProjectionKind::kGaussian) return project_densely(row, seed, columns, values);
+        for (int64_t j = 0; j < row.count; ++j) {
+            const Hashed h = kind_ == ProjectionKind::kHash ? hashed(row.columns[j], seed, n_columns_)
+                                                            : Hashed{row.columns[j], 1.0f};
+            columns[j] = h.column;
+            values[j] = h.sign * row.values[j];
+        }
+    }
+
+  private:
+    // Rows of the matrix are generated when first met and kept for as long as the seed stays the same.
+    void project_densely(const Query& row, uint32_t seed, int32_t* columns, float* values) {
+        const auto width = static_cast<size_t>(n_columns_);
+        if (matrix_.empty()) matrix_.resize(known_.size() * width);
+        if (seed != seed_) known_.assign(known_.size(), 0);
+        seed_ = seed;
+        for (int32_t c = 0; c < n_columns_; ++c) {
+            columns[c] = c;
+            values[c] = 0.0f;
+        }
+        for (int64_t j = 0; j < row.count; ++j) {
+            const auto column = static_cast<size_t>(row.columns[j]);
+            float* coefficients = matrix_.data() + column * width;
+            if (known_[column] == 0) {
+                known_[column] = 1;
+                for (int32_t c = 0; c < n_columns_; ++c) coefficients[c] = gaussian(row.columns[j], c, seed);
+            }
+            for (size_t c = 0; c < width; ++c) values[c] += row.values[j] * coefficients[c];
+        }
+    }
+
+    ProjectionKind kind_;
+    int32_t n_columns_;
+    uint32_t seed_ = 0;
+    std::vector<uint8_t> known_;
+    std::vector<float> matrix_;
+};
+
+}  // namespace labelwood

@@ -1,0 +1,98 @@
+"""What the instance forests share: a packed forest that routes, averages, shrinks and is saved."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import FormatError
+from labelwood.estimator import TreeEstimator
+from labelwood.forest import Paths, RoutedForest, Routing, idf, prepare
+from labelwood.params import Param
+from labelwood.progress import Run
+from labelwood.sparse import CSR, F32, TopK
+
+NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
+Idf = Annotated[bool, Param("weight features by inverse document frequency, learned from the training rows")]
+Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
+MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
+LeafSize = Annotated[int | None, Param("most probable labels kept in a leaf; None: all", ge=1)]
+WeightDtype = Annotated[
+    Literal["float16", "float32"], Param("number format of stored weights and probabilities")
+]
+
+MILLION = 1_000_000  # kernels report progress in millionths
+
+
+class ForestEstimator(TreeEstimator):
+    """An instance forest; subclasses implement ``_grow_forest``.
+
+    Parameters they declare: ``n_trees``, ``idf``, ``normalize``. Fitted attribute: ``forest_``, the
+    :class:`labelwood.forest.RoutedForest`.
+    """
+
+    n_trees: int
+    idf: bool
+    normalize: bool
+    forest_: RoutedForest
+
+    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
+        """The forest of prepared rows; ``feature_weights`` is what weighted them, to be stored with it."""
+        raise NotImplementedError
+
+    def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
+        feature_weights = idf(X) if self.idf else np.empty(0, np.float32)
+        rows = prepare(X, feature_weights, normalize=self.normalize)
+        self.forest_ = self._grow_forest(rows, Y, feature_weights, run)
+
+    def _topk(self, X: CSR, k: int, run: Run) -> TopK:
+        return self.forest_.topk(X, k, run)
+
+    def paths(self, X: Any) -> Paths:
+        """The leaves each row reaches in each tree; ``forest_.path_to(leaf)`` gives the nodes on the way."""
+        rows = self._read_features(X)
+        return self.forest_.paths(rows, Run(n_threads=self._n_threads(), verbose=bool(self.verbose)))
+
+    def shrink(
+        self,
+        *,
+        vector_size: int | None = None,
+        leaf_size: int | None = None,
+        dtype: Literal["float16", "float32"] | None = None,
+    ) -> Self:
+        """Cut the fitted model down in place: entries kept of a routing vector and of a leaf, number format.
+
+        Returns the estimator. What quality it costs depends on the data: measure before shipping.
+        """
+        self._check_fitted()
+        self.forest_ = self.forest_.shrink(
+            vector_size=vector_size, leaf_size=leaf_size, dtype=dtype, unit=self._unit_vectors()
+        )
+        return self
+
+    def _unit_vectors(self) -> bool:
+        """Whether routing vectors have unit length, and must keep it when they are cut."""
+        return False
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        return {"routing": self.forest_.routing.facts(), **self.describe()}, self.forest_.arrays()
+
+    def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        if not isinstance(facts, dict):
+            raise FormatError("facts must be an object")
+        routing = Routing.restore(facts["routing"])
+        self.forest_ = RoutedForest.restore(arrays, routing, self.n_features_in_, self.n_labels_)
+
+    def describe(self) -> dict[str, Any]:
+        """Trees, depth, nodes, weights and leaf entries of the fitted forest."""
+        forest = self.forest_
+        return {
+            "n_trees": forest.n_trees,
+            "depth": forest.depth,
+            "nodes": forest.n_nodes,
+            "leaves": len(forest.leaves),
+            "nonzero_weights": len(forest.weights),
+            "leaf_entries": len(forest.leaf_values),
+        }

@@ -1,0 +1,101 @@
+"""Twin of the router (routed_forest.hpp, forest_average.hpp, projection.hpp): one row, one node at a time.
+
+``forest`` is a :class:`labelwood.forest.RoutedForest`; rows are prepared (weighted and scaled) before they
+come here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+def murmur3(keys: npt.ArrayLike, seed: int) -> U32:
+    """MurmurHash3 (x86, 32 bits) of four-byte keys."""
+    key = np.asarray(keys).astype(np.uint32)
+    hashed = np.uint32(seed) ^ (_rotate(key * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593))
+    hashed = _rotate(hashed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    hashed = hashed ^ np.uint32(4)
+    hashed = (hashed ^ (hashed >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    hashed = (hashed ^ (hashed >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return hashed ^ (hashed >> np.uint32(16))
+
+
+def _rotate(x: U32, bits: int) -> U32:
+    return (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
+
+
+def mix64(x: U64) -> U64:
+    """Steele's splitmix64, the generator of every kernel."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def projection_matrix(kind: str, n_input: int, n_columns: int, seed: int) -> npt.NDArray[np.float64]:
+    """The matrix that the kernel never stores, ``n_input x n_columns``."""
+    if kind == "none":
+        return np.eye(n_input)
+    if kind == "hash":
+        hashed = murmur3(np.arange(n_input), seed)
+        matrix = np.zeros((n_input, n_columns))
+        target = (hashed.astype(np.uint64) * np.uint64(n_columns)) >> np.uint64(32)
+        matrix[np.arange(n_input), target.astype(np.int64)] = np.where(hashed & np.uint32(1), 1.0, -1.0)
+        return matrix
+    row, column = np.indices((n_input, n_columns)).astype(np.uint64)
+    seeded = mix64(np.array([seed], np.uint64))[0]
+    bits = mix64(seeded ^ mix64((row << np.uint64(32)) | column))
+    u = ((bits >> np.uint64(40)) + np.uint64(1)).astype(np.float64) * 2.0**-24
+    v = (bits & np.uint64(0xFFFFFF)).astype(np.float64) * 2.0**-24
+    normal: npt.NDArray[np.float64] = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
+    return normal
+
+
+def children_visited(scores: npt.NDArray[np.float64], threshold: float | None) -> npt.NDArray[Any]:
+    """The routing rule: the best child; or every child above the threshold, and the best if there is none."""
+    if threshold is not None and (scores > threshold).any():
+        return np.flatnonzero(scores > threshold)
+    return np.array([np.argmax(scores)])
+
+
+def route(forest: Any, row: npt.NDArray[np.float64], tree: int) -> list[int]:
+    """The leaves that a dense, prepared row reaches in one tree, from left to right."""
+    reached, pending = [], [tree]
+    inner = np.flatnonzero(np.diff(forest.child_ptr) > 0)
+    while pending:
+        node = pending.pop()
+        children = np.arange(forest.child_ptr[node], forest.child_ptr[node + 1])
+        if len(children) == 0:
+            reached.append(node)
+            continue
+        seen = row
+        if len(forest.seeds):
+            own = forest.routing.seed_per_node
+            seed = int(forest.seeds[np.searchsorted(inner, node) if own else tree])
+            seen = row @ projection_matrix(
+                forest.routing.projection, len(row), forest.routing.n_columns, seed
+            )
+        scores = np.empty(len(children))
+        for i, child in enumerate(children):
+            columns, weights = forest.vector(child)
+            scores[i] = seen[columns] @ weights.astype(np.float64) + forest.bias[child]
+        pending += children[children_visited(scores, forest.routing.threshold)][::-1].tolist()
+    return reached
+
+
+def scores(forest: Any, row: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The distributions of the leaves a row reaches, averaged over a tree's leaves, then over trees."""
+    total = np.zeros(forest.n_labels)
+    for tree in range(forest.n_trees):
+        leaves = route(forest, row, tree)
+        for node in leaves:
+            labels, values = forest.leaf(node)
+            total[labels] += values.astype(np.float64) / len(leaves)
+    averaged: npt.NDArray[np.float64] = total / forest.n_trees
+    return averaged
