@@ -18,17 +18,14 @@ _NOTHING = np.empty(0, np.int32)
 class GrowingNames(LabelNames):
     """The names of labels 0..L-1, to which names are added and in which they are changed.
 
-    ``kind`` is ``ids`` while labels are columns of a matrix, else ``names``.
+    ``kind`` is ``ids`` while labels are columns of a matrix, else ``mixed``, whatever their types.
     """
 
     def __init__(self, start: LabelNames) -> None:
-        super().__init__("ids" if start.kind == "ids" else "names", len(start))
-        self._list: list[Any] = [] if start.kind == "ids" else start.array.tolist()
-        self._index: dict[Any, int] = {name: label for label, name in enumerate(self._list)}
+        mixed = [] if start.kind == "ids" else start.array.tolist()
+        super().__init__("ids" if start.kind == "ids" else "mixed", len(start), mixed=mixed)
+        self._index: dict[Any, int] = {name: label for label, name in enumerate(mixed)}
         self._array: npt.NDArray[Any] | None = None
-
-    def _name(self, label: int) -> Any:
-        return label if self.kind == "ids" else self._list[label]
 
     @property
     def array(self) -> npt.NDArray[Any]:  # type: ignore[override]  # cached per length, not for good
@@ -53,7 +50,7 @@ class GrowingNames(LabelNames):
         for name in names:
             if name not in self._index:
                 self._index[name] = self._count
-                self._list.append(name)
+                self._mixed.append(name)
                 self._count += 1
 
     def rename(self, old: Hashable, new: Hashable, *, owner: str) -> None:
@@ -63,9 +60,9 @@ class GrowingNames(LabelNames):
         if new in self.index:
             raise LabelwoodError(f"{owner}: the new name must be free; {new!r} is label {self.index[new]}")
         if self.kind == "ids":
-            self._list, self.kind = list(range(self._count)), "names"
+            self._mixed, self.kind = list(range(self._count)), "mixed"
         del self._index[old]
-        self._list[label], self._index[new], self._array = new, label, None
+        self._mixed[label], self._index[new], self._array = new, label, None
 
     def id_of(self, name: Hashable, *, owner: str) -> int:
         """The id of a name that must be there."""
@@ -79,7 +76,7 @@ class GrowingNames(LabelNames):
         return self._frozen().state()
 
     def _frozen(self) -> LabelNames:
-        return LabelNames.columns(self._count) if self.kind == "ids" else LabelNames.of(self._list)
+        return LabelNames.columns(self._count) if self.kind == "ids" else LabelNames.of(self._mixed)
 
 
 def check_name(name: Any, owner: str) -> None:
@@ -131,7 +128,7 @@ def _from_rows(rows: Sequence[Sequence[Any]], names: GrowingNames, owner: str) -
             if new:
                 check_name(name, f"{owner}: row {position}")
     if names.kind == "ids" and len(names) == 0:
-        names.kind = "names"
+        names.kind = "mixed"
     if names.kind == "ids":
         unknown = next((name for row in rows for name in row if name not in known), None)
         if unknown is not None:
