@@ -185,6 +185,7 @@ class OnlineTree(TreeEstimator):
         frozen._tree, frozen._seed, frozen._kept_records = None, self._seed, self._records()
         frozen._names = GrowingNames(self._names)
         frozen.n_features_in_, frozen.rows_learned_ = self.n_features_in_, self.rows_learned_
+        frozen.label_counts_ = self.label_counts_.copy()
         frozen.trained_, frozen.fit_seconds_ = dict(self.trained_), dict(self.fit_seconds_)
         frozen._note_fitted()
         return frozen  # type: ignore[no-any-return]  # scikit-learn's clone has no types
@@ -284,6 +285,7 @@ class OnlineTree(TreeEstimator):
         return TopK(found, top.scores) if doubles == 0 else _first_of_each(TopK(found, top.scores), k)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        self._fit_counts()
         if self._packed is not None:
             records = {_RECORD + name: array for name, array in self._kept_records.items()}
             facts = {"inference_only": True, "seed": self._seed, "rows_learned": self.rows_learned_, **self.describe()}
@@ -294,6 +296,7 @@ class OnlineTree(TreeEstimator):
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         self._names, self._packed, self._tree = GrowingNames(self._names), None, None
+        self.label_counts_ = np.array(self.label_counts_)  # the file's are read-only
         for name in ("seed", "rows_learned"):
             if type(facts[name]) is not int or facts[name] < 0:
                 raise FormatError(f"{name} must be an integer, at least 0; got {facts[name]!r}")
@@ -354,7 +357,7 @@ class OnlineTree(TreeEstimator):
         fresh: Self = clone(self)
         seed = secrets.randbits(32) if self.random_state is None else int(self.random_state)
         fresh._start(GrowingNames(names), seed)
-        fresh.n_features_in_, fresh.fit_seconds_ = 1, {}
+        fresh.n_features_in_, fresh.fit_seconds_, fresh.label_counts_ = 1, {}, np.zeros(len(names), np.int64)
         fresh.trained_ = {"rows": 0, "feature_entries": 0, "label_entries": 0, "seed": seed}
         fresh._note_fitted()
         return fresh
@@ -443,6 +446,14 @@ class OnlineTree(TreeEstimator):
         trained["rows"] += X.n_rows
         trained["feature_entries"] += X.nnz
         trained["label_entries"] += Y.nnz
+        self._fit_counts()
+        np.add.at(self.label_counts_, Y.indices, 1)
+
+    def _fit_counts(self) -> None:
+        """Give the labels that are new a count of 0."""
+        lacking = len(self._names) - len(self.label_counts_)
+        if lacking:
+            self.label_counts_ = np.pad(self.label_counts_, (0, lacking))
 
 
 def _work(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
