@@ -230,7 +230,7 @@ def test_bad_input_changes_nothing(planted, tmp_path):
     with pytest.raises(LabelwoodError, match="must not be None"):
         small().fit(planted.X[:2], [["a"], [None]])
     by_column = small().partial_fit(planted.X, planted.Y)
-    with pytest.raises(LabelwoodError, match="labels of this model are columns"):
+    with pytest.raises(LabelwoodError, match="labels of this model are numbers of columns; got 'name'"):
         by_column.partial_fit(planted.X[:1], [["name"]])
 
 

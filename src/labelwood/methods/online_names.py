@@ -130,11 +130,12 @@ def _from_rows(rows: Sequence[Sequence[Any]], names: GrowingNames, owner: str) -
     if names.kind == "ids" and len(names) == 0:
         names.kind = "mixed"
     if names.kind == "ids":
-        unknown = next((name for row in rows for name in row if name not in known), None)
-        if unknown is not None:
-            raise LabelwoodError(
-                f"{owner}: the labels of this model are columns of a matrix; {unknown!r} is not one of them"
-            )
+        columns = {name for row in rows for name in row}
+        wrong = next((name for name in columns if not isinstance(name, int | np.integer) or name < 0), None)
+        if wrong is not None:
+            raise LabelwoodError(f"{owner}: the labels of this model are numbers of columns; got {wrong!r}")
+        names.widen(1 + max(columns, default=-1))
+        known = names.index
     else:
         names.add(name.item() if isinstance(name, np.generic) else name for row in rows for name in row)
     ids = [sorted({known[name] for name in row}) for row in rows]
