@@ -1,6 +1,7 @@
 // Binding of the growing tree, the one stateful object of the module. Its callers have checked every array.
 //
-// Learning holds the lock alone, one call at a time; predictions share it, so a reader never sees half an update.
+// Learning holds the lock alone, one call at a time; predictions share it, so a reader never sees half an
+// update.
 #include <mutex>
 #include <shared_mutex>
 
@@ -16,8 +17,8 @@ using nb::arg;
 
 class OnlineTreeObject {
   public:
-    OnlineTreeObject(int policy, int32_t arity, int32_t max_leaf, double alpha, uint64_t seed, float rate, float epsilon,
-                     float bias, bool normalize)
+    OnlineTreeObject(int policy, int32_t arity, int32_t max_leaf, double alpha, uint64_t seed, float rate,
+                     float epsilon, float bias, bool normalize)
         : tree_(GrowthOptions{static_cast<Policy>(policy), arity, max_leaf, alpha, seed},
                 LearnerOptions{rate, epsilon, bias}, normalize) {}
 
@@ -33,8 +34,8 @@ class OnlineTreeObject {
         without_gil([&] {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(n_labels);
-            tree_.learn(xp.data(), xi.data(), xd.data(), y, order.data(), static_cast<int64_t>(order.shape(0)),
-                        n_threads);
+            tree_.learn(xp.data(), xi.data(), xd.data(), y, order.data(),
+                        static_cast<int64_t>(order.shape(0)), n_threads);
             return 0;
         });
     }
@@ -55,14 +56,15 @@ class OnlineTreeObject {
             search_batch(tree_, batch, k, small ? 1 : n_threads, monitor, labels.data(), scores.data());
             return 0;
         });
-        return nb::make_tuple(to_numpy(std::move(labels), static_cast<size_t>(n_rows), static_cast<size_t>(k)),
-                              to_numpy(std::move(scores), static_cast<size_t>(n_rows), static_cast<size_t>(k)));
+        return nb::make_tuple(
+            to_numpy(std::move(labels), static_cast<size_t>(n_rows), static_cast<size_t>(k)),
+            to_numpy(std::move(scores), static_cast<size_t>(n_rows), static_cast<size_t>(k)));
     }
 
     // Predicts each row, then learns it.
     template <class Column>
-    nb::tuple progressive(Array<int64_t> xp, Array<Column> xi, Array<float> xd, Array<int64_t> yp, Array<int32_t> yi,
-                          int64_t n_labels, int32_t k) {
+    nb::tuple progressive(Array<int64_t> xp, Array<Column> xi, Array<float> xd, Array<int64_t> yp,
+                          Array<int32_t> yi, int64_t n_labels, int32_t k) {
         const Csr y = pattern(yp, yi, n_labels);
         const size_t size = static_cast<size_t>(y.n_rows) * static_cast<size_t>(k);
         std::vector<int32_t> labels(size);
@@ -80,8 +82,9 @@ class OnlineTreeObject {
             }
             return 0;
         });
-        return nb::make_tuple(to_numpy(std::move(labels), static_cast<size_t>(y.n_rows), static_cast<size_t>(k)),
-                              to_numpy(std::move(scores), static_cast<size_t>(y.n_rows), static_cast<size_t>(k)));
+        return nb::make_tuple(
+            to_numpy(std::move(labels), static_cast<size_t>(y.n_rows), static_cast<size_t>(k)),
+            to_numpy(std::move(scores), static_cast<size_t>(y.n_rows), static_cast<size_t>(k)));
     }
 
     void set_lifecycle(int32_t label, bool retired, int32_t answers_as) {
@@ -120,7 +123,8 @@ class OnlineTreeObject {
         return out;
     }
 
-    void restore(nb::dict from, bool growing, int64_t seen, int64_t updates, uint64_t decisions, int32_t cursor) {
+    void restore(nb::dict from, bool growing, int64_t seen, int64_t updates, uint64_t decisions,
+                 int32_t cursor) {
         TreeArrays a;
         BlockArrays& b = a.blocks;
         take(from, "parent", a.parent);
@@ -171,12 +175,14 @@ class OnlineTreeObject {
         const int32_t lane = auxiliary ? 0 : v.lane;
         std::vector<int64_t> features;
         std::vector<float> weights, sums;
-        BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(), [&](int64_t feature, const float* row) {
-            features.push_back(feature);
-            weights.push_back(row[lane]);
-            sums.push_back(row[tree_.block(block).capacity() + lane]);
-        });
-        return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)), to_numpy(std::move(sums)));
+        BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
+                             [&](int64_t feature, const float* row) {
+                                 features.push_back(feature);
+                                 weights.push_back(row[lane]);
+                                 sums.push_back(row[tree_.block(block).capacity() + lane]);
+                             });
+        return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)),
+                              to_numpy(std::move(sums)));
     }
 
     bool growing() const { return tree_.growing(); }
@@ -230,28 +236,33 @@ class OnlineTreeObject {
 template <class Column>
 void define_for(nb::class_<OnlineTreeObject>& object) {
     const auto columns = [] { return arg("x_indices").noconvert(); };
-    object.def("learn", &OnlineTreeObject::learn<Column>, arg("x_indptr"), columns(), arg("x_data"), arg("y_indptr"),
-               arg("y_indices"), arg("n_labels"), arg("order"), arg("n_threads"), "Learn the rows `order`, in order.");
-    object.def("search", &OnlineTreeObject::search<Column>, arg("x_indptr"), columns(), arg("x_data"), arg("k"),
-               arg("n_threads"), arg("progress").none(), "Best k labels of every row.");
-    object.def("progressive", &OnlineTreeObject::progressive<Column>, arg("x_indptr"), columns(), arg("x_data"),
-               arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("k"), "Predict each row, then learn it.");
+    object.def("learn", &OnlineTreeObject::learn<Column>, arg("x_indptr"), columns(), arg("x_data"),
+               arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("order"), arg("n_threads"),
+               "Learn the rows `order`, in order.");
+    object.def("search", &OnlineTreeObject::search<Column>, arg("x_indptr"), columns(), arg("x_data"),
+               arg("k"), arg("n_threads"), arg("progress").none(), "Best k labels of every row.");
+    object.def("progressive", &OnlineTreeObject::progressive<Column>, arg("x_indptr"), columns(),
+               arg("x_data"), arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("k"),
+               "Predict each row, then learn it.");
 }
 
 }  // namespace
 
 void bind_online(nb::module_& m) {
     nb::class_<OnlineTreeObject> object(m, "OnlineTree", "A label tree that grows as it learns.");
-    object.def(nb::init<int, int32_t, int32_t, double, uint64_t, float, float, float, bool>(), arg("policy"), arg("arity"),
-               arg("max_leaf"), arg("alpha"), arg("seed"), arg("rate"), arg("epsilon"), arg("bias"), arg("normalize"));
+    object.def(nb::init<int, int32_t, int32_t, double, uint64_t, float, float, float, bool>(), arg("policy"),
+               arg("arity"), arg("max_leaf"), arg("alpha"), arg("seed"), arg("rate"), arg("epsilon"),
+               arg("bias"), arg("normalize"));
     define_for<int32_t>(object);
     define_for<int64_t>(object);
-    object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"), "Start from a given tree.");
-    object.def("set_lifecycle", &OnlineTreeObject::set_lifecycle, arg("label"), arg("retired"), arg("answers_as"));
+    object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"),
+               "Start from a given tree.");
+    object.def("set_lifecycle", &OnlineTreeObject::set_lifecycle, arg("label"), arg("retired"),
+               arg("answers_as"));
     object.def("records", &OnlineTreeObject::records, "What is known of every label.");
     object.def("state", &OnlineTreeObject::state, "Everything that learning on needs.");
-    object.def("restore", &OnlineTreeObject::restore, arg("arrays"), arg("growing"), arg("seen"), arg("updates"),
-               arg("decisions"), arg("cursor"), "The inverse of state, on a new object.");
+    object.def("restore", &OnlineTreeObject::restore, arg("arrays"), arg("growing"), arg("seen"),
+               arg("updates"), arg("decisions"), arg("cursor"), "The inverse of state, on a new object.");
     object.def("pack", &OnlineTreeObject::pack, arg("threshold"), "The arrays of a packed tree.");
     object.def("classifier", &OnlineTreeObject::classifier, arg("node"), arg("auxiliary"),
                "Features, weights and sums of a node's classifier.");

@@ -10,16 +10,16 @@ namespace labelwood {
 namespace baseline {
 extern const Simd table;
 extern const OnlineSimd online_table;
-}
+}  // namespace baseline
 #if defined(LABELWOOD_HAS_avx2)
 namespace avx2 {
 extern const Simd table;
 extern const OnlineSimd online_table;
-}
+}  // namespace avx2
 namespace avx512 {
 extern const Simd table;
 extern const OnlineSimd online_table;
-}
+}  // namespace avx512
 #endif
 
 static const Simd& choose() {

@@ -1,4 +1,5 @@
-// Numbers too small to matter are treated as zero while this lives: arithmetic on them is a hundred times slower.
+// Numbers too small to matter are treated as zero while this lives: arithmetic on them is a hundred times
+// slower.
 #pragma once
 
 #if defined(__SSE2__)

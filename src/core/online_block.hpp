@@ -1,12 +1,12 @@
 // The classifiers of all children of one node as a block: one look-up of a feature reaches all of them.
 //
-// Lane 0 is the auxiliary classifier of the node itself (theta in the paper): it sees exactly the examples its children
-// see, always as positives. Lane 1 + c is the classifier of child c. The lanes past the last child train as the inverse
-// of lane 0, so adding a leaf (Algorithm 6) only counts one lane more.
+// Lane 0 is the auxiliary classifier of the node itself (theta in the paper): it sees exactly the examples
+// its children see, always as positives. Lane 1 + c is the classifier of child c. The lanes past the last
+// child train as the inverse of lane 0, so adding a leaf (Algorithm 6) only counts one lane more.
 //
-// A feature met for the first time is not given a row: its weights are a function of its value and of the gradients of
-// that visit, and the gradients are shared by all features new in the visit. The row is written at the second touch.
-// Nothing is lost, and rare features, which are most features, cost a few bytes.
+// A feature met for the first time is not given a row: its weights are a function of its value and of the
+// gradients of that visit, and the gradients are shared by all features new in the visit. The row is written
+// at the second touch. Nothing is lost, and rare features, which are most features, cost a few bytes.
 #pragma once
 
 #include <algorithm>
@@ -41,11 +41,14 @@ struct BlockSpace {
     std::vector<uint32_t> entries;
 };
 
-inline float inverted(float weight) { return 0.0f - weight; }  // of a zero it is +0, whatever the zero's sign
+inline float inverted(float weight) {
+    return 0.0f - weight;
+}  // of a zero it is +0, whatever the zero's sign
 
 class SiblingBlock {
   public:
-    explicit SiblingBlock(int32_t n_lanes) : n_lanes_(n_lanes), rows_(2 * capacity_for(n_lanes)), firsts_(rows_.width() / 2) {
+    explicit SiblingBlock(int32_t n_lanes)
+        : n_lanes_(n_lanes), rows_(2 * capacity_for(n_lanes)), firsts_(rows_.width() / 2) {
         rows_.add();  // row 0 is the constant feature's
     }
 
@@ -68,11 +71,13 @@ class SiblingBlock {
         for (uint32_t e = 0; e < firsts_.size(); ++e) firsts_.row(e)[lane] = firsts_.row(e)[0];
         return lane;
     }
-    // A new block that knows of lane 0 only: as its own lane 0, as lane 1 if asked for, inverted in all others.
+    // A new block that knows of lane 0 only: as its own lane 0, as lane 1 if asked for, inverted in all
+    // others.
     SiblingBlock from_auxiliary(bool with_copy) const {
         SiblingBlock made(with_copy ? 2 : 1);
         const auto spread = [&](const float* from, float* to) {
-            for (int32_t c = 0; c < made.capacity(); ++c) to[c] = c < made.n_lanes_ ? from[0] : inverted(from[0]);
+            for (int32_t c = 0; c < made.capacity(); ++c)
+                to[c] = c < made.n_lanes_ ? from[0] : inverted(from[0]);
         };
         const auto spread_row = [&](uint32_t source, uint32_t target) {
             const float* from = rows_.row(source);
@@ -111,8 +116,8 @@ class SiblingBlock {
         const OnlineSimd& simd = online_simd();
         simd.margins(space.rows.data(), space.values.data(), count, lanes, space.margins.data());
         simd.gradients(space.margins.data(), space.signs.data(), lanes, space.gradients.data());
-        simd.update(space.rows.data(), space.values.data(), count, space.gradients.data(), lanes, options.rate,
-                    options.epsilon);
+        simd.update(space.rows.data(), space.values.data(), count, space.gradients.data(), lanes,
+                    options.rate, options.epsilon);
         if (space.fresh.empty()) return;
         const uint32_t first = firsts_.add();
         std::copy(space.gradients.begin(), space.gradients.begin() + lanes, firsts_.row(first));
@@ -138,7 +143,8 @@ class SiblingBlock {
             }
         }
         for (const uint32_t entry : space.entries) {
-            if (entry != kNoRow && is_single(entry)) prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
+            if (entry != kNoRow && is_single(entry))
+                prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
         }
         const auto width = static_cast<size_t>(2 * lanes);
         space.single.assign(n_singles * width, 0.0f);
@@ -155,8 +161,8 @@ class SiblingBlock {
             }
             space.values.push_back(x.values[j]);
         }
-        online_simd().margins(space.rows.data(), space.values.data(), static_cast<int64_t>(space.rows.size()), lanes,
-                              space.margins.data());
+        online_simd().margins(space.rows.data(), space.values.data(), static_cast<int64_t>(space.rows.size()),
+                              lanes, space.margins.data());
     }
 
     int64_t bytes() const {
@@ -180,7 +186,9 @@ class SiblingBlock {
     static uint32_t index_of(uint32_t entry) { return entry & ~kSingle; }
 
     // Capacities the arithmetic knows: 4, 8, multiples of 16.
-    static int32_t capacity_for(int32_t lanes) { return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (lanes + 15) / 16 * 16; }
+    static int32_t capacity_for(int32_t lanes) {
+        return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (lanes + 15) / 16 * 16;
+    }
 
     void widen(int32_t lanes) {
         const int32_t old = capacity();
@@ -213,7 +221,8 @@ class SiblingBlock {
         }
     }
 
-    // The rows of the example's features; features seen once before get their row, new ones go to space.fresh.
+    // The rows of the example's features; features seen once before get their row, new ones go to
+    // space.fresh.
     void gather(const Example& x, const LearnerOptions& options, BlockSpace& space) {
         start(x, options, space);
         space.fresh.clear();

@@ -25,11 +25,11 @@ struct GrowingNode {
     int32_t parent = -1;
     int32_t label = -1;
     int32_t lane = 1;
-    int32_t block = -1;           // of its children and its auxiliary classifier; -1: neither
-    bool auxiliary = false;       // lane 0 of its block is in use
+    int32_t block = -1;      // of its children and its auxiliary classifier; -1: neither
+    bool auxiliary = false;  // lane 0 of its block is in use
     int32_t n_leaf_children = 0;
-    int32_t n_leaves = 0;         // |L_v|
-    int32_t n_active = 0;         // leaves below, or itself, whose label may be suggested
+    int32_t n_leaves = 0;  // |L_v|
+    int32_t n_active = 0;  // leaves below, or itself, whose label may be suggested
     std::vector<int32_t> children;
 
     bool is_leaf() const { return children.empty(); }
@@ -73,8 +73,9 @@ class GrowingNodes {
         return !parent.is_pre_leaf() || parent.n_leaf_children == 1;
     }
 
-    // Algorithm 8, lines 1 to 9: the node to extend. `probability(node)` is the estimate for the current example given
-    // its parent; `previous` is the node chosen for an earlier label of the same example, or -1.
+    // Algorithm 8, lines 1 to 9: the node to extend. `probability(node)` is the estimate for the current
+    // example given its parent; `previous` is the node chosen for an earlier label of the same example, or
+    // -1.
     template <class Probability>
     int32_t select(int32_t previous, Probability&& probability) {
         if (options_.policy == Policy::kFlat) return kRoot;
@@ -129,8 +130,8 @@ class GrowingNodes {
     const GrowthOptions& options() const { return options_; }
 
   private:
-    // The printed score divides the balance term by |L_v|, which builds combs; the logarithm of the ratio of the even
-    // share to |L_v| is 0 for a balanced child and falls as it grows.
+    // The printed score divides the balance term by |L_v|, which builds combs; the logarithm of the ratio of
+    // the even share to |L_v| is 0 for a balanced child and falls as it grows.
     template <class Probability>
     int32_t best_child(const GrowingNode& node, Probability&& probability) const {
         const double even = static_cast<double>(node.n_leaves) / node.n_children();

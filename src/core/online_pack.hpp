@@ -10,8 +10,8 @@
 
 namespace labelwood {
 
-// A label tree in breadth-first order with its weights. `leaf_labels[j]` is the label that leaf j of the packed tree
-// suggests; retired labels, and nodes with nothing else below, are left out.
+// A label tree in breadth-first order with its weights. `leaf_labels[j]` is the label that leaf j of the
+// packed tree suggests; retired labels, and nodes with nothing else below, are left out.
 struct PackedOnline {
     std::vector<int32_t> child_ptr{1}, label, leaf_labels;
     Packed weights;
@@ -23,8 +23,9 @@ inline PackedOnline pack(const OnlineTree& tree, float threshold) {
     const auto is_kept = [&](int32_t v) {
         if (nodes[v].n_active == 0) return false;
         const int32_t label = nodes[v].label;
-        return label < 0 || !tree.labels()[static_cast<size_t>(tree.labels()[static_cast<size_t>(label)].answers_as)]
-                                 .retired;
+        return label < 0 ||
+               !tree.labels()[static_cast<size_t>(tree.labels()[static_cast<size_t>(label)].answers_as)]
+                    .retired;
     };
     // Packed node 0 stands above the root, so that the root's own classifier has an edge to live on.
     std::vector<int32_t> order{-1};
@@ -63,26 +64,28 @@ inline PackedOnline pack(const OnlineTree& tree, float threshold) {
         const int32_t block = order[i] < 0 ? 0 : nodes[order[i]].block;
         const int32_t begin = out.child_ptr[i], end = out.child_ptr[i + 1];
         const int64_t start = packed.weight_ptr.back();
-        BlockState::each_row(tree.block(block), tree.numbers(), tree.learner(), [&](int64_t feature, const float* row) {
-            const auto weight = [&](int32_t c) { return row[nodes[order[static_cast<size_t>(c)]].lane]; };
-            if (feature < 0) {
-                for (int32_t c = begin; c < end; ++c) {
-                    packed.bias[static_cast<size_t>(c)] = weight(c) * tree.learner().bias;
+        BlockState::each_row(
+            tree.block(block), tree.numbers(), tree.learner(), [&](int64_t feature, const float* row) {
+                const auto weight = [&](int32_t c) { return row[nodes[order[static_cast<size_t>(c)]].lane]; };
+                if (feature < 0) {
+                    for (int32_t c = begin; c < end; ++c) {
+                        packed.bias[static_cast<size_t>(c)] = weight(c) * tree.learner().bias;
+                    }
+                    return;
                 }
-                return;
-            }
-            const auto row_start = static_cast<int64_t>(packed.weights.size()) - start;
-            for (int32_t c = begin; c < end; ++c) {
-                if (threshold >= 0.0f && !(std::abs(weight(c)) > threshold)) continue;
-                if (threshold >= 0.0f) packed.child.push_back(c - begin);
-                packed.weights.push_back(weight(c));
-            }
-            if (threshold >= 0.0f) {
-                if (static_cast<int64_t>(packed.weights.size()) - start == row_start) return;  // nothing survived
-                packed.row_start.push_back(static_cast<uint32_t>(row_start));
-            }
-            packed.features.push_back(static_cast<int32_t>(feature));
-        });
+                const auto row_start = static_cast<int64_t>(packed.weights.size()) - start;
+                for (int32_t c = begin; c < end; ++c) {
+                    if (threshold >= 0.0f && !(std::abs(weight(c)) > threshold)) continue;
+                    if (threshold >= 0.0f) packed.child.push_back(c - begin);
+                    packed.weights.push_back(weight(c));
+                }
+                if (threshold >= 0.0f) {
+                    if (static_cast<int64_t>(packed.weights.size()) - start == row_start)
+                        return;  // nothing survived
+                    packed.row_start.push_back(static_cast<uint32_t>(row_start));
+                }
+                packed.features.push_back(static_cast<int32_t>(feature));
+            });
         packed.feature_ptr.push_back(static_cast<int64_t>(packed.features.size()));
         packed.weight_ptr.push_back(static_cast<int64_t>(packed.weights.size()));
     }

@@ -89,8 +89,8 @@ class OnlineSearcher {
 };
 
 // The best k labels of every row of a batch, on several threads.
-inline void search_batch(const OnlineTree& tree, const Batch& batch, int32_t k, int n_threads, Monitor& monitor,
-                         int32_t* labels, float* scores) {
+inline void search_batch(const OnlineTree& tree, const Batch& batch, int32_t k, int n_threads,
+                         Monitor& monitor, int32_t* labels, float* scores) {
     constexpr int64_t kShard = 32;
     const auto n_rows = static_cast<int64_t>(batch.ptr.size()) - 1;
     const OnlineSearcher searcher(tree, k);
@@ -99,7 +99,8 @@ inline void search_batch(const OnlineTree& tree, const Batch& batch, int32_t k, 
         const FlushDenormals flush;
         const int64_t end = std::min(n_rows, (shard + 1) * kShard);
         for (int64_t row = shard * kShard; row < end; ++row) {
-            searcher.search(batch.row(row), spaces[static_cast<size_t>(worker)], labels + row * k, scores + row * k);
+            searcher.search(batch.row(row), spaces[static_cast<size_t>(worker)], labels + row * k,
+                            scores + row * k);
         }
         monitor.add(batch.ptr[static_cast<size_t>(end)] - batch.ptr[static_cast<size_t>(shard * kShard)]);
     });

@@ -1,5 +1,5 @@
-// The growing tree as flat arrays and back: everything that learning on needs, in an order that depends on nothing but
-// the model, so that equal models are equal files.
+// The growing tree as flat arrays and back: everything that learning on needs, in an order that depends on
+// nothing but the model, so that equal models are equal files.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,18 @@
 
 namespace labelwood {
 
-// Blocks one after the other; within a block features by ascending id. Lanes are saved from `first_lane` (0 with an
-// auxiliary classifier, else 1) to the last in use.
+// Blocks one after the other; within a block features by ascending id. Lanes are saved from `first_lane` (0
+// with an auxiliary classifier, else 1) to the last in use.
 struct BlockArrays {
     std::vector<int64_t> feature_ptr{0};
-    std::vector<int64_t> features;      // ids
-    std::vector<int32_t> first;         // per feature: the first-touch gradients it rests on, in its block; -1: has a row
-    std::vector<float> value;           // per feature: its value at first touch; 0: has a row
-    std::vector<int64_t> row_ptr{0};    // per block, into weights and sums
-    std::vector<float> weights, sums;   // the constant feature's row, then those of features with rows
+    std::vector<int64_t> features;  // ids
+    std::vector<int32_t>
+        first;  // per feature: the first-touch gradients it rests on, in its block; -1: has a row
+    std::vector<float> value;          // per feature: its value at first touch; 0: has a row
+    std::vector<int64_t> row_ptr{0};   // per block, into weights and sums
+    std::vector<float> weights, sums;  // the constant feature's row, then those of features with rows
     std::vector<int64_t> gradient_ptr{0};
-    std::vector<float> gradients;       // per first-touch visit
+    std::vector<float> gradients;  // per first-touch visit
 };
 
 struct BlockState {
@@ -30,12 +31,14 @@ struct BlockState {
     static std::vector<Entry> sorted(const SiblingBlock& block, const FeatureNumbers& numbers) {
         std::vector<Entry> entries;
         entries.reserve(block.table_.size());
-        block.table_.each([&](uint32_t feature, uint32_t entry) { entries.push_back({numbers.id(feature), entry}); });
+        block.table_.each(
+            [&](uint32_t feature, uint32_t entry) { entries.push_back({numbers.id(feature), entry}); });
         std::sort(entries.begin(), entries.end());
         return entries;
     }
 
-    static void save(const SiblingBlock& block, const FeatureNumbers& numbers, int32_t first_lane, BlockArrays& out) {
+    static void save(const SiblingBlock& block, const FeatureNumbers& numbers, int32_t first_lane,
+                     BlockArrays& out) {
         const int32_t n_lanes = block.n_lanes(), capacity = block.capacity();
         const auto save_row = [&](uint32_t r) {
             const float* row = block.rows_.row(r);
@@ -112,9 +115,11 @@ struct BlockState {
         return block;
     }
 
-    // Calls use(feature id, weights by lane) for every feature in ascending order, use(-1, ...) first for the constant.
+    // Calls use(feature id, weights by lane) for every feature in ascending order, use(-1, ...) first for the
+    // constant.
     template <class Use>
-    static void each_row(const SiblingBlock& block, const FeatureNumbers& numbers, const LearnerOptions& options, Use&& use) {
+    static void each_row(const SiblingBlock& block, const FeatureNumbers& numbers,
+                         const LearnerOptions& options, Use&& use) {
         const auto width = static_cast<size_t>(2 * block.capacity());
         use(int64_t{-1}, block.rows_.row(0));
         std::vector<float> replayed(width);
@@ -187,29 +192,32 @@ struct TreeState {
         const LabelArrays& r = from.records;
         tree.resize_labels(static_cast<int64_t>(r.support.size()));
         for (size_t j = 0; j < r.support.size(); ++j) {
-            tree.labels_[j] = {-1, r.answers_as[j], r.retired[j] != 0, r.support[j], r.first_seen[j], r.last_seen[j]};
+            tree.labels_[j] = {-1,           r.answers_as[j], r.retired[j] != 0,
+                               r.support[j], r.first_seen[j], r.last_seen[j]};
         }
         tree.plant(from.parent.data(), from.label.data(), n_nodes, growing);
-        for (int32_t v = 0; v < n_nodes; ++v) tree.nodes_[v].auxiliary = from.auxiliary[static_cast<size_t>(v)] != 0;
+        for (int32_t v = 0; v < n_nodes; ++v)
+            tree.nodes_[v].auxiliary = from.auxiliary[static_cast<size_t>(v)] != 0;
         int64_t number = 0;
         const auto part = [&](int64_t b) {
             const BlockArrays& a = from.blocks;
             const auto i = static_cast<size_t>(b);
-            return BlockState::Part{a.features.data() + a.feature_ptr[i], a.first.data() + a.feature_ptr[i],
-                                    a.value.data() + a.feature_ptr[i], a.feature_ptr[i + 1] - a.feature_ptr[i],
-                                    a.weights.data() + a.row_ptr[i],      a.sums.data() + a.row_ptr[i],
-                                    a.gradients.data() + a.gradient_ptr[i], a.gradient_ptr[i + 1] - a.gradient_ptr[i]};
+            return BlockState::Part{
+                a.features.data() + a.feature_ptr[i],   a.first.data() + a.feature_ptr[i],
+                a.value.data() + a.feature_ptr[i],      a.feature_ptr[i + 1] - a.feature_ptr[i],
+                a.weights.data() + a.row_ptr[i],        a.sums.data() + a.row_ptr[i],
+                a.gradients.data() + a.gradient_ptr[i], a.gradient_ptr[i + 1] - a.gradient_ptr[i]};
         };
-        tree.blocks_[0].block = BlockState::load(part(number++), 2, 1, tree.numbers_);
+        tree.blocks_[0] = BlockState::load(part(number++), 2, 1, tree.numbers_);
         for (int32_t v = 0; v < n_nodes; ++v) {
             GrowingNode& node = tree.nodes_[v];
             if (node.is_leaf() && !node.auxiliary) {
                 node.block = -1;
                 continue;
             }
-            if (node.block < 0) node.block = tree.new_block(1);
-            tree.block_of(v) =
-                BlockState::load(part(number++), 1 + node.n_children(), node.auxiliary ? 0 : 1, tree.numbers_);
+            if (node.block < 0) node.block = tree.blocks_.add(1);
+            tree.block_of(v) = BlockState::load(part(number++), 1 + node.n_children(), node.auxiliary ? 0 : 1,
+                                                tree.numbers_);
         }
         tree.seen_ = counters.seen;
         tree.updates_ = counters.updates;

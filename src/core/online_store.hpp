@@ -19,7 +19,9 @@ class RowStore {
     int32_t width() const { return width_; }
     uint32_t size() const { return size_; }
     float* row(uint32_t i) { return segments_[i / kRows].get() + static_cast<size_t>(i % kRows) * width_; }
-    const float* row(uint32_t i) const { return segments_[i / kRows].get() + static_cast<size_t>(i % kRows) * width_; }
+    const float* row(uint32_t i) const {
+        return segments_[i / kRows].get() + static_cast<size_t>(i % kRows) * width_;
+    }
 
     // A row of zeros; rows given back are used first.
     uint32_t add() {
@@ -36,7 +38,8 @@ class RowStore {
     }
     void release(uint32_t i) { free_.push_back(i); }
 
-    // Rewrites every row to another width by fill(old row, new row); an old segment is freed once it is copied.
+    // Rewrites every row to another width by fill(old row, new row); an old segment is freed once it is
+    // copied.
     template <class Fill>
     void rewrite(int32_t width, Fill&& fill) {
         for (auto& segment : segments_) {
@@ -128,7 +131,8 @@ class HashMap {
     int shift_ = 63;
 };
 
-// Feature ids of up to 63 bits to consecutive numbers in order of first sight, so that every block keys by 4 bytes.
+// Feature ids of up to 63 bits to consecutive numbers in order of first sight, so that every block keys by 4
+// bytes.
 class FeatureNumbers {
   public:
     static constexpr uint32_t kNone = HashMap<uint64_t>::kNone;
@@ -145,7 +149,9 @@ class FeatureNumbers {
     }
     uint64_t id(uint32_t number) const { return ids_[number]; }
     size_t size() const { return ids_.size(); }
-    int64_t bytes() const { return numbers_.bytes() + static_cast<int64_t>(ids_.capacity() * sizeof(uint64_t)); }
+    int64_t bytes() const {
+        return numbers_.bytes() + static_cast<int64_t>(ids_.capacity() * sizeof(uint64_t));
+    }
 
   private:
     HashMap<uint64_t> numbers_;

@@ -1,9 +1,9 @@
 // The online label tree: OPLT (Jasinska-Kobus et al., 2021), Algorithms 2 to 8, and IPLT, Algorithm 1.
 //
-// A node's classifiers depend on nothing but the examples that reach it, in their order. So an example is only noted at
-// the blocks it reaches, and a block learns what it has noted when someone looks at it, or at the end of the call: the
-// result is that of learning example by example, but a block meets its examples in one go, while its weights are in cache,
-// and different blocks learn on different threads.
+// A node's classifiers depend on nothing but the examples that reach it, in their order. So an example is
+// only noted at the blocks it reaches, and a block learns what it has noted when someone looks at it, or at
+// the end of the call: the result is that of learning example by example, but a block meets its examples in
+// one go, while its weights are in cache, and different blocks learn on different threads.
 #pragma once
 
 #include <algorithm>
@@ -15,43 +15,30 @@
 
 #include "common.hpp"
 #include "flush_denormals.hpp"
-#include "online_block.hpp"
+#include "online_blocks.hpp"
 #include "online_nodes.hpp"
-#include "parallel.hpp"
 
 namespace labelwood {
-
-// Examples in the order of learning, features by number.
-struct Batch {
-    std::vector<int64_t> ptr{0};
-    std::vector<uint32_t> features;
-    std::vector<float> values;
-
-    Example row(int64_t i) const {
-        const auto r = static_cast<size_t>(i);
-        return {features.data() + ptr[r], values.data() + ptr[r], ptr[r + 1] - ptr[r]};
-    }
-};
 
 struct LabelRecord {
     int32_t leaf = -1;
     int32_t answers_as = -1;  // the label it was merged into, or itself
     bool retired = false;
-    int64_t support = 0;      // examples seen with it
-    int64_t first = -1;       // number of the first and the last of them
+    int64_t support = 0;  // examples seen with it
+    int64_t first = -1;   // number of the first and the last of them
     int64_t last = -1;
 };
 
 class OnlineTree {
   public:
     OnlineTree(const GrowthOptions& growth, const LearnerOptions& learner, bool normalize)
-        : nodes_(growth), learner_(learner), normalize_(normalize) {
-        new_block(2);  // the root's own classifier is lane 1 of block 0
+        : nodes_(growth), learner_(learner), normalize_(normalize), blocks_(learner) {
+        blocks_.add(2);                       // the root's own classifier is lane 1 of block 0
         give_auxiliary(GrowingNodes::kRoot);  // Algorithm 2
     }
 
-    // Starts from a given tree instead (parents before or after children, siblings in id order): for IPLT without
-    // auxiliary classifiers and closed to new labels, for a warm start with them.
+    // Starts from a given tree instead (parents before or after children, siblings in id order): for IPLT
+    // without auxiliary classifiers and closed to new labels, for a warm start with them.
     void plant(const int32_t* parent, const int32_t* label, int32_t n_nodes, bool growing) {
         for (int32_t v = 1; v < n_nodes; ++v) nodes_.add_child(GrowingNodes::kRoot);
         nodes_[GrowingNodes::kRoot].children.clear();
@@ -65,12 +52,12 @@ class OnlineTree {
             if (label[v] >= 0) place_label(v, label[v]);
         }
         growing_ = growing;
-        blocks_[static_cast<size_t>(nodes_[GrowingNodes::kRoot].block)].block = SiblingBlock(1);
+        blocks_[nodes_[GrowingNodes::kRoot].block] = SiblingBlock(1);
         nodes_[GrowingNodes::kRoot].auxiliary = false;
         for (int32_t v = 0; v < n_nodes; ++v) {
             nodes_[v].auxiliary = growing && nodes_.may_extend(v);
             if (nodes_[v].is_leaf() && !nodes_[v].auxiliary) continue;
-            if (nodes_[v].block < 0) nodes_[v].block = new_block(1);
+            if (nodes_[v].block < 0) nodes_[v].block = blocks_.add(1);
             block_of(v) = SiblingBlock(1 + nodes_[v].n_children());
         }
     }
@@ -79,7 +66,8 @@ class OnlineTree {
     template <class Column>
     void learn(const int64_t* x_ptr, const Column* x_columns, const float* x_values, const Csr& y,
                const int64_t* order, int64_t count, int n_threads) {
-        batch_ = prepare(x_ptr, x_columns, x_values, order, count, [&](uint64_t id) { return numbers_.intern(id); });
+        blocks_.begin(prepare(x_ptr, x_columns, x_values, order, count,
+                              [&](uint64_t id) { return numbers_.intern(id); }));
         const FlushDenormals flush;
         for (int64_t i = 0; i < count; ++i) {
             read_labels(y, order[i]);
@@ -89,19 +77,21 @@ class OnlineTree {
             note(i);
             ++seen_;
         }
-        learn_noted(n_threads);
+        blocks_.learn_noted(n_threads);
     }
 
     template <class Column, class Number>
-    Batch prepare(const int64_t* ptr, const Column* columns, const float* values, const int64_t* order, int64_t count,
-                  Number&& number) const {
+    Batch prepare(const int64_t* ptr, const Column* columns, const float* values, const int64_t* order,
+                  int64_t count, Number&& number) const {
         Batch batch;
         batch.ptr.reserve(static_cast<size_t>(count) + 1);
         for (int64_t i = 0; i < count; ++i) {
             const int64_t row = order == nullptr ? i : order[i];
             double square = 0.0;
-            for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e) square += static_cast<double>(values[e]) * values[e];
-            const float scale = normalize_ && square > 0.0 ? static_cast<float>(1.0 / std::sqrt(square)) : 1.0f;
+            for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e)
+                square += static_cast<double>(values[e]) * values[e];
+            const float scale =
+                normalize_ && square > 0.0 ? static_cast<float>(1.0 / std::sqrt(square)) : 1.0f;
             for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e) {
                 const float value = values[e] * scale;
                 if (value == 0.0f) continue;
@@ -126,15 +116,15 @@ class OnlineTree {
     void set_lifecycle(int32_t label, bool retired, int32_t answers_as) {
         LabelRecord& record = labels_[static_cast<size_t>(label)];
         if (record.leaf >= 0 && retired != record.retired) {
-            for (int32_t v = record.leaf; v >= 0; v = nodes_[v].parent) nodes_[v].n_active += retired ? -1 : 1;
+            for (int32_t v = record.leaf; v >= 0; v = nodes_[v].parent)
+                nodes_[v].n_active += retired ? -1 : 1;
         }
         record.retired = retired;
         record.answers_as = answers_as;
     }
 
     int64_t bytes() const {
-        int64_t total = numbers_.bytes();
-        for (const auto& held : blocks_) total += held.block.bytes() + static_cast<int64_t>(sizeof(Held));
+        const int64_t total = numbers_.bytes() + blocks_.bytes();
         return total + static_cast<int64_t>(nodes_.size()) * static_cast<int64_t>(sizeof(GrowingNode));
     }
     int64_t updates() const { return updates_; }
@@ -144,30 +134,15 @@ class OnlineTree {
     const std::deque<LabelRecord>& labels() const { return labels_; }
     const LearnerOptions& learner() const { return learner_; }
     const FeatureNumbers& numbers() const { return numbers_; }
-    const SiblingBlock& block(int32_t block) const { return blocks_[static_cast<size_t>(block)].block; }
+    const SiblingBlock& block(int32_t block) const { return blocks_[block]; }
 
     friend struct TreeState;
 
   private:
-    struct Visit {
-        int64_t row;
-        int32_t n_positives;
-    };
-    // A block and the visits it has not learned yet, with their positive lanes one after the other.
-    struct Held {
-        SiblingBlock block;
-        std::vector<Visit> visits;
-        std::vector<int32_t> positives;
-    };
+    SiblingBlock& block_of(int32_t node) { return blocks_[nodes_[node].block]; }
 
-    SiblingBlock& block_of(int32_t node) { return blocks_[static_cast<size_t>(nodes_[node].block)].block; }
-
-    int32_t new_block(int32_t n_lanes) {
-        blocks_.push_back({SiblingBlock(n_lanes), {}, {}});
-        return static_cast<int32_t>(blocks_.size()) - 1;
-    }
     void give_auxiliary(int32_t node) {
-        nodes_[node].block = new_block(1);
+        nodes_[node].block = blocks_.add(1);
         nodes_[node].auxiliary = true;
     }
 
@@ -190,7 +165,7 @@ class OnlineTree {
     // Algorithm 4.
     void update_tree(int64_t row) {
         int32_t chosen = -1;
-        const auto probability = [&](int32_t node) { return estimate(node, batch_.row(row)); };
+        const auto probability = [&](int32_t node) { return estimate(node, blocks_.batch().row(row)); };
         for (const int32_t label : row_labels_) {
             if (labels_[static_cast<size_t>(label)].leaf >= 0) continue;
             if (nodes_.size() == 1 && nodes_[GrowingNodes::kRoot].label < 0) {
@@ -203,10 +178,11 @@ class OnlineTree {
         }
     }
 
-    // Algorithm 5. The block of v goes to the new node with all its lanes; v gets a block that knows of v's auxiliary
-    // classifier only, as the new node's classifier and as v's own. If v is a leaf there is nothing but that.
+    // Algorithm 5. The block of v goes to the new node with all its lanes; v gets a block that knows of v's
+    // auxiliary classifier only, as the new node's classifier and as v's own. If v is a leaf there is nothing
+    // but that.
     void insert_node(int32_t v) {
-        catch_up(nodes_[v].block, space_);
+        blocks_.catch_up(nodes_[v].block);
         if (nodes_[v].is_leaf()) {
             const int32_t label = nodes_[v].label;
             const int32_t inserted = nodes_.add_child(v);
@@ -214,13 +190,14 @@ class OnlineTree {
             nodes_[v].n_leaves = nodes_[v].n_active = 0;
             nodes_[inserted].label = label;
             nodes_[inserted].n_leaves = nodes_[v].n_leaves = 1;
-            nodes_[inserted].n_active = nodes_[v].n_active = labels_[static_cast<size_t>(label)].retired ? 0 : 1;
+            nodes_[inserted].n_active = nodes_[v].n_active =
+                labels_[static_cast<size_t>(label)].retired ? 0 : 1;
             nodes_[v].n_leaf_children = 1;
             if (nodes_[v].parent >= 0) --nodes_[nodes_[v].parent].n_leaf_children;
             labels_[static_cast<size_t>(label)].leaf = inserted;
             if (nodes_.options().policy == Policy::kComplete) {  // every leaf may be extended
-                const int32_t block = new_block(1);
-                blocks_[static_cast<size_t>(block)].block = block_of(v).from_auxiliary(false);
+                const int32_t block = blocks_.add(1);
+                blocks_[block] = block_of(v).from_auxiliary(false);
                 nodes_[inserted].block = block;
                 nodes_[inserted].auxiliary = true;
             }
@@ -239,7 +216,7 @@ class OnlineTree {
         node.block = nodes_[v].block;
         node.auxiliary = true;
         nodes_[v].n_leaf_children = 0;
-        nodes_[v].block = new_block(1);
+        nodes_[v].block = blocks_.add(1);
         block_of(v) = block_of(inserted).from_auxiliary(true);
     }
 
@@ -264,32 +241,23 @@ class OnlineTree {
         }
     }
 
-    // AssignToNodes: the positive nodes are the ancestors of the row's labels; every block below or at one is visited.
+    // AssignToNodes: the positive nodes are the ancestors of the row's labels; every block below or at one is
+    // visited.
     void note(int64_t row) {
         stamps_.resize(static_cast<size_t>(nodes_.size()), -1);
-        add_visit(0, row, row_labels_.empty() ? -1 : 1);
+        blocks_.note(0, row, row_labels_.empty() ? -1 : 1);
         for (const int32_t label : row_labels_) {
             const int32_t leaf = labels_[static_cast<size_t>(label)].leaf;
             if (leaf < 0) continue;  // a closed tree: the label is not in it
-            if (nodes_[leaf].block >= 0) add_visit(nodes_[leaf].block, row, -1);
+            if (nodes_[leaf].block >= 0) blocks_.note(nodes_[leaf].block, row, -1);
             for (int32_t v = leaf; nodes_[v].parent >= 0 && stamps_[static_cast<size_t>(v)] != seen_;
                  v = nodes_[v].parent) {
                 stamps_[static_cast<size_t>(v)] = seen_;
-                add_visit(nodes_[nodes_[v].parent].block, row, nodes_[v].lane);
+                blocks_.note(nodes_[nodes_[v].parent].block, row, nodes_[v].lane);
             }
         }
         for (const int32_t label : row_labels_) count_updates(labels_[static_cast<size_t>(label)].leaf);
         updates_ += 1;
-    }
-
-    void add_visit(int32_t block, int64_t row, int32_t positive) {
-        Held& held = blocks_[static_cast<size_t>(block)];
-        if (held.visits.empty()) noted_.push_back(block);
-        if (held.visits.empty() || held.visits.back().row != row) held.visits.push_back({row, 0});
-        if (positive >= 0) {
-            ++held.visits.back().n_positives;
-            held.positives.push_back(positive);
-        }
     }
 
     // Classifiers updated below the positive nodes of a label, nodes of earlier labels of the row apart.
@@ -304,44 +272,12 @@ class OnlineTree {
         return counted_[static_cast<size_t>(node)];
     }
 
-    void catch_up(int32_t block, BlockSpace& space) {
-        Held& held = blocks_[static_cast<size_t>(block)];
-        const int32_t* positives = held.positives.data();
-        for (const Visit& visit : held.visits) {
-            held.block.learn(batch_.row(visit.row), positives, visit.n_positives, learner_, space);
-            positives += visit.n_positives;
-        }
-        held.visits.clear();
-        held.positives.clear();
-    }
-
-    void learn_noted(int n_threads) {
-        std::sort(noted_.begin(), noted_.end());
-        noted_.erase(std::unique(noted_.begin(), noted_.end()), noted_.end());
-        const auto work = [&](int32_t block) {
-            const Held& held = blocks_[static_cast<size_t>(block)];
-            return static_cast<int64_t>(held.visits.size()) * (held.block.capacity() + 16);
-        };
-        int64_t total = 0;
-        for (const int32_t block : noted_) total += work(block);
-        // The heaviest first, so that the threads end together; a small batch is not worth a thread.
-        std::stable_sort(noted_.begin(), noted_.end(), [&](int32_t a, int32_t b) { return work(a) > work(b); });
-        const int threads = total < 20000 ? 1 : std::max(n_threads, 1);
-        std::vector<BlockSpace> spaces(static_cast<size_t>(threads - 1));
-        Monitor monitor;
-        parallel_for(static_cast<int64_t>(noted_.size()), threads, monitor, [&](int64_t i, int worker) {
-            const FlushDenormals flush;
-            catch_up(noted_[static_cast<size_t>(i)], worker == 0 ? space_ : spaces[static_cast<size_t>(worker - 1)]);
-        });
-        noted_.clear();
-        batch_ = Batch();
-    }
-
     double estimate(int32_t node, const Example& x) {
         const int32_t block = nodes_[nodes_[node].parent].block;
-        catch_up(block, space_);
-        blocks_[static_cast<size_t>(block)].block.score(x, learner_, space_);
-        return 1.0 / (1.0 + std::exp(-static_cast<double>(space_.margins[static_cast<size_t>(nodes_[node].lane)])));
+        blocks_.catch_up(block);
+        blocks_[block].score(x, learner_, space_);
+        return 1.0 /
+               (1.0 + std::exp(-static_cast<double>(space_.margins[static_cast<size_t>(nodes_[node].lane)])));
     }
 
     GrowingNodes nodes_;
@@ -349,13 +285,11 @@ class OnlineTree {
     bool normalize_;
     bool growing_ = true;
     FeatureNumbers numbers_;
-    std::deque<Held> blocks_;
+    BlockPool blocks_;
     std::deque<LabelRecord> labels_;
     int64_t seen_ = 0;
     int64_t updates_ = 0;
 
-    Batch batch_;
-    std::vector<int32_t> noted_;       // blocks with visits to learn
     std::vector<int32_t> row_labels_;
     std::vector<int64_t> stamps_, counted_;
     BlockSpace space_;

@@ -22,7 +22,9 @@ def online(labelwood, data, tmp_path):
 @pytest.fixture
 def named(tmp_path):
     """A growing model with label names."""
-    model = package.OnlineTree(n_jobs=1).partial_fit([{0: 1.0}, {1: 1.0}, {2: 1.0}], [["red"], ["green"], ["blue"]])
+    model = package.OnlineTree(n_jobs=1).partial_fit(
+        [{0: 1.0}, {1: 1.0}, {2: 1.0}], [["red"], ["green"], ["blue"]]
+    )
     model.save(tmp_path / "named")
     return tmp_path / "named"
 
@@ -38,7 +40,12 @@ def test_learn_a_file(labelwood, online, data, test_data, tmp_path):
 
 
 def test_learn_lines(labelwood, named, monkeypatch):
-    lines = ["red 0:1 0:1\n", "\n", json.dumps({"labels": ["violet"], "features": {"9": 2}}) + "\n", " 3:0.5 4\n"]
+    lines = [
+        "red 0:1 0:1\n",
+        "\n",
+        json.dumps({"labels": ["violet"], "features": {"9": 2}}) + "\n",
+        " 3:0.5 4\n",
+    ]
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(lines)))
     learned = labelwood("learn", named, "-", "--json").json
     assert (learned["rows"], learned["new_labels"]) == (3, 1)
@@ -51,7 +58,9 @@ def test_learn_lines_of_numbers(labelwood, online, monkeypatch):
     assert labelwood("learn", online, "-", "--json").json["labels"] == 100
 
 
-@pytest.mark.parametrize("line", ['{"labels": 3}', "a 1:x", "a x:1", '{"labels": ["a"], "features": {"1": "x"}}', "{"])
+@pytest.mark.parametrize(
+    "line", ['{"labels": 3}', "a 1:x", "a x:1", '{"labels": ["a"], "features": {"1": "x"}}', "{"]
+)
 def test_bad_lines(labelwood, named, monkeypatch, line):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"red 0:1\n{line}\n"))
     complaint = labelwood("learn", named, "-").complaint(1)
@@ -70,7 +79,11 @@ def test_inference_only(labelwood, online, test_data, tmp_path):
 
 
 def test_labels(labelwood, named, model):
-    assert [entry["name"] for entry in labelwood("labels", named, "list", "--json").json] == ["red", "green", "blue"]
+    assert [entry["name"] for entry in labelwood("labels", named, "list", "--json").json] == [
+        "red",
+        "green",
+        "blue",
+    ]
     assert labelwood("labels", named, "retire", "red").code == 0
     assert labelwood("labels", named, "merge", "green", "blue").code == 0
     assert labelwood("labels", named, "rename", "blue", "azure").code == 0

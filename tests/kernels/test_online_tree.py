@@ -153,7 +153,9 @@ def test_kernel_equals_twin(stream, parameters):
             features, weights, sums = tree.classifier(node.number, is_auxiliary)
             plain = classifier.plain()
             np.testing.assert_allclose(weights, [plain.get(f, 0.0) for f in features.tolist()], atol=2e-4)
-            np.testing.assert_allclose(sums, [classifier.sums.get(f, 0.0) for f in features.tolist()], atol=2e-4)
+            np.testing.assert_allclose(
+                sums, [classifier.sums.get(f, 0.0) for f in features.tolist()], atol=2e-4
+            )
             assert set(plain) <= set(features.tolist())
     x_ptr, columns, values, *_ = arrays(stream)
     labels, scores = tree.search(x_ptr, columns, values, 5, 1, None)

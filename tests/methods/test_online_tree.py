@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import labelwood
 from labelwood import LabelwoodError, LinearTree, OnlineTree
 from labelwood.errors import FormatError
-from labelwood.methods import online_tree
+from labelwood.methods import online_base
 from labelwood.methods.online_progressive import judge
 from labelwood.sparse import CSR, from_lists
 from labelwood.trees import flat_tree, random_tree
@@ -101,7 +101,9 @@ def test_freeze_answers_alike(planted, planted_test, tmp_path):
     loaded = labelwood.load(tmp_path / "small")
     agree = (loaded.predict_topk(planted_test.X, 1)[0] == labels[:, :1]).mean()
     assert agree > 0.95
-    assert [entry.support for entry in loaded.labels.list()] == [entry.support for entry in model.labels.list()]
+    assert [entry.support for entry in loaded.labels.list()] == [
+        entry.support for entry in model.labels.list()
+    ]
     wider = sp.hstack([planted_test.X, sp.csr_array((planted_test.X.shape[0], 9))], format="csr")
     np.testing.assert_array_equal(frozen.predict_topk(wider, 5)[0], labels)
 
@@ -235,7 +237,9 @@ def test_bad_input_changes_nothing(planted, tmp_path):
 
 
 def test_duplicate_and_unsorted_entries_are_summed(planted):
-    messy = sp.csr_array((np.array([1.0, 2.0, 3.0], np.float32), np.array([5, 1, 5]), np.array([0, 3])), shape=(1, 9))
+    messy = sp.csr_array(
+        (np.array([1.0, 2.0, 3.0], np.float32), np.array([5, 1, 5]), np.array([0, 3])), shape=(1, 9)
+    )
     tidy = {1: 2.0, 5: 4.0}
     left, right = small().partial_fit(messy, [["a"]]), small().partial_fit([tidy], [["a"]])
     for one, other in zip(left._tree.classifier(0, False), right._tree.classifier(0, False), strict=True):
@@ -243,7 +247,7 @@ def test_duplicate_and_unsorted_entries_are_summed(planted):
 
 
 def test_an_interrupted_batch_says_where(planted, monkeypatch):
-    monkeypatch.setattr(online_tree, "_CHUNK", 400)
+    monkeypatch.setattr(online_base, "CHUNK", 400)
     model = small().partial_fit(planted.X[:1], planted.names[:1])
     tree, calls = model._tree, []
 
@@ -263,7 +267,9 @@ def test_an_interrupted_batch_says_where(planted, monkeypatch):
     model._tree = tree
     done = model.rows_learned_
     assert 0 < done < planted.X.shape[0]
-    assert caught.value.__notes__ == [f"OnlineTree: the first {done} of {planted.X.shape[0]} rows are learned"]
+    assert caught.value.__notes__ == [
+        f"OnlineTree: the first {done} of {planted.X.shape[0]} rows are learned"
+    ]
     assert model.n_seen_ == 1 + done == model.trained_["rows"]
     model.partial_fit(planted.X[done:], planted.names[done:])
     assert model.n_seen_ == 1 + planted.X.shape[0]
@@ -288,20 +294,28 @@ def test_predicting_while_learning(planted):
     assert not failures
 
 
-@pytest.mark.parametrize("name", ["parent", "first", "feature_ptr", "weights", "answers_as", "label", "row_ptr"])
+@pytest.mark.parametrize(
+    "name", ["parent", "first", "feature_ptr", "weights", "answers_as", "label", "row_ptr"]
+)
 def test_a_damaged_state_is_refused(name, planted, tmp_path):
     model = feed(small(), planted, 60)
     facts, arrays = model._state()
     spoilt = arrays[name].copy()
     spoilt[-1] = np.nan if spoilt.dtype.kind == "f" else 10**6
     other = small()
-    other._names, other.n_features_in_, other.label_counts_ = model._names, model.n_features_in_, model.label_counts_
+    other._names, other.n_features_in_, other.label_counts_ = (
+        model._names,
+        model.n_features_in_,
+        model.label_counts_,
+    )
     with pytest.raises(FormatError):
         other._restore(facts, {**arrays, name: spoilt})
 
 
 def test_only_matrices_with_columns(planted):
-    model = small().partial_fit(CSR(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), 3), [[]])
+    model = small().partial_fit(
+        CSR(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), 3), [[]]
+    )
     assert model.n_labels_ == 0
     model.partial_fit(planted.X[:3], planted.names[:3])
     assert model.n_labels_ > 0

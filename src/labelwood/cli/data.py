@@ -29,7 +29,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
             help=f"number of {name} (default {default})",
         )  # fmt: skip
     parser.value(
-        "--seed", metavar="N", takes="an integer, at least 0", convert=at_least(0), default=0, help="seed (default 0)"
+        "--seed",
+        metavar="N",
+        takes="an integer, at least 0",
+        convert=at_least(0),
+        default=0,
+        help="seed (default 0)",
     )
     parser.add_argument("--stream", action="store_true", help="labels keep appearing to the last row")
     parser.json_flag()
@@ -53,7 +58,9 @@ def run(options: argparse.Namespace) -> int:
     }
     size = Path(options.output).stat().st_size
     if options.json:
-        print_json({**facts, "bytes": size, "seconds": {name: round(s, 4) for name, s in clock.seconds.items()}})
+        print_json(
+            {**facts, "bytes": size, "seconds": {name: round(s, 4) for name, s in clock.seconds.items()}}
+        )
     else:
         print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(clock.seconds)})
     return 0

@@ -25,7 +25,10 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     add_model_argument(parser)
     parser.value("action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=_action)
     parser.add_argument(
-        "names", metavar="LABEL", nargs="*", help="rename OLD NEW; retire LABEL; merge LABEL INTO; restore LABEL"
+        "names",
+        metavar="LABEL",
+        nargs="*",
+        help="rename OLD NEW; retire LABEL; merge LABEL INTO; restore LABEL",
     )
     parser.json_flag()
 
@@ -34,10 +37,14 @@ def run(options: argparse.Namespace) -> int:
     """List, or change and save."""
     wanted = _NAMES_TAKEN[options.action]
     if len(options.names) != wanted:
-        raise UsageError(f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}")
+        raise UsageError(
+            f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}"
+        )
     model = read_model(options)
     if not isinstance(model, OnlineTree):
-        raise LabelwoodError(f"{options.model}: only online-tree models keep records of labels; this is {model.method_name}")
+        raise LabelwoodError(
+            f"{options.model}: only online-tree models keep records of labels; this is {model.method_name}"
+        )
     if options.action == "list":
         _print(model, as_json=options.json)
         return 0

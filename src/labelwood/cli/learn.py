@@ -38,7 +38,11 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.format_flag("--format", "DATA")
     parser.value("--label-names", metavar="FILE", takes="a file with one label name a line")
     parser.value(
-        "-o", "--output", metavar="MODEL", takes="the directory to write to", help="where to write (default: MODEL itself)"
+        "-o",
+        "--output",
+        metavar="MODEL",
+        takes="the directory to write to",
+        help="where to write (default: MODEL itself)",
     )
     parser.add_argument("--inference-only", action="store_true", help="write without what learning on needs")
     parser.json_flag()
@@ -49,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
     clock = Run()
     model = read_model(options)
     if not isinstance(model, OnlineTree):
-        raise LabelwoodError(f"{options.model}: only online-tree models learn on; this is {model.method_name}")
+        raise LabelwoodError(
+            f"{options.model}: only online-tree models learn on; this is {model.method_name}"
+        )
     target = Path(options.output or options.model)
     if options.inference_only and options.output is None:
         raise LabelwoodError("learn: --inference-only needs -o: it would overwrite what learning on needs")
@@ -97,7 +103,9 @@ def _learn_lines(model: OnlineTree, lines: Iterator[str]) -> None:
                     labels = [int(label) for label in labels]
                 model.partial_fit([features], [labels])
             except (ValueError, TypeError) as error:
-                raise FormatError(f"stdin, line {number}: {error}; the {number - 1} lines before are learned") from None
+                raise FormatError(
+                    f"stdin, line {number}: {error}; the {number - 1} lines before are learned"
+                ) from None
     except KeyboardInterrupt:
         print("labelwood: interrupted; what was read is learned and saved", file=sys.stderr)
 

@@ -54,7 +54,7 @@ class Shape:
             if not holds:
                 least = 2 if name == "branching" else 1
                 raise LabelwoodError(f"synth: {name} must be at least {least}; got {getattr(self, name)}")
-        if not 0 < self.exponent or not 0 < self.growth:
+        if self.exponent <= 0 or self.growth <= 0:
             raise LabelwoodError("synth: exponent and growth must be greater than 0")
         return self
 
@@ -88,7 +88,7 @@ def _rows(shape: Shape, seed: int, start: int, stop: int) -> tuple[CSR, CSR]:
     related = labels - labels % n_topics + topic
     follow = ~first & (random.random(len(alive)) < _SAME_TOPIC) & (related < alive)
     labels = np.where(follow, related, labels)
-    X = _words(shape, seed, random, n, row_of_label, labels, counts, n_topics)
+    X = _words(shape, seed, random, labels=labels, counts=counts, n_topics=n_topics)
     Y = _matrix(row_of_label, labels, np.ones(len(labels), np.float32), (n, shape.n_labels))
     return X, CSR(Y.indptr, Y.indices, np.ones_like(Y.data), Y.n_cols)
 
@@ -117,12 +117,12 @@ def _words(
     shape: Shape,
     seed: int,
     random: np.random.Generator,
-    n: int,
-    row_of_label: npt.NDArray[np.int64],
+    *,
     labels: npt.NDArray[np.int64],
     counts: npt.NDArray[np.int64],
     n_topics: int,
 ) -> CSR:
+    n = len(counts)
     n_words = 1 + random.poisson(shape.words_per_row - 1, n)
     row = np.repeat(np.arange(n), n_words)
     pick = (np.cumsum(counts) - counts)[row] + (random.random(len(row)) * counts[row]).astype(np.int64)
@@ -133,7 +133,9 @@ def _words(
     topic = (label % n_topics) // shape.branching**level
     own = _word(seed, 0, label, random.integers(0, _WORDS_PER_LABEL, len(row)), shape.n_features)
     shared = _word(seed, 1 + level, topic, random.integers(0, _WORDS_PER_TOPIC, len(row)), shape.n_features)
-    noise = _word(seed, 99, _zipf(random.random(len(row)), np.full(len(row), _NOISE_WORDS), 1.0), 0, shape.n_features)
+    noise = _word(
+        seed, 99, _zipf(random.random(len(row)), np.full(len(row), _NOISE_WORDS), 1.0), 0, shape.n_features
+    )
     columns = np.where(kind < 0.4, own, np.where(kind < 0.8, shared, noise))
     return _matrix(row, columns, np.ones(len(row), np.float32), (n, shape.n_features))
 
@@ -154,16 +156,21 @@ def _mix(x: _U64) -> _U64:
     return x ^ (x >> np.uint64(31))
 
 
-def _matrix(rows: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike, shape: tuple[int, int]) -> CSR:
+def _matrix(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike, shape: tuple[int, int]
+) -> CSR:
     import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
 
-    return from_scipy(sp.csr_array((np.asarray(values), (np.asarray(rows), np.asarray(columns))), shape=shape))
+    return from_scipy(
+        sp.csr_array((np.asarray(values), (np.asarray(rows), np.asarray(columns))), shape=shape)
+    )
 
 
 def _stack(parts: list[CSR]) -> CSR:
     offsets = np.cumsum([0] + [part.nnz for part in parts])
     indptr = np.concatenate(
-        [np.zeros(1, np.int64)] + [part.indptr[1:] + offset for part, offset in zip(parts, offsets, strict=False)]
+        [np.zeros(1, np.int64)]
+        + [part.indptr[1:] + offset for part, offset in zip(parts, offsets, strict=False)]
     )
     return CSR(
         indptr,

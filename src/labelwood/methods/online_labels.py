@@ -39,7 +39,9 @@ class Labels:
         """Every label in the order of its id."""
         model = self._model
         records, seen = model._records(), model.n_seen_
-        columns = [records[name].tolist() for name in ("support", "first_seen", "last_seen", "retired", "answers_as")]
+        columns = [
+            records[name].tolist() for name in ("support", "first_seen", "last_seen", "retired", "answers_as")
+        ]
         entries, names = [], model._names.array.tolist()
         for label, name in enumerate(names):
             support, first, last, retired, target = (
@@ -48,7 +50,9 @@ class Labels:
             merged = target != label
             state = "merged" if merged else "retired" if retired else "active" if first >= 0 else "unseen"
             age, idle = (None, None) if first < 0 else (seen - first, seen - last - 1)
-            entries.append(LabelEntry(name, label, state, support, age, idle, names[target] if merged else None))
+            entries.append(
+                LabelEntry(name, label, state, support, age, idle, names[target] if merged else None)
+            )
         return entries
 
     def rename(self, old: Hashable, new: Hashable) -> None:

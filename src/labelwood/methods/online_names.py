@@ -95,7 +95,9 @@ def read_targets(Y: Any, label_names: Sequence[Hashable] | None, names: GrowingN
     """A user's Y with ids of ``names``, which grows by what is new in it; nothing changes if Y is refused."""
     if not is_matrix(Y):
         if label_names is not None:
-            raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
+            raise LabelwoodError(
+                f"{owner}: label_names must be left out when the rows of Y already hold names"
+            )
         return _from_rows(read_rows(Y, owner=owner), names, owner)
     matrix = read_matrix(Y, owner=owner)
     if label_names is not None:

@@ -47,7 +47,11 @@ def _from_dicts(rows: Sequence[Mapping[int, float]], n_known: int, owner: str) -
         if not isinstance(row, Mapping):
             raise LabelwoodError(f"{owner}: every row must be a dict; got {row!r} in row {position}")
         for feature in sorted(row):
-            if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature <= MAX_FEATURE:
+            if (
+                isinstance(feature, bool)
+                or not isinstance(feature, int | np.integer)
+                or not 0 <= feature <= MAX_FEATURE
+            ):
                 raise LabelwoodError(
                     f"{owner}: a feature id must be an integer from 0 to 2^63 - 1; got {feature!r} in row {position}"
                 )

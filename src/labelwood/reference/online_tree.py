@@ -1,12 +1,13 @@
 """OPLT and IPLT as the paper prints them: the specification of the online tree kernel.
 
-Jasinska-Kobus, Wydmuch, Thiruvenkatachari and Dembczyński, "Online probabilistic label trees" (2021), Algorithms 1 to 8.
+Jasinska-Kobus, Wydmuch, Thiruvenkatachari and Dembczyński, "Online probabilistic label trees" (2021), Algorithms
+1 to 8.
 
-Legend: T the tree, r_T its root, L_T its leaves, eta(v) the classifier of node v, theta(v) its auxiliary classifier, Ch(v)
-its children, pa(v) its parent, L_v the leaves below it, b = ``arity``, b_max = ``max_leaf``.
+Legend: T the tree, r_T its root, L_T its leaves, eta(v) the classifier of node v, theta(v) its auxiliary classifier,
+Ch(v) its children, pa(v) its parent, L_v the leaves below it, b = ``arity``, b_max = ``max_leaf``.
 
-An example is a dict from feature to value and a set of labels. Classifiers are dicts: nothing about features or labels is
-declared. ``BIAS`` is the key of the constant feature.
+An example is a dict from feature to value and a set of labels. Classifiers are dicts: nothing about features or
+labels is declared. ``BIAS`` is the key of the constant feature.
 """
 
 from __future__ import annotations
