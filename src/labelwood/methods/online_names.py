@@ -28,14 +28,14 @@ class GrowingNames(LabelNames):
         self._array: npt.NDArray[Any] | None = None
 
     @property
-    def array(self) -> npt.NDArray[Any]:  # type: ignore[override]  # cached per length, not for good
+    def array(self) -> npt.NDArray[Any]:
         """All names, read-only."""
         if self._array is None or len(self._array) != self._count:
             self._array = self._frozen().array
         return self._array
 
     @property
-    def index(self) -> dict[Any, int]:  # type: ignore[override]
+    def index(self) -> dict[Any, int]:
         """Name to id."""
         if self.kind == "ids" and len(self._index) != self._count:
             self._index = {label: label for label in range(self._count)}

@@ -65,7 +65,7 @@ def _from_dicts(rows: Sequence[Mapping[int, float]], n_known: int, owner: str) -
     _check_finite(data, owner)
     widest = max(columns, default=-1) + 1
     dtype = np.int32 if widest <= MAX_COLUMNS else np.int64
-    return CSR(np.array(indptr, np.int64), np.array(columns, dtype), data, max(n_known, widest, 1))  # type: ignore[arg-type]
+    return CSR(np.array(indptr, np.int64), np.array(columns, dtype), data, max(n_known, widest, 1))
 
 
 def _wide(X: Any, owner: str) -> CSR:

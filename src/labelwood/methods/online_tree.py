@@ -283,20 +283,12 @@ class OnlineTree(GrowingEstimator):
         labels, local = np.unique(targets.indices, return_inverse=True)
         if len(labels) == 0:
             raise LabelwoodError("OnlineTree: warm_start must cover at least one row with a label")
-        vectors = _core.label_vectors(
+        indptr, indices, data = _core.label_vectors(
             features.indptr, features.indices, _core.unit_rows(features.indptr, features.indices, features.data),
             X.n_cols, targets.indptr, local.astype(np.int32), len(labels), 0, run.n_threads, None,
         )  # fmt: skip
         grown = _core.grow_tree(
-            *vectors,
-            X.n_cols,
-            True,
-            self.arity,
-            self.max_leaf,
-            0,
-            _WARM_ROUNDS,
-            run.seed,
-            run.n_threads,
-            None,
-        )
+            indptr, indices, data, X.n_cols, True, self.arity, self.max_leaf, 0, _WARM_ROUNDS, run.seed,
+            run.n_threads, None,
+        )  # fmt: skip
         return freeze(*grown), labels
