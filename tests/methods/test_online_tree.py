@@ -251,7 +251,7 @@ def test_an_interrupted_batch_says_where(planted, monkeypatch):
     model = small().partial_fit(planted.X[:1], planted.names[:1])
     tree, calls = model._tree, []
 
-    class Interrupting:
+    class Interrupting:  # a signal that arrives between two chunks, at a known place
         def learn(self, *arguments):
             if len(calls) == 3:
                 raise KeyboardInterrupt

@@ -82,33 +82,27 @@ class GrowingEstimator(TreeEstimator):
     ) -> None:
         """Learn the rows ``order``; between chunks Python sees signals, and other threads may predict."""
         assert self._tree is not None
+        tree, n_threads = self._tree, self._n_threads()
         order = np.ascontiguousarray(order, np.int64)
-        work = _work(X, Y, order)
-        total = int(work[-1]) if len(work) else 0
-        cuts = np.searchsorted(work, np.arange(CHUNK, total, CHUNK), side="right").tolist()
-        bounds = [0, *(cut for cut in dict.fromkeys(cuts) if 0 < cut < len(order)), len(order)]
-        self.rows_learned_ = 0
+        # Most batches of a stream are small; the bound spares them the sums.
+        small = (X.nnz + X.n_rows) * (Y.nnz + Y.n_rows) <= CHUNK
+        work = None if small else _work(X, Y, order)
+        before = tree.seen
         try:
-            for start, stop in pairwise(bounds):
-                self._tree.learn(
-                    X.indptr,
-                    X.indices,
-                    X.data,
-                    Y.indptr,
-                    Y.indices,
-                    Y.n_cols,
-                    order[start:stop],
-                    self._n_threads(),
-                )
-                self.rows_learned_ = stop
-                if progress is not None:
+            for start, stop in pairwise([0, len(order)] if work is None else _cuts(work)):
+                tree.learn(
+                    X.indptr, X.indices, X.data, Y.indptr, Y.indices, Y.n_cols, order[start:stop], n_threads
+                )  # fmt: skip
+                if progress is not None and work is not None:
                     progress(int(work[stop - 1]))
         except KeyboardInterrupt as interrupt:
-            interrupt.add_note(f"OnlineTree: the first {self.rows_learned_} of {len(order)} rows are learned")
+            interrupt.add_note(f"OnlineTree: the first {tree.seen - before} of {len(order)} rows are learned")
             raise
         finally:
+            # The tree's own count: an interrupt may come between the end of a call and the next line here.
+            self.rows_learned_ = tree.seen - before
             if count:
-                self._count(X.rows(0, self.rows_learned_), Y.rows(0, self.rows_learned_))
+                self._count(X, Y, self.rows_learned_)
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
         if self._packed is not None:
@@ -247,15 +241,15 @@ class GrowingEstimator(TreeEstimator):
     def _records(self) -> dict[str, npt.NDArray[Any]]:
         return self._kept_records if self._packed is not None else self._growing_tree().records()
 
-    def _count(self, X: CSR, Y: CSR) -> None:
-        """Note when and from how much the model has learned."""
-        trained = self.trained_
+    def _count(self, X: CSR, Y: CSR, n_rows: int) -> None:
+        """Note when and from how much the model has learned: the first rows of X and Y."""
+        trained, n_marks = self.trained_, int(Y.indptr[n_rows])
         trained["at"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        trained["rows"] += X.n_rows
-        trained["feature_entries"] += X.nnz
-        trained["label_entries"] += Y.nnz
+        trained["rows"] += n_rows
+        trained["feature_entries"] += int(X.indptr[n_rows])
+        trained["label_entries"] += n_marks
         self._fit_counts()
-        np.add.at(self.label_counts_, Y.indices, 1)
+        np.add.at(self.label_counts_, Y.indices[:n_marks], 1)
 
     def _fit_counts(self) -> None:
         """Give the labels that are new a count of 0."""
@@ -268,6 +262,12 @@ def _work(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Running total of the work of rows: features times labels."""
     per_row = (np.diff(X.indptr) + 1) * (np.diff(Y.indptr) + 1)
     return np.cumsum(per_row[order])
+
+
+def _cuts(work: npt.NDArray[np.int64]) -> list[int]:
+    """Bounds of chunks of rows of about equal work."""
+    cuts = np.searchsorted(work, np.arange(CHUNK, int(work[-1]), CHUNK), side="right").tolist()
+    return [0, *(cut for cut in dict.fromkeys(cuts) if 0 < cut < len(work)), len(work)]
 
 
 def _first_of_each(top: TopK, k: int) -> TopK:

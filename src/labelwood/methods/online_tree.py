@@ -164,7 +164,7 @@ class OnlineTree(GrowingEstimator):
                     rows.indptr, rows.indices, rows.data, marks.indptr, marks.indices, targets.n_cols, k
                 )[0]
             )
-            self._count(rows, marks)
+            self._count(rows, marks, rows.n_rows)
         predicted = np.concatenate(found) if found else np.empty((0, k), np.int32)
         return judge(predicted, targets, before)
 
@@ -271,7 +271,7 @@ class OnlineTree(GrowingEstimator):
         random = np.random.default_rng(fresh._seed)
         run = Run(n_threads=self._n_threads(), seed=fresh._seed, verbose=bool(self.verbose))
         fresh._epochs(features, targets, random.permutation(features.n_rows), random, run)
-        fresh._count(features, targets)
+        fresh._count(features, targets, features.n_rows)
         fresh.fit_seconds_ = dict(run.seconds)
         return self._adopt(fresh)
 
