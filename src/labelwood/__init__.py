@@ -15,6 +15,7 @@ __all__ = [
     "LabelwoodError",
     "LinearTree",
     "OneVsRest",
+    "OnlineTree",
     "TextClassifier",
     "TfidfEncoder",
     "TreeEstimator",
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online_tree import OnlineTree
     from labelwood.methods.text_classifier import TextClassifier
     from labelwood.text import HashingEncoder, TfidfEncoder
 else:
@@ -41,6 +43,7 @@ else:
         "OneVsRest": "methods.linear_tree",
         "TextClassifier": "methods.text_classifier",
         "TfidfEncoder": "text",
+        "OnlineTree": "methods.online_tree",
         "TreeEstimator": "estimator",
         "load": "methods",
     }

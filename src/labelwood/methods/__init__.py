@@ -17,6 +17,7 @@ from labelwood.persist import read_model
 _CLASSES = {
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
+    "online-tree": ("online_tree", "OnlineTree"),
 }
 
 
