@@ -12,6 +12,7 @@ __all__ = [
     "METHODS",
     "FormatError",
     "LabelwoodError",
+    "LdsmForest",
     "LinearTree",
     "OneVsRest",
     "TreeEstimator",
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from labelwood.errors import FormatError, LabelwoodError
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
+    from labelwood.methods.ldsm import LdsmForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
 else:
     _HOMES = {
         "METHODS": "methods",
         "FormatError": "errors",
         "LabelwoodError": "errors",
+        "LdsmForest": "methods.ldsm",
         "LinearTree": "methods.linear_tree",
         "OneVsRest": "methods.linear_tree",
         "TreeEstimator": "estimator",

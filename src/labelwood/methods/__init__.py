@@ -16,6 +16,7 @@ from labelwood.persist import read_model
 _CLASSES = {
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
+    "ldsm-forest": ("ldsm", "LdsmForest"),
 }
 
 
