@@ -21,15 +21,21 @@ std::vector<LdsmTree> grow_any(const Csr& x, const Csr& y, const LdsmOptions& op
 nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                            Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, int32_t n_trees,
                            int32_t arity, int64_t max_nodes, int32_t epochs, double lambda_integrity,
-                           double lambda_multiway, int optimizer, float learning_rate, bool squared_loss,
-                           bool shuffle_epoch, bool divide_by_rows, int32_t leaf_size, uint64_t seed,
-                           int n_threads, nb::object progress) {
-    const LdsmOptions options{arity,           max_nodes,
-                              epochs,          lambda_integrity,
-                              lambda_multiway, static_cast<LdsmOptimizer>(optimizer),
-                              learning_rate,   squared_loss,
-                              shuffle_epoch,   divide_by_rows,
-                              leaf_size};
+                           double lambda_multiway, int optimizer, float learning_rate, float weight_threshold,
+                           bool squared_loss, bool shuffle_epoch, bool divide_by_rows, int32_t leaf_size,
+                           uint64_t seed, int n_threads, nb::object progress) {
+    const LdsmOptions options{.arity = arity,
+                              .max_nodes = max_nodes,
+                              .epochs = epochs,
+                              .lambda_integrity = lambda_integrity,
+                              .lambda_multiway = lambda_multiway,
+                              .optimizer = static_cast<LdsmOptimizer>(optimizer),
+                              .learning_rate = learning_rate,
+                              .weight_threshold = weight_threshold,
+                              .squared_loss = squared_loss,
+                              .shuffle_epoch = shuffle_epoch,
+                              .divide_by_rows = divide_by_rows,
+                              .leaf_size = leaf_size};
     const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
     Monitor monitor = monitor_of(progress);
     std::vector<float> splits;
@@ -71,8 +77,8 @@ void bind_ldsm(nb::module_& m) {
     m.def("grow_ldsm_forest", &grow_ldsm_forest, arg("x_indptr"), arg("x_indices"), arg("x_data"),
           arg("n_features"), arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("n_trees"), arg("arity"),
           arg("max_nodes"), arg("epochs"), arg("lambda_integrity"), arg("lambda_multiway"), arg("optimizer"),
-          arg("learning_rate"), arg("squared_loss"), arg("shuffle_epoch"), arg("divide_by_rows"),
-          arg("leaf_size"), arg("seed"), arg("n_threads"), arg("progress").none(),
+          arg("learning_rate"), arg("weight_threshold"), arg("squared_loss"), arg("shuffle_epoch"),
+          arg("divide_by_rows"), arg("leaf_size"), arg("seed"), arg("n_threads"), arg("progress").none(),
           "LdSM trees: the arrays of a routed forest, and of every inner node J, balancedness, purity and "
           "J by the running probabilities.");
 }

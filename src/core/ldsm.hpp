@@ -118,6 +118,7 @@ class LdsmGrower {
             child.bias = node_.bias(m);
             child.weights_begin = static_cast<int64_t>(out.tree.weights.size());
             for (const int32_t feature : used) {
+                if (node_.weight(feature, m) == 0.0f) continue;
                 out.tree.features.push_back(feature);
                 out.tree.weights.push_back(node_.weight(feature, m));
             }

@@ -32,10 +32,11 @@ struct LdsmOptions {
     double lambda_multiway;
     LdsmOptimizer optimizer;
     float learning_rate;
-    bool squared_loss;    // else logistic
-    bool shuffle_epoch;   // a new order each epoch, else one order per tree
-    bool divide_by_rows;  // leaf counts divided by the leaf's rows, else by their sum
-    int32_t leaf_size;    // most frequent labels kept in a leaf; 0: all
+    float weight_threshold;  // weights that move a margin by less are dropped after training
+    bool squared_loss;       // else logistic
+    bool shuffle_epoch;      // a new order each epoch, else one order per tree
+    bool divide_by_rows;     // leaf counts divided by the leaf's rows, else by their sum
+    int32_t leaf_size;       // most frequent labels kept in a leaf; 0: all
 };
 
 // The regressors of one node and their running sums; reused from node to node, and only what a node touched
@@ -65,6 +66,7 @@ class LdsmNode {
                 learn(rows[i], rng);
             }
         }
+        prune();
     }
 
     // w_m^T x for every m.
@@ -129,6 +131,16 @@ class LdsmNode {
         total_.fill(0.0);
         count_ = norms_ = 0.0;
         visits_ = 0;
+    }
+
+    void prune() {
+        for (const int32_t feature : touched_features_) {
+            if (feature == x_.n_cols) continue;
+            Feature& f = features_[static_cast<size_t>(feature)];
+            for (float& w : f.weight) {
+                if (std::abs(w) * f.scale < options_.weight_threshold) w = 0.0f;
+            }
+        }
     }
 
     void touch(int32_t feature) {

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from labelwood import _core
@@ -21,6 +21,7 @@ SETTINGS = st.fixed_dictionaries(
         "lambda_multiway": st.sampled_from([0.5, 1.0]),
         "optimizer": st.sampled_from(OPTIMIZERS),
         "learning_rate": st.sampled_from([0.1, 0.7]),
+        "weight_threshold": st.sampled_from([0.0, 0.05]),
         "squared_loss": st.booleans(),
         "shuffle_epoch": st.booleans(),
         "divide_by_rows": st.booleans(),
@@ -52,7 +53,7 @@ def grow(X, Y, n_trees, seed, *, n_threads=1, leaf_size=0, **o):
     return _core.grow_ldsm_forest(
         X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, n_trees, o["arity"],
         o["max_nodes"], o["epochs"], o["lambda_integrity"], o["lambda_multiway"],
-        OPTIMIZERS.index(o["optimizer"]), o["learning_rate"], o["squared_loss"], o["shuffle_epoch"],
+        OPTIMIZERS.index(o["optimizer"]), o["learning_rate"], o["weight_threshold"], o["squared_loss"], o["shuffle_epoch"],
         o["divide_by_rows"], leaf_size, seed, n_threads, None,
     )  # fmt: skip
 
@@ -69,7 +70,7 @@ def packed(arrays, X, Y):
 
 
 @given(seed=st.integers(0, 2**31), options=SETTINGS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None, phases=[Phase.explicit, Phase.generate])
 def test_kernel_is_twin(seed, options):
     rows, labels, X, Y = random_data(seed)
     arrays, splits = grow(X, Y, 2, seed, **options)
@@ -154,7 +155,7 @@ def test_leaf_size_keeps_the_most_frequent_labels():
 
 _DEFAULTS = {
     "arity": 2, "max_nodes": 100, "epochs": 3, "lambda_integrity": 2.0, "lambda_multiway": 1.0,
-    "optimizer": "nag", "learning_rate": 0.1, "squared_loss": False, "shuffle_epoch": True,
+    "optimizer": "nag", "learning_rate": 0.1, "weight_threshold": 0.0, "squared_loss": False, "shuffle_epoch": True,
     "divide_by_rows": True,
 }  # fmt: skip
 

@@ -69,6 +69,9 @@ class LdsmForest(ForestEstimator):
             Param("normalised adaptive gradient (any scale of features), adaptive, or plain gradient steps"),
         ] = "nag",
         learning_rate: Annotated[float, Param("step size", gt=0)] = 0.1,
+        weight_threshold: Annotated[
+            float, Param("weights that can move a margin by less are dropped; 0 keeps all", ge=0)
+        ] = 0.0,
         shuffle: Annotated[
             Literal["epoch", "tree"], Param("a new order of the rows for every pass, or one per tree")
         ] = "epoch",
@@ -93,6 +96,7 @@ class LdsmForest(ForestEstimator):
         self.loss = loss
         self.optimizer = optimizer
         self.learning_rate = learning_rate
+        self.weight_threshold = weight_threshold
         self.shuffle = shuffle
         self.leaf_counts = leaf_counts
         self.idf = idf
@@ -109,8 +113,8 @@ class LdsmForest(ForestEstimator):
             arrays, self.splits_ = _core.grow_ldsm_forest(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees,
                 self.arity, self.max_nodes, self.epochs, self.lambda_integrity, self.lambda_multiway,
-                OPTIMIZERS.index(self.optimizer), self.learning_rate, self.loss == "squared",
-                self.shuffle == "epoch", self.leaf_counts == "rows", self.leaf_size or 0, run.seed,
+                OPTIMIZERS.index(self.optimizer), self.learning_rate, self.weight_threshold,
+                self.loss == "squared", self.shuffle == "epoch", self.leaf_counts == "rows", self.leaf_size or 0, run.seed,
                 run.n_threads, progress,
             )  # fmt: skip
         return narrow(

@@ -64,6 +64,7 @@ class Options:
     lambda_multiway: float = 1.0
     optimizer: str = "nag"
     learning_rate: float = 0.1
+    weight_threshold: float = 0.0
     squared_loss: bool = False
     shuffle_epoch: bool = True
     divide_by_rows: bool = True
@@ -173,7 +174,7 @@ def train_regressors(
                 T[m] += len(Y[i]) * float(pred[m])
                 for k in Y[i]:
                     S[k][m] += float(pred[m])
-    v.weights = steps.weights
+    v.weights = steps.pruned()
     return T, S, C
 
 
@@ -241,6 +242,12 @@ class Regressors:
             self._move(column, x, rate, gradient)
             after += x * self.weights[column]
         return after
+
+    def pruned(self) -> F32:
+        """The weights without those too small to move a margin by the threshold; the bias stays."""
+        small = abs(self.weights) * self._scale[:, None] < np.float32(self._o.weight_threshold)
+        small[-1] = False
+        return np.where(small, np.float32(0), self.weights)
 
     def _move(self, column: int, x: np.float32, rate: np.float32, gradient: F32) -> None:
         g = gradient * x
