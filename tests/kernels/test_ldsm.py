@@ -53,8 +53,8 @@ def grow(X, Y, n_trees, seed, *, n_threads=1, leaf_size=0, **o):
     return _core.grow_ldsm_forest(
         X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, n_trees, o["arity"],
         o["max_nodes"], o["epochs"], o["lambda_integrity"], o["lambda_multiway"],
-        OPTIMIZERS.index(o["optimizer"]), o["learning_rate"], o["weight_threshold"], o["squared_loss"], o["shuffle_epoch"],
-        o["divide_by_rows"], leaf_size, seed, n_threads, None,
+        OPTIMIZERS.index(o["optimizer"]), o["learning_rate"], o["weight_threshold"],
+        o["squared_loss"], o["shuffle_epoch"], o["divide_by_rows"], leaf_size, seed, n_threads, None,
     )  # fmt: skip
 
 

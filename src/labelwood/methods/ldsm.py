@@ -114,8 +114,8 @@ class LdsmForest(ForestEstimator):
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees,
                 self.arity, self.max_nodes, self.epochs, self.lambda_integrity, self.lambda_multiway,
                 OPTIMIZERS.index(self.optimizer), self.learning_rate, self.weight_threshold,
-                self.loss == "squared", self.shuffle == "epoch", self.leaf_counts == "rows", self.leaf_size or 0, run.seed,
-                run.n_threads, progress,
+                self.loss == "squared", self.shuffle == "epoch", self.leaf_counts == "rows",
+                self.leaf_size or 0, run.seed, run.n_threads, progress,
             )  # fmt: skip
         return narrow(
             {**arrays, "feature_weights": feature_weights},
