@@ -4,6 +4,7 @@
 namespace labelwood {
 void bind_forest(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
+void bind_ldsm(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
@@ -13,6 +14,7 @@ NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
     labelwood::bind_forest(m);
     labelwood::bind_online(m);
+    labelwood::bind_ldsm(m);
     labelwood::bind_parse(m);
     labelwood::bind_text(m);
     labelwood::bind_tree(m);

@@ -13,6 +13,7 @@ __all__ = [
     "FormatError",
     "HashingEncoder",
     "LabelwoodError",
+    "LdsmForest",
     "LinearTree",
     "OneVsRest",
     "OnlineTree",
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from labelwood.errors import FormatError, LabelwoodError
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
+    from labelwood.methods.ldsm import LdsmForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
     from labelwood.methods.online_tree import OnlineTree
     from labelwood.methods.text_classifier import TextClassifier
@@ -39,6 +41,7 @@ else:
         "FormatError": "errors",
         "HashingEncoder": "text",
         "LabelwoodError": "errors",
+        "LdsmForest": "methods.ldsm",
         "LinearTree": "methods.linear_tree",
         "OneVsRest": "methods.linear_tree",
         "TextClassifier": "methods.text_classifier",
