@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 namespace labelwood {
+void bind_craft(nanobind::module_& m);
 void bind_forest(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
@@ -9,6 +10,7 @@ void bind_tree(nanobind::module_& m);
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
+    labelwood::bind_craft(m);
     labelwood::bind_forest(m);
     labelwood::bind_parse(m);
     labelwood::bind_tree(m);

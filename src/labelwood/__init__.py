@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "CraftForest",
     "FormatError",
     "LabelwoodError",
     "LinearTree",
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from labelwood.errors import FormatError, LabelwoodError
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
+    from labelwood.methods.craftml import CraftForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
 else:
     _HOMES = {
         "METHODS": "methods",
+        "CraftForest": "methods.craftml",
         "FormatError": "errors",
         "LabelwoodError": "errors",
         "LinearTree": "methods.linear_tree",

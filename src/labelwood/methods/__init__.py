@@ -14,6 +14,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.persist import read_model
 
 _CLASSES = {
+    "craft-forest": ("craftml", "CraftForest"),
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
 }
