@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 namespace labelwood {
+void bind_craft(nanobind::module_& m);
 void bind_forest(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
 void bind_ldsm(nanobind::module_& m);
@@ -12,6 +13,7 @@ void bind_tree(nanobind::module_& m);
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
+    labelwood::bind_craft(m);
     labelwood::bind_forest(m);
     labelwood::bind_online(m);
     labelwood::bind_ldsm(m);

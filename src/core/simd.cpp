@@ -240,6 +240,32 @@ double gather_dot(const Index* at, const Weight* weights, int64_t count, const f
     return sum;
 }
 
+// A product of two floats is exact in double precision, so a fused addition changes nothing: every instruction set
+// gives the same bits.
+template <int G>
+inline void block_scores_of(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                            const float* block, int stride, double* scores) {
+    using F8 = Native<8>::F;
+    using D8 = double __attribute__((vector_size(64)));
+    D8 sums[G];
+    for (int g = 0; g < G; ++g) __builtin_memcpy(&sums[g], scores + 8 * g, 64);
+    for (int64_t i = 0; i < count; ++i) {
+        const float* row = block + static_cast<int64_t>(position[columns[i]]) * stride;
+        const auto value = static_cast<double>(values[i]);
+        for (int g = 0; g < G; ++g) sums[g] += value * __builtin_convertvector(load<F8>(row + 8 * g), D8);
+    }
+    for (int g = 0; g < G; ++g) __builtin_memcpy(scores + 8 * g, &sums[g], 64);
+}
+
+void block_scores(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                  const float* block, int lanes, double* scores) {
+    int lane = 0;
+    for (; lane + 16 <= lanes; lane += 16) {
+        block_scores_of<2>(columns, values, count, position, block + lane, lanes, scores + lane);
+    }
+    if (lane < lanes) block_scores_of<1>(columns, values, count, position, block + lane, lanes, scores + lane);
+}
+
 #define LABELWOOD_TEXT_(x) #x
 #define LABELWOOD_TEXT(x) LABELWOOD_TEXT_(x)
 
@@ -254,6 +280,7 @@ const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     gather_dot<uint16_t, uint16_t>,
                     gather_dot<uint16_t, float>,
                     gather_dot<int32_t, uint16_t>,
-                    gather_dot<int32_t, float>};
+                    gather_dot<int32_t, float>,
+                    block_scores};
 
 }  // namespace labelwood::LABELWOOD_ISA

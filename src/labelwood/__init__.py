@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "CraftForest",
     "FormatError",
     "HashingEncoder",
     "LabelwoodError",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from labelwood.errors import FormatError, LabelwoodError
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
+    from labelwood.methods.craftml import CraftForest
     from labelwood.methods.ldsm import LdsmForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
     from labelwood.methods.online_tree import OnlineTree
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "METHODS": "methods",
+        "CraftForest": "methods.craftml",
         "FormatError": "errors",
         "HashingEncoder": "text",
         "LabelwoodError": "errors",

@@ -15,6 +15,7 @@ from labelwood.methods.text_classifier import ENCODER, TextClassifier
 from labelwood.persist import read_model
 
 _CLASSES = {
+    "craft-forest": ("craftml", "CraftForest"),
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
     "online-tree": ("online_tree", "OnlineTree"),
