@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from labelwood.metrics import evaluate, inverse_propensities
 
+from labelwood.metrics import evaluate, inverse_propensities
 from labelwood.sparse import TopK, from_scipy
 
 SCORES = ("P@1", "P@3", "P@5", "nDCG@1", "nDCG@3", "nDCG@5", "PSP@1", "PSP@3", "PSP@5")

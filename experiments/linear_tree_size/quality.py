@@ -26,7 +26,9 @@ RUNS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[3] / "shared" / "data")
     parser.add_argument("--sets", default=",".join(RUNS))
     parser.add_argument("--seeds", default="0")
@@ -34,7 +36,8 @@ def main() -> None:
     for name in options.sets.split(","):
         parameters, peer = RUNS[name]
         train, test = (
-            labelwood.data.load(options.data / name / f"{part}.txt.xz", label_names=False) for part in ("train", "test")
+            labelwood.data.load(options.data / name / f"{part}.txt.xz", label_names=False)
+            for part in ("train", "test")
         )
         rows, seconds = [], []
         for seed in map(int, options.seeds.split(",")):

@@ -240,11 +240,11 @@ double gather_dot(const Index* at, const Weight* weights, int64_t count, const f
     return sum;
 }
 
-// A product of two floats is exact in double precision, so a fused addition changes nothing: every instruction set
-// gives the same bits.
+// A product of two floats is exact in double precision, so a fused addition changes nothing: every
+// instruction set gives the same bits.
 template <int G>
-inline void block_scores_of(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
-                            const float* block, int stride, double* scores) {
+inline void block_scores_of(const int32_t* columns, const float* values, int64_t count,
+                            const int32_t* position, const float* block, int stride, double* scores) {
     using F8 = Native<8>::F;
     using D8 = double __attribute__((vector_size(64)));
     D8 sums[G];
@@ -263,7 +263,8 @@ void block_scores(const int32_t* columns, const float* values, int64_t count, co
     for (; lane + 16 <= lanes; lane += 16) {
         block_scores_of<2>(columns, values, count, position, block + lane, lanes, scores + lane);
     }
-    if (lane < lanes) block_scores_of<1>(columns, values, count, position, block + lane, lanes, scores + lane);
+    if (lane < lanes)
+        block_scores_of<1>(columns, values, count, position, block + lane, lanes, scores + lane);
 }
 
 #define LABELWOOD_TEXT_(x) #x

@@ -59,8 +59,8 @@ struct Simd {
     double (*gather_dot_i32_f16)(const int32_t* at, const uint16_t* weights, int64_t count,
                                  const float* dense);
     double (*gather_dot_i32_f32)(const int32_t* at, const float* weights, int64_t count, const float* dense);
-    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in the order
-    // of the entries; lanes is a multiple of 8.
+    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in
+    // the order of the entries; lanes is a multiple of 8.
     void (*block_scores)(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
                          const float* block, int lanes, double* scores);
 };

@@ -68,8 +68,12 @@ class CraftForest(ForestEstimator):
             Literal["SxSy", "SxDy", "DxSy", "DxDy"],
             Param("whether the nodes of a tree share (S) or differ (D) in the projections of x and y"),
         ] = "SxSy",
-        metric: Annotated[Literal["cosine", "euclidean"], Param("of the clustering and of the routing")] = "cosine",
-        centroid_size: Annotated[int | None, Param("largest entries kept of a centroid; None: all", ge=1)] = 50,
+        metric: Annotated[
+            Literal["cosine", "euclidean"], Param("of the clustering and of the routing")
+        ] = "cosine",
+        centroid_size: Annotated[
+            int | None, Param("largest entries kept of a centroid; None: all", ge=1)
+        ] = 50,
         leaf_size: LeafSize = None,
         idf: Idf = True,
         normalize: Normalize = True,

@@ -50,7 +50,7 @@ class Sibling:
         self.w = np.zeros(self._X.shape[1])
         self._dual = np.full(len(X), _NO_ALPHA if options.logistic else 0.0)
 
-    def visit(self, order: Vector) -> tuple[bool, set[int]]:
+    def visit(self, order: list[int]) -> tuple[bool, set[int]]:
         """One pass over these rows: whether the sibling has settled on them, and the rows it moved at."""
         o = self._options
         highest, lowest = -np.inf, np.inf
