@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc')
+SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
+SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: demo test check format clean install
+.PHONY: demo test check format clean install versus
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -19,7 +20,7 @@ check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(shell find src/core -name '*.?pp')
 	$(BIN)/codespell src tests docs benchmarks *.md
-	MYPYPATH=$(VENV)/stubs $(BIN)/mypy
+	cp $(SITE)/_core.pyi src/labelwood/_core.pyi && $(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(VENV)/tools-check
@@ -28,6 +29,13 @@ format: $(VENV)/tools-check
 	$(BIN)/clang-format -i $(shell find src/core -name '*.?pp')
 
 install: $(VENV)/installed
+
+# Labelwood and its peers, interleaved; see benchmarks/versus/README.md.
+THREADS ?= 1,2
+ROUNDS ?= 3
+versus: $(VENV)/installed
+	$(if $(DATA),,$(error versus: DATA must be a folder with train.txt[.xz] and test.txt[.xz]))
+	$(BIN)/python benchmarks/versus/versus.py $(DATA) --threads $(THREADS) --peers "$(PEERS)" --rounds $(ROUNDS) $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

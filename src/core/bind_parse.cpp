@@ -14,8 +14,8 @@ Out<T> own(std::unique_ptr<T[]>&& items, int64_t count) {
     return Out<T>(held, {static_cast<size_t>(count)}, owner);
 }
 
-nb::object parse(Array<uint8_t> text, bool svmlight, int64_t first_id, int64_t n_features, int64_t n_labels,
-                 int n_threads, const nb::object& progress, int64_t piece_size) {
+nb::tuple parse(Array<uint8_t> text, bool svmlight, int64_t first_id, int64_t n_features, int64_t n_labels,
+                int n_threads, const nb::object& progress, int64_t piece_size) {
     Monitor monitor = monitor_of(progress);
     const Dialect dialect{svmlight, first_id, n_features, n_labels};
     const auto* bytes = reinterpret_cast<const char*>(text.data());

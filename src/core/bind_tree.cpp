@@ -21,7 +21,8 @@ nb::tuple label_vectors_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, 
                          nb::object progress) {
     Monitor monitor = monitor_of(progress);
     OwnedCsr out = without_gil([&] {
-        return label_vectors(view(xp, xi, xd, n_features), pattern(yp, yi, n_labels), most, n_threads, monitor);
+        return label_vectors(view(xp, xi, xd, n_features), pattern(yp, yi, n_labels), most, n_threads,
+                             monitor);
     });
     return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
                           to_numpy(std::move(out.data)));
@@ -32,19 +33,21 @@ nb::tuple grow_tree_(Array<int64_t> vp, Array<int32_t> vi, Array<float> vd, int6
                      int n_threads, nb::object progress) {
     Monitor monitor = monitor_of(progress);
     const ClusterOptions options{balanced, arity, max_leaf, max_depth, max_rounds, seed, n_threads};
-    GrownTree out = without_gil([&] { return grow_clustered(view(vp, vi, vd, n_features), options, monitor); });
+    GrownTree out =
+        without_gil([&] { return grow_clustered(view(vp, vi, vd, n_features), options, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.parent)), to_numpy(std::move(out.label)));
 }
 
-nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features, Array<int64_t> yp,
-                     Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr, Array<int32_t> label,
-                     bool logistic, float cost, float tolerance, float skip, int max_passes, float bias,
-                     float threshold, uint64_t seed, int n_threads, nb::object progress) {
+nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
+                     Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
+                     Array<int32_t> label, bool logistic, float cost, float tolerance, float skip,
+                     int max_passes, float bias, float offset, float threshold, uint64_t seed, int n_threads,
+                     nb::object progress) {
     Monitor monitor = monitor_of(progress);
     const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
-    const SolverOptions solver{logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes,
-                               bias};
+    const SolverOptions solver{
+        logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes, bias, offset};
     const TrainOptions options{solver, threshold, seed, n_threads};
     Packed out = without_gil([&] { return TreeTrainer(x, y, tree, options, monitor).run(); });
     nb::dict arrays;
@@ -60,19 +63,21 @@ nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
 
 nb::tuple feature_buckets_(Array<int64_t> feature_ptr, Array<int32_t> features, int64_t n_features) {
     OwnedBuckets out = without_gil([&] {
-        return build_buckets(feature_ptr.data(), features.data(), static_cast<int64_t>(feature_ptr.shape(0)) - 1,
-                             n_features);
+        return build_buckets(feature_ptr.data(), features.data(),
+                             static_cast<int64_t>(feature_ptr.shape(0)) - 1, n_features);
     });
     return nb::make_tuple(to_numpy(std::move(out.ptr)), to_numpy(std::move(out.starts)),
                           to_numpy(std::move(out.shift)));
 }
 
-// A label tree with its weights, ready to be searched: holds the arrays, so that one call is one pointer chase.
+// A label tree with its weights, ready to be searched: holds the arrays, so that one call is one pointer
+// chase.
 class TreeSearcher {
   public:
     TreeSearcher(Array<int32_t> child_ptr, Array<int32_t> label, Array<int32_t> inner_of,
                  Array<int64_t> feature_ptr, Array<int32_t> features, Array<int64_t> weight_ptr,
-                 Array<uint32_t> row_start, nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child,
+                 Array<uint32_t> row_start,
+                 nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights, Array<float> bias,
                  bool logistic, int64_t n_features)
         : child_ptr_(child_ptr),
@@ -119,8 +124,8 @@ class TreeSearcher {
   private:
     Searchable model() const {
         return {tree_view(child_ptr_, label_), inner_of_.data(),
-                FeatureIndex{feature_ptr_.data(), features_.data(), buckets_.ptr.data(), buckets_.starts.data(),
-                             buckets_.shift.data()},
+                FeatureIndex{feature_ptr_.data(), features_.data(), buckets_.ptr.data(),
+                             buckets_.starts.data(), buckets_.shift.data()},
                 bias_.data(), logistic_ ? Link::kLogistic : Link::kSquaredHinge};
     }
 
@@ -163,13 +168,15 @@ class TreeSearcher {
 };
 
 nb::tuple average_topk_(nb::ndarray<const int32_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> labels,
-                        nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu> scores, int64_t k) {
+                        nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu> scores,
+                        int64_t k) {
     const size_t rows = labels.shape(1), size = rows * static_cast<size_t>(k);
     std::vector<int32_t> out_labels(size);
     std::vector<float> out_scores(size);
     without_gil([&] {
-        average_topk(labels.data(), scores.data(), static_cast<int64_t>(labels.shape(0)), static_cast<int64_t>(rows),
-                     static_cast<int64_t>(labels.shape(2)), k, out_labels.data(), out_scores.data());
+        average_topk(labels.data(), scores.data(), static_cast<int64_t>(labels.shape(0)),
+                     static_cast<int64_t>(rows), static_cast<int64_t>(labels.shape(2)), k, out_labels.data(),
+                     out_scores.data());
         return 0;
     });
     return nb::make_tuple(to_numpy(std::move(out_labels), rows, static_cast<size_t>(k)),
@@ -180,29 +187,36 @@ nb::tuple average_topk_(nb::ndarray<const int32_t, nb::ndim<3>, nb::c_contig, nb
 
 void bind_tree(nb::module_& m) {
     m.def("isa", [] { return simd().name; }, "Instruction set the kernels run on.");
-    m.def("unit_rows", [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd) {
-        return to_numpy(without_gil([&] { return unit_rows(view(xp, xi, xd, 0)); }));
-    }, arg("x_indptr"), arg("x_indices"), arg("x_data"), "Values of the rows scaled to unit length.");
-    m.def("label_vectors", label_vectors_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
-          arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("most"), arg("n_threads"),
-          arg("progress").none(), "Label representations, Eq. (2).");
+    m.def(
+        "unit_rows",
+        [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd) {
+            return to_numpy(without_gil([&] { return unit_rows(view(xp, xi, xd, 0)); }));
+        },
+        arg("x_indptr"), arg("x_indices"), arg("x_data"), "Values of the rows scaled to unit length.");
+    m.def("label_vectors", label_vectors_, arg("x_indptr"), arg("x_indices"), arg("x_data"),
+          arg("n_features"), arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("most"),
+          arg("n_threads"), arg("progress").none(), "Label representations, Eq. (2).");
     m.def("grow_tree", grow_tree_, arg("v_indptr"), arg("v_indices"), arg("v_data"), arg("n_features"),
           arg("balanced"), arg("arity"), arg("max_leaf"), arg("max_depth"), arg("max_rounds"), arg("seed"),
           arg("n_threads"), arg("progress").none(), "A label tree by clustering, as (parent, label).");
     m.def("train_tree", train_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("logistic"),
-          arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("threshold"), arg("seed"),
-          arg("n_threads"), arg("progress").none(), "Weights of every inner node of a label tree.");
+          arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("offset"),
+          arg("threshold"), arg("seed"), arg("n_threads"), arg("progress").none(),
+          "Weights of every inner node of a label tree.");
     m.def("feature_buckets", feature_buckets_, arg("feature_ptr"), arg("features"), arg("n_features"),
           "The index by which a node finds a column among its features.");
     m.def("average_topk", average_topk_, arg("labels"), arg("scores"), arg("k"),
           "Average of several top-k lists per row.");
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")
-        .def(nb::init<Array<int32_t>, Array<int32_t>, Array<int32_t>, Array<int64_t>, Array<int32_t>, Array<int64_t>,
-                      Array<uint32_t>, nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>,
-                      nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>, bool, int64_t>(),
-             arg("child_ptr"), arg("label"), arg("inner_of"), arg("feature_ptr"), arg("features"), arg("weight_ptr"),
-             arg("row_start"), arg("child"), arg("weights"), arg("bias"), arg("logistic"), arg("n_features"))
+        .def(nb::init<Array<int32_t>, Array<int32_t>, Array<int32_t>, Array<int64_t>, Array<int32_t>,
+                      Array<int64_t>, Array<uint32_t>,
+                      nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>,
+                      nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>, bool,
+                      int64_t>(),
+             arg("child_ptr"), arg("label"), arg("inner_of"), arg("feature_ptr"), arg("features"),
+             arg("weight_ptr"), arg("row_start"), arg("child"), arg("weights"), arg("bias"), arg("logistic"),
+             arg("n_features"))
         .def("search", &TreeSearcher::search, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("k"),
              arg("beam_width"), arg("exact"), arg("n_threads"), arg("progress").none(),
              "Best k labels of every row.");

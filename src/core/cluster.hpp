@@ -1,8 +1,10 @@
-// Grows label trees by clustering label vectors: balanced 2-means (Parabel) and k-means (the paper's section 2.2).
+// Grows label trees by clustering label vectors: balanced 2-means (Parabel) and k-means (the paper's
+// section 2.2).
 //
-// A tree is grown as (parent, label) pairs in any order that puts parents before children, and frozen into flat arrays
-// in Python. Nodes of a level are split in parallel; a node large enough to keep the others waiting is split by all
-// threads together. Every sum is taken in an order fixed by the data, so threads cannot change the result.
+// A tree is grown as (parent, label) pairs in any order that puts parents before children, and frozen into
+// flat arrays in Python. Nodes of a level are split in parallel; a node large enough to keep the others
+// waiting is split by all threads together. Every sum is taken in an order fixed by the data, so threads
+// cannot change the result.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +47,8 @@ class Splitter {
         : vectors_(vectors), options_(options), n_threads_(n_threads), monitor_(monitor) {}
 
     // Balanced: `parts` groups whose sizes differ by at most one, by recursive 2-means.
-    void balanced(std::vector<int32_t> labels, int32_t parts, Rng& rng, std::vector<std::vector<int32_t>>* out) {
+    void balanced(std::vector<int32_t> labels, int32_t parts, Rng& rng,
+                  std::vector<std::vector<int32_t>>* out) {
         if (parts <= 1 || labels.size() <= 1) {
             out->push_back(std::move(labels));
             return;
@@ -82,7 +85,8 @@ class Splitter {
         }
         std::vector<std::vector<int32_t>> clusters(static_cast<size_t>(k));
         for (int64_t i = 0; i < n; ++i) {
-            clusters[static_cast<size_t>(assigned[static_cast<size_t>(i)])].push_back(labels[static_cast<size_t>(i)]);
+            clusters[static_cast<size_t>(assigned[static_cast<size_t>(i)])].push_back(
+                labels[static_cast<size_t>(i)]);
         }
         for (auto& cluster : clusters) {
             if (!cluster.empty()) out->push_back(std::move(cluster));
@@ -125,8 +129,9 @@ class Splitter {
         return sum;
     }
 
-    // Orders the labels so that the first left_size belong to the first cluster. The centres are unit vectors; only
-    // their difference decides. Sums follow the labels that changed sides, which are few after the first rounds.
+    // Orders the labels so that the first left_size belong to the first cluster. The centres are unit
+    // vectors; only their difference decides. Sums follow the labels that changed sides, which are few after
+    // the first rounds.
     void two_means(std::vector<int32_t>* labels, int64_t left_size, Rng& rng) {
         const auto n = static_cast<int64_t>(labels->size());
         compact(*labels);
@@ -148,15 +153,18 @@ class Splitter {
             });
             if (monitor_.stopped()) throw Interrupted();
             std::iota(order.begin(), order.end(), 0);
-            std::nth_element(order.begin(), order.begin() + left_size, order.end(), [&](int32_t a, int32_t b) {
-                const float x = scores[static_cast<size_t>(a)], y = scores[static_cast<size_t>(b)];
-                return x != y ? x > y : a < b;
-            });
+            std::nth_element(
+                order.begin(), order.begin() + left_size, order.end(), [&](int32_t a, int32_t b) {
+                    const float x = scores[static_cast<size_t>(a)], y = scores[static_cast<size_t>(b)];
+                    return x != y ? x > y : a < b;
+                });
             was_left = on_left;
             std::fill(on_left.begin(), on_left.end(), static_cast<uint8_t>(0));
-            for (int64_t i = 0; i < left_size; ++i) on_left[static_cast<size_t>(order[static_cast<size_t>(i)])] = 1;
+            for (int64_t i = 0; i < left_size; ++i)
+                on_left[static_cast<size_t>(order[static_cast<size_t>(i)])] = 1;
             int64_t moved = 0;
-            for (int64_t i = 0; i < n; ++i) moved += on_left[static_cast<size_t>(i)] != was_left[static_cast<size_t>(i)];
+            for (int64_t i = 0; i < n; ++i)
+                moved += on_left[static_cast<size_t>(i)] != was_left[static_cast<size_t>(i)];
             if (round > 0 && moved * 1000 <= n) break;
             parallel_for(2, n_threads_, quiet, [&](int64_t side, int) {
                 std::vector<float>& sum = side == 0 ? left : right;
@@ -173,7 +181,8 @@ class Splitter {
         arranged.reserve(labels->size());
         for (const uint8_t side : {1, 0}) {
             for (int64_t i = 0; i < n; ++i) {
-                if (on_left[static_cast<size_t>(i)] == side) arranged.push_back((*labels)[static_cast<size_t>(i)]);
+                if (on_left[static_cast<size_t>(i)] == side)
+                    arranged.push_back((*labels)[static_cast<size_t>(i)]);
             }
         }
         labels->swap(arranged);
@@ -216,12 +225,14 @@ class Splitter {
         for (size_t f = 0; f < n_local_; ++f) {
             for (int64_t c = 0; c < k; ++c) {
                 float& value = (*centres)[f * static_cast<size_t>(k) + static_cast<size_t>(c)];
-                if (size[static_cast<size_t>(c)] > 0) value /= static_cast<float>(size[static_cast<size_t>(c)]);
+                if (size[static_cast<size_t>(c)] > 0)
+                    value /= static_cast<float>(size[static_cast<size_t>(c)]);
                 square[static_cast<size_t>(c)] += static_cast<double>(value) * value;
             }
         }
         for (size_t c = 0; c < static_cast<size_t>(k); ++c) {
-            // An emptied cluster would win every label that no centre attracts; it is put out of reach instead.
+            // An emptied cluster would win every label that no centre attracts; it is put out of reach
+            // instead.
             (*half_norm)[c] = size[c] > 0 ? static_cast<float>(0.5 * square[c]) : 1e30f;
         }
     }
@@ -260,7 +271,8 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
             Splitter splitter(vectors, options, n_threads, monitor);
             if (options.balanced) {
                 const auto n = static_cast<int64_t>(p.labels.size());
-                const auto parts = std::min<int64_t>(options.arity, (n + options.max_leaf - 1) / options.max_leaf);
+                const auto parts =
+                    std::min<int64_t>(options.arity, (n + options.max_leaf - 1) / options.max_leaf);
                 splitter.balanced(p.labels, static_cast<int32_t>(parts), rng, &p.parts);
             } else {
                 splitter.kmeans(p.labels, rng, &p.parts);
@@ -268,8 +280,9 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
         };
         // Few nodes: each is split by all threads. Many: one thread each. The result is the same.
         const bool few = static_cast<int64_t>(level.size()) < 4 * static_cast<int64_t>(options.n_threads);
-        parallel_for(static_cast<int64_t>(level.size()), few ? 1 : options.n_threads, monitor,
-                     [&](int64_t i, int) { split(level[static_cast<size_t>(i)], few ? options.n_threads : 1); });
+        parallel_for(
+            static_cast<int64_t>(level.size()), few ? 1 : options.n_threads, monitor,
+            [&](int64_t i, int) { split(level[static_cast<size_t>(i)], few ? options.n_threads : 1); });
         next.clear();
         for (Pending& p : level) {
             if (p.parts.size() <= 1) {  // small enough, or labels that clustering cannot tell apart

@@ -70,7 +70,8 @@ class SparseSum {
         if (most > 0 && static_cast<int64_t>(touched_.size()) > most) {
             values->reserve(touched_.size());
             for (const int32_t c : touched_) values->push_back(std::fabs(dense_[static_cast<size_t>(c)]));
-            std::nth_element(values->begin(), values->begin() + (most - 1), values->end(), std::greater<float>());
+            std::nth_element(values->begin(), values->begin() + (most - 1), values->end(),
+                             std::greater<float>());
             floor = (*values)[static_cast<size_t>(most - 1)];
             ties = most - std::count_if(values->begin(), values->end(), [&](float v) { return v > floor; });
             values->clear();
@@ -92,8 +93,9 @@ class SparseSum {
     std::vector<int32_t> touched_;
 };
 
-// Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only the largest
-// entries are kept (before scaling). A label without rows, or whose rows are empty, gets an empty vector.
+// Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only
+// the largest entries are kept (before scaling). A label without rows, or whose rows are empty, gets an empty
+// vector.
 inline OwnedCsr label_vectors(const Csr& x, const Csr& y, int64_t most, int n_threads, Monitor& monitor) {
     const Postings rows_of = transpose(y);
     const auto n_labels = static_cast<size_t>(y.n_cols);

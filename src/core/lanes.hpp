@@ -1,7 +1,8 @@
-// A block of lanes as an array of native vectors. Included by simd.cpp only: everything here is compiled once per
-// instruction set and lives in that set's namespace.
+// A block of lanes as an array of native vectors. Included by simd.cpp only: everything here is compiled once
+// per instruction set and lives in that set's namespace.
 //
-// gcc spills vector types wider than a register, so a block of 16 floats is written as 1, 2 or 4 native vectors.
+// gcc spills vector types wider than a register, so a block of 16 floats is written as 1, 2 or 4 native
+// vectors.
 #pragma once
 
 #include <cstdint>
@@ -100,11 +101,13 @@ inline I spread_bits(uint32_t bits) {
     return (all & selector) != 0;
 }
 
-// exp(x) for |x| <= 87 to about 2 ulp: 2^n * p(r), r = x - n ln 2 in [-ln2/2, ln2/2], p the Taylor series to r^6.
+// exp(x) for |x| <= 87 to about 2 ulp: 2^n * p(r), r = x - n ln 2 in [-ln2/2, ln2/2], p the Taylor series to
+// r^6.
 template <class F, class I>
 inline F exponential(F x) {
     x = larger(smaller(x, splat<F>(87.0f)), splat<F>(-87.0f));
-    const F shifter = splat<F>(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low mantissa bits
+    const F shifter =
+        splat<F>(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low mantissa bits
     const F shifted = x * 1.44269504f + shifter;
     const F n = shifted - shifter;
     const F r = (x - n * 0.693359375f) + n * 2.12194440e-4f;

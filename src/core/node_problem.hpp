@@ -43,8 +43,9 @@ class StampedCounts {
     uint32_t stamp_ = 0;
 };
 
-// The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the weights
-// touched most lie together in cache; the bias comes last (id n_features) with the same value in every row.
+// The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the
+// weights touched most lie together in cache; the bias comes last (id n_features) with the same value in
+// every row.
 struct NodeProblem {
     std::vector<int32_t> features;  // compacted id -> column
     std::vector<int64_t> indptr;
@@ -59,8 +60,8 @@ struct NodeProblem {
     }
 };
 
-inline void build_problem(const Csr& x, const int32_t* rows, int64_t n_rows, float bias, StampedCounts& columns,
-                          NodeProblem* problem) {
+inline void build_problem(const Csr& x, const int32_t* rows, int64_t n_rows, float bias,
+                          StampedCounts& columns, NodeProblem* problem) {
     auto& used = problem->features;
     used.clear();
     columns.clear();

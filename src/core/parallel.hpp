@@ -20,8 +20,8 @@ struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
 };
 
-// How a long kernel reports and stops. Work is counted in units that cost the same (non-zeros touched, bytes), never
-// in nodes; with a total set, `poll` is told millionths of it, else the units themselves.
+// How a long kernel reports and stops. Work is counted in units that cost the same (non-zeros touched,
+// bytes), never in nodes; with a total set, `poll` is told millionths of it, else the units themselves.
 // `poll` runs on the calling thread about ten times a second and returns false to stop.
 class Monitor {
   public:

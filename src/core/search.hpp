@@ -1,8 +1,8 @@
 // Searching a label tree: beam search for batches and single rows, and exact uniform-cost search.
 //
-// The score of a label is the product of the probabilities on its path, kept as a sum of logarithms. A batch is
-// walked level by level and, within a level, node by node: all queries that reached a node meet its weights while
-// they are in cache.
+// The score of a label is the product of the probabilities on its path, kept as a sum of logarithms. A batch
+// is walked level by level and, within a level, node by node: all queries that reached a node meet its
+// weights while they are in cache.
 #pragma once
 
 #include <algorithm>
@@ -176,7 +176,8 @@ class Searcher {
         }
     }
 
-    // Best first from the root: probabilities never rise along a path, so labels come out best first, exactly.
+    // Best first from the root: probabilities never rise along a path, so labels come out best first,
+    // exactly.
     void uniform_cost(int64_t row, SearchSpace& space, int32_t* labels, float* scores) {
         auto worse = [&](const Scored& a, const Scored& b) {
             if (a.score != b.score) return a.score < b.score;

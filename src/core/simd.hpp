@@ -28,6 +28,7 @@ struct Block {
     const uint16_t* positives;  // per row: bit s set if lane s is positive there
     uint16_t active;            // lanes still in training; the others are left untouched
     float cost;                 // C
+    float offset;               // fixed part of every margin
     float skip;                 // projected gradients below this are not worth an update
 };
 
@@ -39,9 +40,13 @@ struct Spread {
 
 struct Simd {
     const char* name;
-    // One pass of dual coordinate descent over the rows in `order`.
-    void (*squared_hinge_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
-    void (*logistic_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
+    // One pass of dual coordinate descent over the rows in `order`. Writes the rows at which some lane's
+    // projected gradient was worth an update to `restless` (which may be `order` itself) and returns their
+    // number.
+    int64_t (*squared_hinge_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                                  int32_t* restless);
+    int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                             int32_t* restless);
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width]; rows of -1 are passed over.
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                        int64_t width, float* out);
@@ -54,8 +59,8 @@ struct Simd {
     double (*gather_dot_i32_f16)(const int32_t* at, const uint16_t* weights, int64_t count,
                                  const float* dense);
     double (*gather_dot_i32_f32)(const int32_t* at, const float* weights, int64_t count, const float* dense);
-    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in the order
-    // of the entries; lanes is a multiple of 8.
+    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in
+    // the order of the entries; lanes is a multiple of 8.
     void (*block_scores)(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
                          const float* block, int lanes, double* scores);
 };

@@ -22,7 +22,8 @@ inline bool better(const Scored& a, const Scored& b) {
 // A bounded heap over someone else's memory whose root is the worst kept item.
 class BestOf {
   public:
-    BestOf(Scored* items, int32_t* size, int32_t capacity) : items_(items), size_(size), capacity_(capacity) {}
+    BestOf(Scored* items, int32_t* size, int32_t capacity)
+        : items_(items), size_(size), capacity_(capacity) {}
 
     bool full() const { return *size_ == capacity_; }
     // Below this score nothing can enter any more.
@@ -46,8 +47,8 @@ class BestOf {
     int32_t capacity_;
 };
 
-// Averages the predictions of several members row by row: a label absent from a member's list counts as 0 there.
-// labels, scores: [members, n_rows, width]; out: [n_rows, k].
+// Averages the predictions of several members row by row: a label absent from a member's list counts as 0
+// there. labels, scores: [members, n_rows, width]; out: [n_rows, k].
 inline void average_topk(const int32_t* labels, const float* scores, int64_t n_members, int64_t n_rows,
                          int64_t width, int64_t k, int32_t* out_labels, float* out_scores) {
     std::vector<Scored> pool;
@@ -60,7 +61,8 @@ inline void average_topk(const int32_t* labels, const float* scores, int64_t n_m
                 if (labels[start + j] >= 0) pool.push_back({scores[start + j], labels[start + j]});
             }
         }
-        std::stable_sort(pool.begin(), pool.end(), [](const Scored& a, const Scored& b) { return a.id < b.id; });
+        std::stable_sort(pool.begin(), pool.end(),
+                         [](const Scored& a, const Scored& b) { return a.id < b.id; });
         size_t kept = 0;
         for (size_t i = 0; i < pool.size();) {
             Scored sum{0.0f, pool[i].id};

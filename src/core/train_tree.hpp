@@ -15,10 +15,10 @@
 
 namespace labelwood {
 
-// Packed weights of a tree; inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i + 1]],
-// ascending. Dense: weights of feature j are the children's, side by side, at j * n_children from weight_ptr[i].
-// Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i]; a node's last row ends
-// at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
+// Packed weights of a tree; inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
+// 1]], ascending. Dense: weights of feature j are the children's, side by side, at j * n_children from
+// weight_ptr[i]. Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i];
+// a node's last row ends at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
 struct Packed {
     std::vector<int64_t> feature_ptr{0};
     std::vector<int32_t> features;
@@ -50,10 +50,8 @@ struct Column {
     std::vector<float> weights;
 };
 
-// Siblings are solved in groups of about this many: the unit of parallel work inside a node.
-constexpr int32_t kGroup = 64;
-
-// The bias of a child below which no training row has a label: its probability is 0 in float under either loss.
+// The bias of a child below which no training row has a label: its probability is 0 in float under either
+// loss.
 constexpr float kNever = -128.0f;
 
 class TreeTrainer {
@@ -76,7 +74,8 @@ class TreeTrainer {
         std::vector<size_t> order(inner_.size());
         std::iota(order.begin(), order.end(), size_t{0});
         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work[a] > work[b]; });
-        // A node that would keep one worker busy while the others idle is shared by all of them, group by group.
+        // A node that would keep one worker busy while the others idle is shared by all of them, group by
+        // group.
         const int64_t total = std::accumulate(work.begin(), work.end(), int64_t{0});
         const int64_t large = total / (static_cast<int64_t>(n_workers) * 4) + 1;
         monitor_.set_total(total);
@@ -144,7 +143,8 @@ class TreeTrainer {
             std::sort(by_column.begin(), by_column.end(), [&](int32_t a, int32_t b) {
                 return problem.features[static_cast<size_t>(a)] < problem.features[static_cast<size_t>(b)];
             });
-            for (size_t r = 0; r < by_column.size(); ++r) rank[static_cast<size_t>(by_column[r])] = static_cast<int32_t>(r);
+            for (size_t r = 0; r < by_column.size(); ++r)
+                rank[static_cast<size_t>(by_column[r])] = static_cast<int32_t>(r);
             find_positives();
             for (int32_t c = 0; c < n_children; ++c) {
                 if (positives.ptr[static_cast<size_t>(c)] < positives.ptr[static_cast<size_t>(c) + 1]) {
@@ -153,8 +153,11 @@ class TreeTrainer {
                     trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + c)] = kNever;
                 }
             }
+            // Siblings of a block should settle together: frequent ones with frequent ones.
+            std::stable_sort(trained.begin(), trained.end(),
+                             [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
             n_trained = static_cast<int32_t>(trained.size());
-            n_groups = (n_trained + kGroup - 1) / kGroup;
+            n_groups = (n_trained + kMaxLanes - 1) / kMaxLanes;
             if (trainer.dense()) {
                 out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
             } else {
@@ -171,7 +174,8 @@ class TreeTrainer {
             for (int32_t c = 0; c < n_children; ++c) {
                 const int32_t child = trainer.tree_.child_ptr[node] + c;
                 const int32_t* at = rows;
-                for (const int32_t* row = trainer.members_.begin(child); row != trainer.members_.end(child); ++row) {
+                for (const int32_t* row = trainer.members_.begin(child); row != trainer.members_.end(child);
+                     ++row) {
                     at = std::lower_bound(at, trainer.members_.end(node), *row);
                     positives.rows.push_back(static_cast<int32_t>(at - rows));
                 }
@@ -183,16 +187,17 @@ class TreeTrainer {
             const auto begin = static_cast<int32_t>(int64_t{n_trained} * group / n_groups);
             const auto end = static_cast<int32_t>(int64_t{n_trained} * (group + 1) / n_groups);
             const auto n_features = static_cast<size_t>(problem.n_features());
-            solve_group(problem, positives, trained.data() + begin, end - begin, trainer.options_.solver,
-                        mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), space, trainer.monitor_,
-                        [&](int32_t child, const float* column, int stride) {
-                            if (trainer.options_.solver.bias != 0.0f) {
-                                const float weight = column[n_features * static_cast<size_t>(stride)];
-                                trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + child)] =
-                                    weight * trainer.options_.solver.bias;
-                            }
-                            keep(child, column, stride);
-                        });
+            const SolverOptions& o = trainer.options_.solver;
+            float* bias = trainer.packed_.bias.data() + trainer.tree_.child_ptr[node];
+            auto sink = [&](int32_t child, const float* column, int stride) {
+                const float learned =
+                    o.bias != 0.0f ? column[n_features * static_cast<size_t>(stride)] * o.bias : 0.0f;
+                bias[child] = learned + o.offset;
+                keep(child, column, stride);
+            };
+            BlockSolver(problem, positives, o, space)
+                .run(trained.data() + begin, end - begin,
+                     mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), trainer.monitor_, sink);
         }
 
         void keep(int32_t child, const float* column, int stride) {
@@ -228,7 +233,8 @@ class TreeTrainer {
             size_t total = 0;
             for (const Column& column : columns) {
                 total += column.features.size();
-                for (const int32_t f : column.features) ++count[static_cast<size_t>(rank[static_cast<size_t>(f)])];
+                for (const int32_t f : column.features)
+                    ++count[static_cast<size_t>(rank[static_cast<size_t>(f)])];
             }
             std::vector<uint32_t> at(problem.features.size(), 0);
             uint32_t start = 0;

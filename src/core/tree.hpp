@@ -22,7 +22,8 @@ struct Tree {
 inline std::vector<int32_t> parents_of(const Tree& tree) {
     std::vector<int32_t> parent(static_cast<size_t>(tree.n_nodes), -1);
     for (int32_t u = 0; u < tree.n_nodes; ++u) {
-        for (int32_t c = tree.child_ptr[u]; c < tree.child_ptr[u + 1]; ++c) parent[static_cast<size_t>(c)] = u;
+        for (int32_t c = tree.child_ptr[u]; c < tree.child_ptr[u + 1]; ++c)
+            parent[static_cast<size_t>(c)] = u;
     }
     return parent;
 }
@@ -33,7 +34,9 @@ struct NodeMembers {
     std::vector<int64_t> ptr;
     std::vector<int32_t> rows;
 
-    int64_t count(int32_t node) const { return ptr[static_cast<size_t>(node) + 1] - ptr[static_cast<size_t>(node)]; }
+    int64_t count(int32_t node) const {
+        return ptr[static_cast<size_t>(node) + 1] - ptr[static_cast<size_t>(node)];
+    }
     const int32_t* begin(int32_t node) const { return rows.data() + ptr[static_cast<size_t>(node)]; }
     const int32_t* end(int32_t node) const { return rows.data() + ptr[static_cast<size_t>(node) + 1]; }
 };

@@ -26,7 +26,9 @@ struct Half {
     uint16_t bits;
 };
 
-inline float widen(float weight) { return weight; }
+inline float widen(float weight) {
+    return weight;
+}
 inline float widen(Half weight) {
     uint32_t rest = static_cast<uint32_t>(weight.bits & 0x7fffu) << 13;
     float value;
@@ -38,8 +40,9 @@ inline float widen(Half weight) {
     return value;
 }
 
-// Finds a column among a node's ascending features: columns are hashed by their high bits into buckets of about two
-// features, whose starts are kept. Built when a model is loaded; a third of the features' own bytes.
+// Finds a column among a node's ascending features: columns are hashed by their high bits into buckets of
+// about two features, whose starts are kept. Built when a model is loaded; a third of the features' own
+// bytes.
 struct FeatureIndex {
     const int64_t* feature_ptr;
     const int32_t* features;
@@ -107,7 +110,8 @@ struct SparseWeights {
     const Child* child;
     const Weight* weights;
 
-    void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count, float* scores) const {
+    void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count,
+             float* scores) const {
         const uint32_t* start = row_start + feature_ptr[node];
         const int64_t n_features = feature_ptr[node + 1] - feature_ptr[node];
         const Child* node_child = child + weight_ptr[node];
@@ -117,7 +121,8 @@ struct SparseWeights {
             if (rows[i] < 0) continue;
             const uint32_t end = rows[i] + 1 < n_features ? start[rows[i] + 1] : total;
             const float value = values[i];
-            for (uint32_t e = start[rows[i]]; e < end; ++e) scores[node_child[e]] += value * widen(node_weights[e]);
+            for (uint32_t e = start[rows[i]]; e < end; ++e)
+                scores[node_child[e]] += value * widen(node_weights[e]);
         }
     }
 };

@@ -12,9 +12,14 @@ __all__ = [
     "METHODS",
     "CraftForest",
     "FormatError",
+    "HashingEncoder",
     "LabelwoodError",
+    "LdsmForest",
     "LinearTree",
     "OneVsRest",
+    "OnlineTree",
+    "TextClassifier",
+    "TfidfEncoder",
     "TreeEstimator",
     "data",
     "load",
@@ -27,15 +32,24 @@ if TYPE_CHECKING:
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.craftml import CraftForest
+    from labelwood.methods.ldsm import LdsmForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online_tree import OnlineTree
+    from labelwood.methods.text_classifier import TextClassifier
+    from labelwood.text import HashingEncoder, TfidfEncoder
 else:
     _HOMES = {
         "METHODS": "methods",
         "CraftForest": "methods.craftml",
         "FormatError": "errors",
+        "HashingEncoder": "text",
         "LabelwoodError": "errors",
+        "LdsmForest": "methods.ldsm",
         "LinearTree": "methods.linear_tree",
         "OneVsRest": "methods.linear_tree",
+        "TextClassifier": "methods.text_classifier",
+        "TfidfEncoder": "text",
+        "OnlineTree": "methods.online_tree",
         "TreeEstimator": "estimator",
         "load": "methods",
     }

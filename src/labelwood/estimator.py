@@ -24,19 +24,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import labels, persist
+from labelwood import labels, params, persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.params import Param, check_parameters
-from labelwood.progress import Run, available_cores
-from labelwood.sparse import CSR, F32, TopK, as_features
+from labelwood.progress import Run, thread_count
+from labelwood.sparse import CSR, F32, I64, TopK, as_features
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-NJobs = Annotated[
-    int | None,
-    Param("threads; None or -1: every core this process may use, -2: all but one; never changes the result"),
-]
+NJobs = params.NJobs
 RandomState = Annotated[
     int | None,
     Param("seed: same data, parameters and seed, same model; None: a new one each fit", ge=0, le=2**32 - 1),
@@ -45,13 +42,15 @@ Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
 
 _FIRST_CANDIDATES = 16
 _PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
+_COUNTS = "label_counts"
 
 
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An extreme multi-label classifier.
 
     Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
-    ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (when and on what).
+    ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (when and on what),
+    ``label_counts_`` (how many rows each label had in training).
     """
 
     method_name: ClassVar[str] = ""
@@ -62,6 +61,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     n_features_in_: int
     fit_seconds_: dict[str, float]
     trained_: dict[str, Any]
+    label_counts_: I64
     _names: labels.LabelNames
     _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
 
@@ -75,6 +75,10 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         raise NotImplementedError
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        raise NotImplementedError
+
+    def describe(self) -> dict[str, Any]:
+        """What the fitted model is made of, such as its depth and its number of nodes."""
         raise NotImplementedError
 
     def fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
@@ -95,6 +99,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             names, targets = _read_labels(Y, label_names, owner)
         _check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
+        fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
         fresh._fit(features, targets, run)
         fresh.fit_seconds_ = dict(run.seconds)
         fresh.trained_ = {
@@ -150,6 +155,10 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a directory, replacing a model that is already there (but nothing else)."""
+        persist.write_model(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads."""
         self._check_fitted()
         facts, arrays = self._state()
         label_facts, label_arrays = self._names.state()
@@ -168,13 +177,13 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "facts": facts,
             "trained": {**self.trained_, "seconds": self.fit_seconds_},
         }
-        persist.write_model(path, manifest, {**arrays, **label_arrays})
+        return manifest, {**arrays, **label_arrays, _COUNTS: self.label_counts_}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
         """Load a model of this class; ``labelwood.load`` takes a model of any class."""
         manifest, arrays = persist.read_model(path, verify=verify)
-        if manifest.get("method") != cls.method_name:
+        if manifest.get("method") != cls.method_name or manifest.get("class") != cls.__name__:
             raise FormatError(
                 f"{path}: holds a {manifest.get('class')}, not a {cls.__name__}; use labelwood.load"
             )
@@ -205,6 +214,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             if type(model.n_features_in_) is not int or model.n_features_in_ < 1:
                 raise FormatError(f"n_features must be a positive integer; got {model.n_features_in_!r}")
             model._names = labels.LabelNames.restore(manifest["labels"], arrays)
+            counts = model.label_counts_ = own.pop(_COUNTS)
+            if counts.shape != (model.n_labels_,) or counts.dtype != np.int64 or (counts < 0).any():
+                raise FormatError(f"{_COUNTS} must be one integer, at least 0, a label")
             model._restore(manifest["facts"], own)
             model._note_fitted()
         except KeyError as error:
@@ -278,13 +290,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         return matrix
 
     def _n_threads(self) -> int:
-        if self.n_jobs is None:
-            return available_cores()
-        if self.n_jobs == 0:
-            raise LabelwoodError(
-                f"{type(self).__name__}: n_jobs must not be 0; use None or -1 for every core"
-            )
-        return int(self.n_jobs) if self.n_jobs > 0 else max(1, available_cores() + 1 + int(self.n_jobs))
+        return thread_count(self.n_jobs, owner=type(self).__name__)
 
     def _note_fitted(self) -> None:
         self._fitted = frozenset(vars(self)) - frozenset(self.get_params(deep=False)) | {"_fitted"}

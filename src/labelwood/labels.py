@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwood import strings
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR, I64, MAX_COLUMNS, from_scipy
 
@@ -52,28 +53,20 @@ class LabelNames:
         if kinds == {int} and all(-(2**63) <= name < 2**63 for name in plain):
             return cls("int", len(plain), arrays={INTEGERS: np.array(plain, np.int64)})
         if kinds == {str}:
-            encoded = [name.encode("utf-8", "surrogatepass") for name in plain]
-            offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])]).astype(np.int64)
-            return cls(
-                "str", len(plain), arrays={UTF8: np.frombuffer(b"".join(encoded), np.uint8), OFFSETS: offsets}
-            )
+            utf8, offsets = strings.pack(plain)
+            return cls("str", len(plain), arrays={UTF8: utf8, OFFSETS: offsets})
         return cls("mixed", len(plain), mixed=plain)
 
     def __len__(self) -> int:
         return self._count
 
-    def _name(self, label: int) -> Any:
-        if self.kind == "ids":
-            return label
-        if self.kind == "int":
-            return int(self._arrays[INTEGERS][label])
+    def _of_ids(self, ids: npt.NDArray[np.integer[Any]]) -> list[Any]:
+        if self.kind in ("ids", "int"):
+            numbers: list[Any] = (ids if self.kind == "ids" else self._arrays[INTEGERS][ids]).tolist()
+            return numbers
         if self.kind == "mixed":
-            return self._mixed[label]
-        start, stop = self._arrays[OFFSETS][label : label + 2]
-        try:
-            return self._arrays[UTF8][start:stop].tobytes().decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            raise FormatError(f"the name of label {label} is not UTF-8; the model is damaged") from None
+            return [self._mixed[label] for label in ids.tolist()]
+        return strings.unpack(self._arrays[UTF8], self._arrays[OFFSETS], ids, what="a label name")
 
     @cached_property
     def array(self) -> npt.NDArray[Any]:
@@ -83,7 +76,7 @@ class LabelNames:
         elif self.kind == "int":
             names = self._arrays[INTEGERS].view()
         else:
-            names = _objects([self._name(label) for label in range(self._count)])
+            names = _objects(self._of_ids(np.arange(self._count)))
         names.flags.writeable = False
         return names
 
@@ -92,7 +85,8 @@ class LabelNames:
         if self.kind == "ids":
             return ids
         distinct, where = np.unique(ids, return_inverse=True)
-        named = _objects([None if label < 0 else self._name(label) for label in distinct.tolist()])
+        known = distinct[distinct >= 0]
+        named = _objects([None] * (len(distinct) - len(known)) + self._of_ids(known))
         return named[where].reshape(ids.shape)
 
     @cached_property
@@ -127,16 +121,7 @@ class LabelNames:
             integers = self._arrays[INTEGERS]
             return bool(integers.dtype == np.int64 and integers.shape == (self._count,))
         if self.kind == "str":
-            text, offsets = self._arrays[UTF8], self._arrays[OFFSETS]
-            return bool(
-                text.dtype == np.uint8
-                and text.ndim == 1
-                and offsets.dtype == np.int64
-                and offsets.shape == (self._count + 1,)
-                and offsets[0] == 0
-                and offsets[-1] == len(text)
-                and (np.diff(offsets) >= 0).all()
-            )
+            return strings.are_sound(self._arrays[UTF8], self._arrays[OFFSETS], self._count)
         return self.kind == "ids" or len(self._mixed) == self._count
 
 

@@ -12,7 +12,6 @@ import inspect
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -28,6 +27,12 @@ class Param:
     ge: float | None = None
     gt: float | None = None
     le: float | None = None
+
+
+NJobs = Annotated[
+    int | None,
+    Param("threads; None or -1: every core this process may use, -2: all but one; never changes the result"),
+]
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,9 @@ class Declared:
 
     def check(self, value: Any, owner: str) -> None:
         """Raise ``Owner: name must be <rule>; got <value>`` unless the value fits."""
-        if (value is None and self.optional) or any(type(value) is type(c) and value == c for c in self.choices):
+        if (value is None and self.optional) or any(
+            type(value) is type(c) and value == c for c in self.choices
+        ):
             return
         for kind in self.kinds:
             if _is_a(value, kind):
@@ -96,7 +103,6 @@ def _is_a(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-@cache
 def declared(cls: type) -> Mapping[str, Declared]:
     """The parameters of a class in the order of its ``__init__``."""
     init = cls.__init__  # type: ignore[misc]
@@ -112,7 +118,9 @@ def declared(cls: type) -> Mapping[str, Declared]:
         param = next(extra for extra in extras if isinstance(extra, Param))
         members = get_args(base) if get_origin(base) in (Union, types.UnionType) else (base,)
         choices = tuple(c for m in members if get_origin(m) is Literal for c in get_args(m))
-        kinds = tuple(get_origin(m) or m for m in members if get_origin(m) is not Literal and m is not type(None))
+        kinds = tuple(
+            get_origin(m) or m for m in members if get_origin(m) is not Literal and m is not type(None)
+        )
         found[name] = Declared(name, kinds, choices, type(None) in members, parameter.default, param)
     return types.MappingProxyType(found)
 

@@ -9,6 +9,7 @@ takes milliseconds whatever the size, after checking that every file is what the
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import json
 import math
@@ -19,13 +20,14 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version as version_of
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import __version__
 from labelwood.errors import FormatError, LabelwoodError
 
 FORMAT = "labelwood-model"
@@ -38,6 +40,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
+_ATTEMPTS = 100
 
 
 def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -47,7 +50,7 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
     added here.
     """
     target = Path(os.path.realpath(path))  # a link to a model stays a link
-    _refuse_what_is_no_model(target)
+    check_target(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
     temporary.mkdir()
@@ -66,39 +69,101 @@ def read_model(path: str | os.PathLike[str], *, verify: bool | None = None) -> t
     """The manifest and the arrays of a model, mapped read-only.
 
     Types, shapes and sizes are always checked. Checksums are compared if ``verify`` is true, never if it is
-    false, and by default for models of at most 64 MB, where it costs a few hundredths of a second.
+    false, and by default for models of at most 64 MB, where it costs less than a tenth of a second.
     """
-    folder = Path(path)
-    manifest = read_manifest(folder)
+    for _ in range(_ATTEMPTS):
+        with _Folder(path) as folder:
+            try:
+                return _read(folder, verify=verify)
+            except FormatError:
+                if folder.is_still_there():
+                    raise  # else the model was replaced while it was being read: read the new one
+    raise FormatError(f"{path}: the model is replaced faster than it can be read")
+
+
+def _read(folder: _Folder, *, verify: bool | None) -> tuple[dict[str, Any], Arrays]:
+    manifest = _read_manifest(folder)
     files = manifest["files"]
-    total = sum(entry["bytes"] for entry in files.values())
     if verify is None:
-        verify = total <= VERIFY_UP_TO_BYTES
+        verify = sum(entry["bytes"] for entry in files.values()) <= VERIFY_UP_TO_BYTES
     return manifest, {name: _map_array(folder, name, entry, verify=verify) for name, entry in files.items()}
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a model, checked against its own checksum; the arrays are not touched."""
-    try:
-        manifest = json.loads(_plain_file(folder, MANIFEST).read_bytes())
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, FormatError):
+class _Folder:
+    """A model directory held open, so that all files come from the same model even if it is replaced."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._held: int | None = None
+
+    def __enter__(self) -> Self:
+        if not self.path.is_dir():
+            what = "a model is a directory" if self.path.exists() else "not found"
+            raise FormatError(f"{self.path}: not a Labelwood model: {what}")
+        if os.open in os.supports_dir_fd:
+            self._held = os.open(self.path, os.O_RDONLY)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._held is not None:
+            os.close(self._held)
+
+    def is_still_there(self) -> bool:
+        """Whether the path still leads to the directory that was opened."""
+        try:
+            return self._held is None or os.path.samestat(os.stat(self.path), os.fstat(self._held))
+        except FileNotFoundError:
+            return True  # removed for good
+
+    def open(self, name: str) -> BufferedReader:
+        """Open a file of the model, if it is a regular file and not a link, a device or a directory."""
+        # Without O_NONBLOCK, opening a named pipe would wait for somebody to write.
+        flags = (
+            os.O_RDONLY
+            | getattr(os, "O_NOFOLLOW", 0)
+            | getattr(os, "O_NONBLOCK", 0)
+            | getattr(os, "O_BINARY", 0)
+        )
+        try:
+            descriptor = os.open(self.path / name if self._held is None else name, flags, dir_fd=self._held)
+        except FileNotFoundError:
+            what = (
+                "not a Labelwood model: it has no manifest.json" if name == MANIFEST else f"{name} is missing"
+            )
+            raise FormatError(f"{self.path}: {what}") from None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise FormatError(f"{self.path / name}: must be a plain file") from None
             raise
-        raise FormatError(f"{folder}: {MANIFEST} is damaged: it is not JSON") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise FormatError(f"{self.path / name}: must be a plain file")
+        return os.fdopen(descriptor, "rb")
+
+
+def _read_manifest(folder: _Folder) -> dict[str, Any]:
+    """The manifest of a model, checked against its own checksum."""
+    where = folder.path
+    with folder.open(MANIFEST) as file:
+        text = file.read()
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError):
+        raise FormatError(f"{where}: {MANIFEST} is damaged: it is not JSON") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise FormatError(f"{folder}: {MANIFEST} is not that of a Labelwood model")
+        raise FormatError(f"{where}: {MANIFEST} is not that of a Labelwood model")
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
-        raise FormatError(f"{folder}: {MANIFEST} is damaged: format_version is {version!r}")
+        raise FormatError(f"{where}: {MANIFEST} is damaged: format_version is {version!r}")
     if version > FORMAT_VERSION:
         raise FormatError(
-            f"{folder}: written by Labelwood {manifest.get('library_version')} in format {version}; this is "
-            f"Labelwood {__version__}, which reads up to format {FORMAT_VERSION}. Upgrade labelwood."
+            f"{where}: written by Labelwood {manifest.get('library_version')} in format {version}; "
+            f"Labelwood {version_of('labelwood')} reads up to format {FORMAT_VERSION}. Upgrade labelwood."
         )
     if manifest.pop("sha256", None) != hashlib.sha256(_canonical(manifest)).hexdigest():
-        raise FormatError(f"{folder}: {MANIFEST} is damaged: its checksum does not match")
+        raise FormatError(f"{where}: {MANIFEST} is damaged: its checksum does not match")
     if not isinstance(manifest.get("files"), dict) or not all(map(_is_entry, manifest["files"].values())):
-        raise FormatError(f"{folder}: {MANIFEST} is damaged: its list of files is malformed")
+        raise FormatError(f"{where}: {MANIFEST} is damaged: its list of files is malformed")
     return manifest
 
 
@@ -121,7 +186,7 @@ def _write_manifest(path: Path, manifest: Mapping[str, Any], files: Mapping[str,
     whole = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "library_version": __version__,
+        "library_version": version_of("labelwood"),
         **manifest,
         "files": files,
     }
@@ -165,62 +230,43 @@ def _write_array(folder: Path, name: str, array: Any) -> dict[str, Any]:
     }
 
 
-def _map_array(folder: Path, name: str, entry: Mapping[str, Any], *, verify: bool) -> npt.NDArray[Any]:
+def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: bool) -> npt.NDArray[Any]:
     if not _NAME.fullmatch(name):
-        raise FormatError(f"{folder}: {MANIFEST} names a file that no model has: {name!r}")
-    path = _plain_file(folder, f"{name}.npy")
-    size = path.stat().st_size
-    if size != entry["bytes"]:
-        raise FormatError(f"{path}: the file is damaged: {size} bytes, the manifest says {entry['bytes']}")
-    with path.open("rb") as file:
+        raise FormatError(f"{folder.path}: {MANIFEST} names a file that no model has: {name!r}")
+    damaged = f"{folder.path / name}.npy: the file is damaged"
+    with folder.open(f"{name}.npy") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size != entry["bytes"]:
+            raise FormatError(f"{damaged}: {size} bytes, the manifest says {entry['bytes']}")
         if verify:
             if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-                raise FormatError(f"{path}: the file is damaged: its checksum does not match the manifest")
+                raise FormatError(f"{damaged}: its checksum does not match the manifest")
             file.seek(0)
         try:
             if np.lib.format.read_magic(file) != (1, 0):
                 raise ValueError
             shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
         except ValueError:
-            raise FormatError(f"{path}: the file is damaged: it is not an array file") from None
-        start = file.tell()
-    if list(shape) != entry["shape"] or dtype.str != entry["dtype"] or dtype.kind not in "biuf" or by_column:
-        raise FormatError(
-            f"{path}: the file is damaged: {dtype.str} {list(shape)}, the manifest says "
-            f"{entry['dtype']} {entry['shape']}"
-        )
-    count = math.prod(shape)
-    if start + count * dtype.itemsize != size:
-        raise FormatError(f"{path}: the file is damaged: {size} bytes do not hold {dtype} {shape}")
-    if count == 0:
-        empty = np.empty(shape, dtype)  # nothing to map
-        empty.flags.writeable = False
-        return empty
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r", offset=start, shape=shape))
+            raise FormatError(f"{damaged}: it is not an array file") from None
+        if (
+            list(shape) != entry["shape"]
+            or dtype.str != entry["dtype"]
+            or dtype.kind not in "biuf"
+            or by_column
+        ):
+            raise FormatError(
+                f"{damaged}: {dtype.str} {list(shape)}, the manifest says {entry['dtype']} {entry['shape']}"
+            )
+        if file.tell() + math.prod(shape) * dtype.itemsize != size:
+            raise FormatError(f"{damaged}: {size} bytes do not hold {dtype} {shape}")
+        if 0 in shape:
+            empty = np.empty(shape, dtype)  # nothing to map
+            empty.flags.writeable = False
+            return empty
+        return np.asarray(np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape))
 
 
-def _plain_file(folder: Path, name: str) -> Path:
-    """The path of a file of the model, if it is a regular file and not a link, a device or a directory."""
-    path = folder / name
-    try:
-        mode = path.lstat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        if name != MANIFEST:
-            raise FormatError(f"{folder}: {name} is missing") from None
-        what = (
-            "it has no manifest.json"
-            if folder.is_dir()
-            else "a model is a directory"
-            if folder.exists()
-            else "not found"
-        )
-        raise FormatError(f"{folder}: not a Labelwood model: {what}") from None
-    if not stat.S_ISREG(mode):
-        raise FormatError(f"{path}: must be a plain file")
-    return path
-
-
-def _refuse_what_is_no_model(target: Path) -> None:
+def check_target(target: Path) -> None:
     """Raise unless the target is free, an empty directory, or a Labelwood model and nothing else."""
     if not os.path.lexists(target):
         return
@@ -231,7 +277,8 @@ def _refuse_what_is_no_model(target: Path) -> None:
     if not present:
         return
     try:
-        manifest = json.loads(_plain_file(target, MANIFEST).read_bytes())
+        with _Folder(target) as folder, folder.open(MANIFEST) as file:
+            manifest = json.load(file)
         if manifest["format"] != FORMAT:
             raise ValueError
         own = {MANIFEST, *(f"{name}.npy" for name in manifest["files"])}

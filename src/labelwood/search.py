@@ -32,8 +32,8 @@ class Chunks:
 
     Inner node ``i`` uses ``features[feature_ptr[i]:feature_ptr[i + 1]]``, ascending. Its weights start at
     ``weight_ptr[i]``. Dense: ``row_start`` and ``child`` are empty and feature ``j`` of the node owns the next
-    ``n_children`` weights. Sparse: feature ``j``'s pairs start at ``row_start[j]`` (relative to the node) and end where the
-    next feature's start; ``child`` counts from the node's first child. ``bias`` is per tree node.
+    ``n_children`` weights. Sparse: feature ``j``'s pairs start at ``row_start[j]`` (relative to the node) and
+    end where the next feature's start; ``child`` counts from the node's first child. ``bias`` is per tree node.
     """
 
     feature_ptr: I64
@@ -56,7 +56,12 @@ class Chunks:
 
     def check(self, tree: LabelTree, n_features: int) -> Chunks:
         """Assert every invariant that the search relies on; return self."""
-        wanted = {"feature_ptr": np.int64, "features": np.int32, "weight_ptr": np.int64, "row_start": np.uint32}
+        wanted = {
+            "feature_ptr": np.int64,
+            "features": np.int32,
+            "weight_ptr": np.int64,
+            "row_start": np.uint32,
+        }
         for name, dtype in {**wanted, "bias": np.float32}.items():
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
         n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
@@ -67,7 +72,9 @@ class Chunks:
         CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_features).check()
         if self.dense:
             _require(self.weights.dtype == np.float32, "weights must be float32")
-            _require(np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit")
+            _require(
+                np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit"
+            )
         else:
             _require(self.weights.dtype in (np.float16, np.float32), "weights must be float16 or float32")
             _require(self.child.dtype in _CHILD_TYPES, "child must be uint8, uint16 or int32")
@@ -97,7 +104,12 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _check_pointer(name: str, pointer: I64, n_inner: int, total: int) -> None:
-    fits = len(pointer) == n_inner + 1 and pointer[0] == 0 and pointer[-1] == total and np.all(np.diff(pointer) >= 0)
+    fits = (
+        len(pointer) == n_inner + 1
+        and pointer[0] == 0
+        and pointer[-1] == total
+        and np.all(np.diff(pointer) >= 0)
+    )
     _require(bool(fits), f"{name} must rise from 0 to {total} over {n_inner} inner nodes")
 
 
@@ -119,8 +131,8 @@ def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype
 class PackedTree:
     """A label tree with its weights; ``link`` turns a margin into a probability.
 
-    ``squared_hinge``: ``exp(-max(0, 1 - margin)^2)``, which is 1 where the training loss is 0; ``logistic``: the sigmoid.
-    A label's score is the product along its path.
+    ``squared_hinge``: ``exp(-max(0, 1 - margin)^2)``, which is 1 where the training loss is 0.
+    ``logistic``: the sigmoid. A label's score is the product along its path.
     """
 
     tree: LabelTree
@@ -170,6 +182,8 @@ def average(members: Sequence[TopK], k: int) -> TopK:
     if not members:
         raise LabelwoodError("average: at least one member is needed")
     if len(members) == 1:
-        return TopK(*(np.ascontiguousarray(array[:, :k]) for array in members[0]))
+        return TopK(
+            np.ascontiguousarray(members[0].labels[:, :k]), np.ascontiguousarray(members[0].scores[:, :k])
+        )
     labels, scores = (np.stack(arrays) for arrays in zip(*members, strict=True))
     return TopK(*_core.average_topk(labels, scores, k))

@@ -83,7 +83,12 @@ class CSR:
     def rows(self, start: int, stop: int) -> CSR:
         """Rows ``start`` to ``stop``; indices and data are views."""
         first, last = self.indptr[start], self.indptr[stop]
-        return CSR(self.indptr[start : stop + 1] - first, self.indices[first:last], self.data[first:last], self.n_cols)
+        return CSR(
+            self.indptr[start : stop + 1] - first,
+            self.indices[first:last],
+            self.data[first:last],
+            self.n_cols,
+        )
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
         """The given rows, in the given order, copied."""
@@ -133,31 +138,39 @@ def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:
     Takes a CSR, any scipy sparse matrix, or a dense two-dimensional array (zeros are dropped). ``owner`` opens the
     error messages; ``n_features`` is the number of columns the model was trained with.
     """
-    import scipy.sparse as sp  # noqa: PLC0415
+    import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
 
     if isinstance(X, CSR):
-        matrix = X
-    elif sp.issparse(X):
-        if X.dtype.kind not in "biuf":
-            raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {X.dtype}")
-        matrix = from_scipy(X)
+        matrix = X.check()
     else:
-        dense = np.asarray(X)
-        if dense.ndim != 2:
+        given: Any = X if sp.issparse(X) else np.asarray(X)
+        if given.ndim != 2:
             raise LabelwoodError(
-                f"{owner}: X must be two-dimensional (rows x features); got {dense.ndim}-d input. "
+                f"{owner}: X must be two-dimensional (rows x features); got {given.ndim}-d input. "
                 "Reshape your data: a single row goes in as X.reshape(1, -1)."
             )
-        if dense.dtype.kind not in "biuf":
-            try:
-                dense = dense.astype(np.float32)
-            except (TypeError, ValueError):
-                raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {dense.dtype}") from None
-        if not np.isfinite(dense).all():
-            raise LabelwoodError(f"{owner}: X must be finite; it contains NaN or infinity")
-        matrix = from_scipy(sp.csr_array(dense.astype(np.float32)))
+        matrix = _from_sparse(given, owner) if sp.issparse(X) else _from_dense(given, owner)
     if n_features is not None and matrix.n_cols != n_features:
         raise LabelwoodError(
             f"{owner}: X has {matrix.n_cols} features, but {owner} is expecting {n_features} features as input"
         )
     return matrix
+
+
+def _from_sparse(matrix: Any, owner: str) -> CSR:
+    if matrix.dtype.kind not in "biuf":
+        raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {matrix.dtype}")
+    return from_scipy(matrix)
+
+
+def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
+    import scipy.sparse as sp  # noqa: PLC0415 - as above
+
+    if dense.dtype.kind not in "biuf":
+        try:
+            dense = dense.astype(np.float32)
+        except (TypeError, ValueError):
+            raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {dense.dtype}") from None
+    if not np.isfinite(dense).all():
+        raise LabelwoodError(f"{owner}: X must be finite; it contains NaN or infinity")
+    return from_scipy(sp.csr_array(dense.astype(np.float32)))

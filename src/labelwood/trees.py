@@ -174,9 +174,11 @@ def hierarchy_tree(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
     """
     if isinstance(hierarchy, str | Path):
         hierarchy = json.loads(Path(hierarchy).read_text(encoding="utf-8"))
-    array = np.asarray(hierarchy) if not isinstance(hierarchy, Mapping) else np.empty(0, object)
-    if array.ndim == 1 and array.dtype.kind in "iu":
-        return _from_parents(array.astype(np.int64), len(names))
+    flat = isinstance(hierarchy, np.ndarray) or (
+        isinstance(hierarchy, list) and -1 in hierarchy and all(type(item) is int for item in hierarchy)
+    )
+    if flat:
+        return _from_parents(np.asarray(hierarchy, np.int64), len(names))
     return _from_nested(hierarchy, names)
 
 
@@ -184,7 +186,9 @@ def _from_parents(parents: npt.NDArray[np.int64], n_labels: int) -> LabelTree:
     n_nodes = len(parents)
     roots = np.flatnonzero(parents < 0)
     if len(roots) != 1 or roots[0] < n_labels or np.any(parents >= n_nodes):
-        raise LabelwoodError("hierarchy: parents must have one root (-1), which is a group, and ids of other nodes")
+        raise LabelwoodError(
+            "hierarchy: parents must have one root (-1), which is a group, and ids of other nodes"
+        )
     order, level = [int(roots[0])], roots
     by_parent = np.argsort(parents, kind="stable")
     first = np.searchsorted(parents[by_parent], np.arange(n_nodes + 1))

@@ -1,0 +1,104 @@
+"""The command line: one file per command, imported only when that command runs.
+
+A command's module has ``EXAMPLES``, ``add_arguments(parser, argv)`` and ``run(options)``; its docstring opens
+the help. Results go to stdout, all else to stderr.
+
+Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 the reader of stdout went away.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from labelwood import __version__
+from labelwood.cli.parser import Parser, UsageError, nearest
+from labelwood.errors import LabelwoodError
+
+COMMANDS = {
+    "train": "train a model on a data file",
+    "learn": "teach an online-tree model more rows, from a file or a pipe",
+    "labels": "list, rename, retire, merge and restore the labels of an online-tree model",
+    "predict": "write the best labels of every row of a data file",
+    "eval": "measure a model on a data file with known labels",
+    "info": "show what a model is: parameters, sizes, how it was trained",
+    "convert": "turn a data file into another format",
+    "data": "generate a data set",
+    "methods": "list the methods and their parameters",
+    "demo": "train on the source code of this Python and show what was learnt",
+}
+
+_EXIT_DATA, _EXIT_USAGE, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE = 1, 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code. Whatever goes wrong is one line on stderr."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit: give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _EXIT_BROKEN_PIPE
+    except (UsageError, LabelwoodError, OSError, MemoryError, KeyboardInterrupt) as error:
+        message, code = _explain(error)
+        print(" ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """The line to print about an error that is not ours, and the exit code."""
+    if isinstance(error, UsageError):
+        return str(error), _EXIT_USAGE
+    if isinstance(error, KeyboardInterrupt):
+        return "labelwood: interrupted", _EXIT_INTERRUPTED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"labelwood: {where}{error.strerror or error}", _EXIT_DATA
+    if isinstance(error, MemoryError):
+        return f"labelwood: out of memory {error}", _EXIT_DATA
+    return f"labelwood: {error}", _EXIT_DATA
+
+
+def _dispatch(words: list[str]) -> int:
+    known = ", ".join(COMMANDS)
+    if not words:
+        raise UsageError(f"labelwood: a command is needed, one of {known}; see labelwood --help")
+    name, *rest = words
+    if name in ("-h", "--help"):
+        print(_overview())
+        return 0
+    if name == "--version":
+        print(f"labelwood {__version__}")
+        return 0
+    if name not in COMMANDS:
+        raise UsageError(
+            f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}"
+        )
+    command = importlib.import_module(f"labelwood.cli.{name}")
+    parser = Parser(prog=f"labelwood {name}", description=command.__doc__, examples=command.EXAMPLES)
+    command.add_arguments(parser, rest)
+    if "-h" in rest or "--help" in rest:
+        print(parser.format_help(), end="")
+        return 0
+    code: int = command.run(parser.parse_args(rest))
+    return code
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: labelwood COMMAND ...",
+            "",
+            "Find the few right labels out of thousands or millions, with trees.",
+            "",
+            *lines,
+            "",
+            "labelwood COMMAND --help tells the flags of a command; labelwood --version the version.",
+        ]
+    )

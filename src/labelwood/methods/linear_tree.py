@@ -1,9 +1,9 @@
 """LinearTree: a label tree with a linear classifier on every edge, and OneVsRest, the same with depth 1.
 
-The method of "Exploring Space Efficiency in a Tree-based Linear Model for Extreme Multi-label Classification" (Lin, Liu
-and Lin, 2024), section 2.2: labels are represented by the sum of their rows (Eq. 2), clustered into a tree, and every inner
-node learns one classifier per child from the rows that carry one of its labels. Features that do not occur in those rows
-are never stored (the paper's inherent pruning).
+The method of "Exploring Space Efficiency in a Tree-based Linear Model for Extreme Multi-label Classification" (Lin,
+Liu and Lin, 2024), section 2.2: labels are represented by the sum of their rows (Eq. 2), clustered into a tree, and
+every inner node learns one classifier per child from the rows that carry one of its labels. Features that do not occur
+in those rows are never stored (the paper's inherent pruning).
 """
 
 from __future__ import annotations
@@ -23,12 +23,21 @@ from labelwood.sparse import CSR, TopK
 from labelwood.trees import LabelTree
 
 Loss = Annotated[
-    Literal["squared_hinge", "logistic"], Param("loss of a node's classifiers; logistic scores are probabilities")
+    Literal["squared_hinge", "logistic"],
+    Param("loss of a node's classifiers; logistic scores are probabilities"),
 ]
 Cost = Annotated[float, Param("C: weight of the loss against the L2 penalty", gt=0)]
-Tolerance = Annotated[float, Param("a classifier stops when its projected gradients spread less than this", gt=0)]
+Tolerance = Annotated[
+    float, Param("a classifier stops when its projected gradients spread less than this", gt=0)
+]
 MaxPasses = Annotated[int, Param("passes over a node's rows at most", ge=1)]
-Bias = Annotated[float, Param("value of the constant feature added to every row; 0: none", ge=0)]
+Intercept = Annotated[
+    float, Param("value that a classifier's intercept is pulled towards: most labels are rare")
+]
+Bias = Annotated[
+    float,
+    Param("value of the constant feature by which intercepts are learned; 0: all stay as they start", ge=0),
+]
 Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 WeightThreshold = Annotated[
     float | None, Param("weights of at most this size are not stored; None: every weight is, exactly", ge=0)
@@ -51,6 +60,7 @@ class _LinearModel(TreeEstimator):
     C: float
     tolerance: float
     max_passes: int
+    intercept: float
     bias: float
     normalize: bool
     weight_threshold: float | None
@@ -79,7 +89,7 @@ class _LinearModel(TreeEstimator):
         with run.phase("train", _MILLION) as progress:
             arrays = _core.train_tree(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label,
-                self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias,
+                self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias, self.intercept,
                 -1.0 if self.weight_threshold is None else self.weight_threshold, seed, run.n_threads, progress,
             )  # fmt: skip
             return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
@@ -144,7 +154,9 @@ class LinearTree(_LinearModel):
         n_trees: Annotated[int, Param("trees, whose scores are averaged", ge=1)] = 1,
         tree: Annotated[
             Literal["balanced", "kmeans", "random", "huffman"],
-            Param("how labels are arranged: balanced 2-means, k-means, at random, or frequent labels near the root"),
+            Param(
+                "how labels are arranged: balanced 2-means, k-means, at random, or frequent labels near the root"
+            ),
         ] = "balanced",
         arity: Annotated[int, Param("children of an inner node above the last level", ge=2)] = 32,
         max_leaf: Annotated[int, Param("labels below a last inner node (balanced, random)", ge=1)] = 200,
@@ -155,18 +167,21 @@ class LinearTree(_LinearModel):
         ] = None,
         cluster_rounds: Annotated[int, Param("rounds of a clustering at most", ge=1)] = 20,
         cluster_features: Annotated[
-            int | None, Param("largest entries of a label's representation used for clustering; None: all", ge=1)
-        ] = None,
+            int | None,
+            Param("largest entries of a label's representation used for clustering; None: all", ge=1),
+        ] = 100,
         loss: Loss = "squared_hinge",
         C: Cost = 1.0,
         tolerance: Tolerance = 0.5,
         max_passes: MaxPasses = 20,
-        bias: Bias = 1.0,
+        intercept: Intercept = -1.0,
+        bias: Bias = 0.3,
         normalize: Normalize = True,
         weight_threshold: WeightThreshold = 0.1,
         weight_dtype: WeightDtype = "float16",
         search: Annotated[
-            Literal["beam", "exact"], Param("beam search, or exact uniform-cost search, which may open many nodes")
+            Literal["beam", "exact"],
+            Param("beam search, or exact uniform-cost search, which may open many nodes"),
         ] = "beam",
         beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 10,
         n_jobs: NJobs = None,
@@ -185,6 +200,7 @@ class LinearTree(_LinearModel):
         self.C = C
         self.tolerance = tolerance
         self.max_passes = max_passes
+        self.intercept = intercept
         self.bias = bias
         self.normalize = normalize
         self.weight_threshold = weight_threshold
@@ -197,8 +213,9 @@ class LinearTree(_LinearModel):
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "tolerance": 0.1, "weight_threshold": None,
-                  "cluster_rounds": 300, "cluster_features": None},
-        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "tolerance": 0.1},
+                  "cluster_rounds": 300, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
+        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "tolerance": 0.1,
+                    "cluster_features": None, "intercept": 0.0, "bias": 1.0},
     }  # fmt: skip
 
     @classmethod
@@ -222,13 +239,13 @@ class LinearTree(_LinearModel):
         if self.tree == "huffman":
             return trees.huffman_tree(np.bincount(Y.indices, minlength=Y.n_cols), arity=self.arity)
         with run.phase("label vectors") as progress:
-            vectors = _core.label_vectors(
+            indptr, indices, data = _core.label_vectors(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols,
                 self.cluster_features or 0, run.n_threads, progress,
             )  # fmt: skip
         with run.phase("cluster") as progress:
             grown = _core.grow_tree(
-                *vectors, X.n_cols, self.tree == "balanced", self.arity, self.max_leaf, self.max_depth,
+                indptr, indices, data, X.n_cols, self.tree == "balanced", self.arity, self.max_leaf, self.max_depth,
                 self.cluster_rounds, seed, run.n_threads, progress,
             )  # fmt: skip
         return trees.freeze(*grown)
@@ -237,8 +254,8 @@ class LinearTree(_LinearModel):
 class OneVsRest(_LinearModel):
     """One linear classifier per label against all the others: LinearTree with depth 1.
 
-    The most accurate linear model and the most expensive one: time and memory grow with rows times labels. Use it up to a few
-    thousand labels, or to see what a tree gives away. Rows without labels are not used, as in the trees.
+    The most accurate linear model and the most expensive one: time and memory grow with rows times labels. Use it up to
+    a few thousand labels, or to see what a tree gives away. Rows without labels are not used, as in the trees.
 
     >>> import numpy as np
     >>> X, Y = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.int64)
@@ -255,7 +272,8 @@ class OneVsRest(_LinearModel):
         C: Cost = 1.0,
         tolerance: Tolerance = 0.5,
         max_passes: MaxPasses = 20,
-        bias: Bias = 1.0,
+        intercept: Intercept = -1.0,
+        bias: Bias = 0.3,
         normalize: Normalize = True,
         weight_threshold: WeightThreshold = 0.1,
         weight_dtype: WeightDtype = "float16",
@@ -267,6 +285,7 @@ class OneVsRest(_LinearModel):
         self.C = C
         self.tolerance = tolerance
         self.max_passes = max_passes
+        self.intercept = intercept
         self.bias = bias
         self.normalize = normalize
         self.weight_threshold = weight_threshold

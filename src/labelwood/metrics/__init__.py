@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
 from labelwood.metrics import definitions
+from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.frequency import BINS, by_frequency, frequency_bins
 from labelwood.metrics.judged import judge
 from labelwood.metrics.propensity import inverse_propensities, propensities, propensity_scored
@@ -81,12 +82,12 @@ def psndcg_at_k(
 
 def coverage_at_k(Y: CSR, top: TopK, k: int) -> float:
     """coverage@k: share of the labels true of some row that are right among the first k at least once."""
-    return definitions.coverage(judge(Y, top), _checked_k(k))
+    return definitions.coverage(label_totals(judge(Y, top), _checked_k(k)))
 
 
 def macro_f1_at_k(Y: CSR, top: TopK, k: int) -> float:
     """macroF1@k: F1 of each label when the first k are predicted, over the labels true of some row."""
-    return definitions.macro_f1(judge(Y, top), _checked_k(k))
+    return definitions.macro_f1(label_totals(judge(Y, top), _checked_k(k)))
 
 
 def evaluate(
@@ -103,11 +104,15 @@ def evaluate(
     """
     places = _checked_ks(ks)
     judged = judge(Y, top)
-    found = {f"{name}@{k}": metric(judged, k) for name, metric in definitions.RANKING.items() for k in places}
+    totals = {k: label_totals(judged, k) for k in places}
+    found = {f"{name}@{k}": metric(judged, k) for name, metric in definitions.BY_ROW.items() for k in places}
+    found |= {
+        f"{name}@{k}": metric(totals[k]) for name, metric in definitions.BY_LABEL.items() for k in places
+    }
     if inv_propensity is not None:
         found |= propensity_scored(Y, judged, inv_propensity, places)
     if train_label_counts is not None:
-        for name, values in by_frequency(judged, train_label_counts, places).items():
+        for name, values in by_frequency(judged, totals, train_label_counts).items():
             found |= {f"{name}/{key}": value for key, value in values.items()}
     return found
 
@@ -122,7 +127,8 @@ def report_by_frequency(
     ``labels``, ``labels_tested`` (true of some row), ``test_share`` (of all true labels), ``least_count``
     and ``most_count`` (in training) describe the bin.
     """
-    return by_frequency(judge(Y, top), train_label_counts, _checked_ks(ks))
+    judged = judge(Y, top)
+    return by_frequency(judged, {k: label_totals(judged, k) for k in _checked_ks(ks)}, train_label_counts)
 
 
 def label_counts(Y: CSR) -> I64:

@@ -8,13 +8,13 @@ what P@k divides by.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
-from labelwood.metrics.judged import F64, Bool, Judged
-
-Metric = Callable[[Judged, int], float]
+from labelwood.metrics.judged import F64, Judged
+from labelwood.sparse import I64
 
 
 def precision(judged: Judged, k: int) -> float:
@@ -35,52 +35,61 @@ def ndcg(judged: Judged, k: int) -> float:
     return float((gains @ discounts[: gains.shape[1]] / reachable).mean())
 
 
-def coverage(judged: Judged, k: int) -> float:
+@dataclass(frozen=True)
+class LabelTotals:
+    """What the first k places hold for each label, [labels]; expectations where scores tie.
+
+    ``hits``, right predictions; ``predicted``, predictions; ``covered``, the probability of at least one
+    right prediction; ``n_positive``, rows the label is true of.
+    """
+
+    hits: F64
+    predicted: F64
+    covered: F64
+    n_positive: I64
+
+    @property
+    def f1(self) -> F64:
+        """The F1 of each label, of the expected counts where scores tie; 0 if never predicted nor true."""
+        either = self.predicted + self.n_positive
+        f1: F64 = 2 * self.hits / np.where(either > 0, either, 1)
+        return f1
+
+
+def label_totals(judged: Judged, k: int) -> LabelTotals:
+    """Add the first k places up by label."""
+    chance = judged.chance(k)
+    inside = (judged.labels >= 0) & (chance > 0)
+    labels, chances, hits = judged.labels[inside], chance[inside], judged.hits[inside]
+    missed = np.ones(judged.n_labels)
+    np.multiply.at(missed, labels[hits], 1 - chances[hits])
+    counts = np.zeros((2, judged.n_labels))
+    counts[0] = np.bincount(labels, weights=chances * hits, minlength=judged.n_labels)
+    counts[1] = np.bincount(labels, weights=chances, minlength=judged.n_labels)
+    return LabelTotals(counts[0], counts[1], 1 - missed, judged.n_positive)
+
+
+def coverage(totals: LabelTotals) -> float:
     """The share of the labels true of some row that are right in the first k places at least once."""
-    return mean_over_positive(judged, label_coverage(judged, k))
+    return _mean_over_positive(totals, totals.covered)
 
 
-def macro_f1(judged: Judged, k: int) -> float:
+def macro_f1(totals: LabelTotals) -> float:
     """The F1 of each label when the first k are predicted, averaged over the labels true of some row."""
-    return mean_over_positive(judged, label_f1(judged, k))
+    return _mean_over_positive(totals, totals.f1)
 
 
-RANKING: Mapping[str, Metric] = MappingProxyType(
-    {"P": precision, "R": recall, "nDCG": ndcg, "coverage": coverage, "macroF1": macro_f1}
-)
-PROPENSITY_SCORED: Mapping[str, Metric] = MappingProxyType({"PSP": precision, "PSnDCG": ndcg})
-
-
-def mean_over_positive(judged: Judged, per_label: F64) -> float:
-    """The mean over the labels that are true of some row; 0 when there are none."""
-    positive = judged.n_positive > 0
+def _mean_over_positive(totals: LabelTotals, per_label: F64) -> float:
+    positive = totals.n_positive > 0
     return float(per_label[positive].mean()) if positive.any() else 0.0
 
 
-def label_coverage(judged: Judged, k: int) -> F64:
-    """The probability of each label to be predicted rightly at least once: 1 or 0 but for ties."""
-    hits = judged.hits
-    missed = np.ones(judged.n_labels)
-    np.multiply.at(missed, judged.labels[hits], 1 - judged.chance(k)[hits])
-    return 1 - missed
-
-
-def label_hits(judged: Judged, k: int) -> F64:
-    """The expected number of right predictions of each label in the first k places."""
-    return _count(judged, judged.hits, k)
-
-
-def label_f1(judged: Judged, k: int) -> F64:
-    """The F1 of each label, from its expected counts where scores tie; 0 if never predicted nor true."""
-    n_predicted = _count(judged, judged.labels >= 0, k)
-    either = n_predicted + judged.n_positive
-    f1: F64 = 2 * label_hits(judged, k) / np.where(either > 0, either, 1)
-    return f1
-
-
-def _count(judged: Judged, items: Bool, k: int) -> F64:
-    """How often each label is expected in the first k places, of the items marked."""
-    chances = judged.chance(k)[items]
-    return np.bincount(judged.labels[items], weights=chances, minlength=judged.n_labels).astype(
-        np.float64, copy=False
-    )
+BY_ROW: Mapping[str, Callable[[Judged, int], float]] = MappingProxyType(
+    {"P": precision, "R": recall, "nDCG": ndcg}
+)
+BY_LABEL: Mapping[str, Callable[[LabelTotals], float]] = MappingProxyType(
+    {"coverage": coverage, "macroF1": macro_f1}
+)
+PROPENSITY_SCORED: Mapping[str, Callable[[Judged, int], float]] = MappingProxyType(
+    {"PSP": precision, "PSnDCG": ndcg}
+)

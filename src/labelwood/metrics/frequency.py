@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.metrics import definitions
+from labelwood.metrics.definitions import LabelTotals
 from labelwood.metrics.judged import Bool, Judged
 
 BINS = ("head", "middle", "tail", "unseen")
@@ -43,9 +45,9 @@ def frequency_bins(
 
 
 def by_frequency(
-    judged: Judged, train_label_counts: npt.ArrayLike, ks: tuple[int, ...]
+    judged: Judged, totals: Mapping[int, LabelTotals], train_label_counts: npt.ArrayLike
 ) -> dict[str, dict[str, float]]:
-    """The report behind :func:`labelwood.metrics.report_by_frequency`."""
+    """The report behind :func:`labelwood.metrics.report_by_frequency`, from the totals at each k."""
     counts = np.asarray(train_label_counts)
     if counts.shape != (judged.n_labels,):
         raise LabelwoodError(
@@ -53,19 +55,17 @@ def by_frequency(
             f"got shape {counts.shape}"
         )
     bins = frequency_bins(counts)
-    report = {name: _facts(judged, counts, bins == i) for i, name in enumerate(BINS)}
-    for k in ks:
-        hits = definitions.label_hits(judged, k)
-        covered = definitions.label_coverage(judged, k)
-        f1 = definitions.label_f1(judged, k)
-        for i, name in enumerate(BINS):
-            inside = bins == i
-            tested = inside & (judged.n_positive > 0)
-            n_tested = max(int(tested.sum()), 1)
-            report[name][f"P@{k}"] = float(hits[inside].sum() / (k * judged.n_rows))
-            report[name][f"R@{k}"] = float(hits[inside].sum() / max(judged.n_positive[inside].sum(), 1))
-            report[name][f"coverage@{k}"] = float(covered[tested].sum() / n_tested)
-            report[name][f"macroF1@{k}"] = float(f1[tested].sum() / n_tested)
+    report: dict[str, dict[str, float]] = {}
+    for i, name in enumerate(BINS):
+        inside = bins == i
+        tested = inside & (judged.n_positive > 0)
+        report[name] = part = _facts(judged, counts, inside)
+        for k, at_k in totals.items():
+            hits = at_k.hits[inside].sum()
+            part[f"P@{k}"] = float(hits / (k * judged.n_rows))
+            part[f"R@{k}"] = float(hits / max(judged.n_positive[inside].sum(), 1))
+            part[f"coverage@{k}"] = float(at_k.covered[tested].sum() / max(tested.sum(), 1))
+            part[f"macroF1@{k}"] = float(at_k.f1[tested].sum() / max(tested.sum(), 1))
     return report
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.metrics.definitions import PROPENSITY_SCORED, RANKING
+from labelwood.metrics.definitions import BY_LABEL, BY_ROW, PROPENSITY_SCORED, label_totals
 from labelwood.metrics.judged import judge
 from labelwood.metrics.propensity import propensity_scored
 
@@ -27,8 +27,10 @@ class Scorer:
         """Score a fitted estimator of this library; Y in any form its ``fit`` takes."""
         truth = estimator._encode_labels(Y)
         judged = judge(truth, estimator._topk_ids(X, self.list_length))
-        if self.metric in RANKING:
-            return RANKING[self.metric](judged, self.k)
+        if self.metric in BY_ROW:
+            return BY_ROW[self.metric](judged, self.k)
+        if self.metric in BY_LABEL:
+            return BY_LABEL[self.metric](label_totals(judged, self.k))
         scored = propensity_scored(truth, judged, self.inv_propensity, (self.k,))
         return scored[f"{self.metric}@{self.k}"]
 
@@ -44,10 +46,12 @@ def scorer(
     >>> scorer("P@5")
     Scorer(metric='P', k=5, list_length=5)
     """
+    known = (*BY_ROW, *BY_LABEL, *PROPENSITY_SCORED)
     match = re.fullmatch(r"(\w+)@([1-9]\d*)", name)
-    if match is None or match[1] not in {*RANKING, *PROPENSITY_SCORED}:
-        known = ", ".join([*RANKING, *PROPENSITY_SCORED])
-        raise LabelwoodError(f"scorer: name must be one of {known}, then @ and k, like P@5; got {name!r}")
+    if match is None or match[1] not in known:
+        raise LabelwoodError(
+            f"scorer: name must be one of {', '.join(known)}, then @ and k, like P@5; got {name!r}"
+        )
     metric, k = match[1], int(match[2])
     if metric in PROPENSITY_SCORED and inv_propensity is None:
         raise LabelwoodError(

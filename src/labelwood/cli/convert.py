@@ -1,0 +1,49 @@
+"""Turn a data file into another format; the suffixes say which."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from labelwood.cli.output import print_facts, print_json, shown_bytes, shown_seconds
+from labelwood.cli.parser import Parser
+from labelwood.data import load, save
+from labelwood.progress import Run
+
+EXAMPLES = (
+    "labelwood convert train.txt.xz train.npz",
+    "labelwood convert train.svm train.xmc.gz",
+)
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments."""
+    parser.value("source", metavar="IN", takes="the data file to read")
+    parser.value("target", metavar="OUT", takes="the data file to write")
+    parser.format_flag("--from", "IN")
+    parser.format_flag("--to", "OUT")
+    parser.json_flag()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load and save."""
+    clock = Run()
+    with clock.phase("load"):
+        dataset = load(options.source, format=getattr(options, "from"))
+    with clock.phase("save"):
+        save(options.target, dataset, format=options.to)
+    size = Path(options.target).stat().st_size
+    facts = {
+        "file": options.target,
+        "rows": dataset.X.n_rows,
+        "features": dataset.X.n_cols,
+        "labels": dataset.Y.n_cols,
+        "feature_entries": dataset.X.nnz,
+        "label_entries": dataset.Y.nnz,
+    }
+    if options.json:
+        seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
+        print_json({**facts, "bytes": size, "seconds": seconds})
+    else:
+        print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(clock.seconds)})
+    return 0

@@ -1,0 +1,150 @@
+"""Bytes from files, plain or compressed, and files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import mmap
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import FormatError, LabelwoodError
+
+U8 = npt.NDArray[np.uint8]
+Format = Literal["xmc", "svmlight", "npz"]
+
+_FORMATS: dict[str, Format] = {
+    ".txt": "xmc",
+    ".xmc": "xmc",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".npz": "npz",
+}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
+
+
+def guess_format(path: Path, given: str | None) -> Format:
+    """The format a caller gave, or the one the file's suffixes tell."""
+    if given is not None:
+        if given not in _FORMATS.values():
+            raise LabelwoodError(f"data: format must be one of 'xmc', 'svmlight', 'npz'; got {given!r}")
+        return cast(Format, given)
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in _FORMATS:
+        return _FORMATS[suffixes[-1]]
+    raise LabelwoodError(
+        f"{path}: the format cannot be told from the name; give it (format='xmc', 'svmlight' or 'npz') "
+        f"or use one of the suffixes {', '.join(_FORMATS)}"
+    )
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is opened and read into one sentence that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise FormatError(f"{path}: is a directory, not a data file") from None
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        kind = COMPRESSIONS.get(path.suffix.lower(), "archive")
+        raise FormatError(f"{path}: broken or truncated {kind} file ({error})") from None
+    except OSError as error:
+        if error.errno is None and path.suffix.lower() in COMPRESSIONS:  # how bz2 reports a broken stream
+            kind = COMPRESSIONS[path.suffix.lower()]
+            raise FormatError(f"{path}: broken or truncated {kind} file ({error})") from None
+        raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def read_text(path: Path) -> tuple[U8, bool]:
+    """The bytes of a file, decompressed, and whether its last line was complete.
+
+    What is returned ends in a newline unless it is empty. A plain file is mapped, not copied: it must not
+    shrink while it is read.
+    """
+    with reading(path):
+        if path.suffix.lower() in COMPRESSIONS:
+            with _decompressing(path) as stream:
+                return _closed(stream.read())
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and size > 0:
+                text = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
+                if text[-1] == ord("\n"):
+                    return text, True
+            return _closed(file.read())
+
+
+def read_start(path: Path, size: int) -> bytes:
+    """The first bytes of a file, decompressed."""
+    with reading(path), _decompressing(path) as stream:
+        return stream.read(size)
+
+
+def _closed(content: bytes) -> tuple[U8, bool]:
+    complete = content.endswith(b"\n") or not content
+    return np.frombuffer(content if complete else content + b"\n", dtype=np.uint8), complete
+
+
+def _decompressing(path: Path) -> IO[bytes]:
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    if suffix == ".bz2":
+        return bz2.open(path, "rb")
+    return lzma.open(path, "rb") if suffix == ".xz" else path.open("rb")
+
+
+def _compressing(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
+    if suffix == ".gz":  # no name and time in the file, so that the same data are the same bytes
+        return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6))
+    if suffix == ".bz2":
+        return bz2.open(raw, "wb")
+    if suffix == ".xz":
+        return lzma.open(raw, "wb")
+    return contextlib.nullcontext(raw)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """A stream to a file that takes the place of ``path`` when all went well, compressed by its suffix.
+
+    The bytes go to a temporary neighbour, reach the disk, and are renamed: a reader sees the old file or the
+    new one.
+    """
+    neighbour = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            with neighbour.open("xb") as raw:
+                with _compressing(raw, path.suffix.lower()) as stream:
+                    yield stream
+                raw.flush()
+                os.fsync(raw.fileno())
+            neighbour.replace(path)
+            _sync_directory(path.parent)
+        finally:
+            neighbour.unlink(missing_ok=True)
+    except OSError as error:
+        raise LabelwoodError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,107 @@
+"""Wrong usage is one line that names the flag and what it takes, and exit code 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from labelwood import __version__
+from labelwood.cli import COMMANDS
+from labelwood.methods import METHODS
+from labelwood.params import declared
+
+WRONG = {
+    "": "a command is needed, one of train, predict",
+    "tarin": "info, convert, methods, demo; got 'tarin'; did you mean train?",
+    "train": "DATA is needed: it takes a data file; -o/--output is needed: it takes the directory",
+    "train data.txt": "-o/--output is needed: it takes the directory to write the model to",
+    "train data.txt -o": "-o/--output takes the directory to write the model to; got nothing",
+    "train data.txt -o m --n-trees": "--n-trees takes an integer, at least 1; got nothing",
+    "train data.txt -o m --n-trees three": "--n-trees takes an integer, at least 1; got 'three'",
+    "train data.txt -o m --n-trees=0": "--n-trees takes an integer, at least 1; got '0'",
+    "train data.txt -o m --n-trees 1.5": "--n-trees takes an integer, at least 1; got '1.5'",
+    "train data.txt -o m --n-tres 3": "there is no flag --n-tres; did you mean --n-trees?",
+    "train data.txt -o m --method foo": "--method takes one of linear-tree, one-vs-rest",
+    "train data.txt -o m --verbose=3": "--verbose/--no-verbose takes no value",
+    "train data.txt more.txt -o m": "unexpected argument 'more.txt'",
+    "train data.txt -o m --format xls": "got 'xls'",
+    "predict m": "DATA is needed",
+    "predict m data.txt -k 0": "-k takes an integer, at least 1; got '0'",
+    "predict m data.txt --n-jobs 0": "--n-jobs takes an integer, at least 1, or -1 for all cores; got '0'",
+    "eval m data.txt --ks 1,0": "--ks takes integers, at least 1, with commas between; got '1,0'",
+    "eval m data.txt --propensity 1": "--propensity takes two numbers, greater than 0, with a comma",
+    "info": "MODEL is needed",
+    "info m --verbose": "there is no flag --verbose",
+    "convert data.txt": "OUT is needed",
+    "methods all": "unexpected argument 'all'",
+    "demo --random-state -1": "--random-state takes an integer, at least 0; got '-1'",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_usage(labelwood, line):
+    complaint = labelwood(*line.split()).complaint(2)
+    prog = " ".join(["labelwood", *(word for word in line.split()[:1] if word in COMMANDS)])
+    assert complaint.startswith(prog + ": ")
+    assert WRONG[line] in complaint
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_parameter_is_a_flag(labelwood, method):
+    shown = labelwood("train", "--method", method, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    text = " ".join(shown.out.split())
+    for name, parameter in declared(METHODS[method]).items():
+        assert f" --{name.replace('_', '-')}" in text
+        assert " ".join(parameter.param.help.split()) in text
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_numeric_bound_is_kept_by_its_flag(labelwood, method):
+    checked = 0
+    for name, parameter in declared(METHODS[method]).items():
+        if parameter.kinds in ((int,), (float,)) and parameter.param.ge is not None:
+            flag, value = f"--{name.replace('_', '-')}", f"{parameter.param.ge - 1:g}"
+            complaint = labelwood("train", "data.txt", "-o", "m", "--method", method, flag, value).complaint(
+                2
+            )
+            assert f"{flag} takes " in complaint
+            assert f"got {value!r}" in complaint
+            checked += 1
+    assert checked
+
+
+def test_a_rule_that_only_fit_knows_is_still_wrong_usage(labelwood, data, tmp_path):
+    complaint = labelwood("train", data, "-o", tmp_path / "m", "--n-jobs", 0).complaint(2)
+    assert complaint.startswith("labelwood train: --n-jobs must not be 0")
+    assert not (tmp_path / "m").exists()
+
+
+def test_parameters_reach_the_model(labelwood, data, tmp_path):
+    words = ("--n-trees", 2, "--random-state", "none", "--n-jobs=1", "--no-verbose")
+    assert labelwood("train", data, "-o", tmp_path / "m", *words).code == 0
+    parameters = labelwood("info", tmp_path / "m", "--json").json["parameters"]
+    given = {"n_trees": 2, "random_state": None, "n_jobs": 1, "verbose": False}
+    assert {name: parameters[name] for name in given} == given
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_ends_in_an_example(labelwood, command):
+    shown = labelwood(command, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    assert f"usage: labelwood {command}" in shown.out
+    assert f"\n  labelwood {command}" in shown.out
+    assert "--json" in shown.out
+
+
+def test_overview_and_version(labelwood):
+    overview = labelwood("--help")
+    assert all(f"  {name}" in overview.out for name in COMMANDS)
+    assert labelwood("--version").out == f"labelwood {__version__}\n"
+
+
+def test_the_overview_imports_nothing_slow():
+    program = "import sys; from labelwood.cli import main; main(['--help']); sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
