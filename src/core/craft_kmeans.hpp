@@ -68,8 +68,8 @@ class LabelClusters {
 
   private:
     // k-means++: each further centre is drawn with probability proportional to the squared distance from the
-    // nearest so far (for unit vectors twice one minus the cosine). Ends early when every row is a centre's
-    // equal.
+    // nearest so far. Under the cosine metric the distance is one minus the cosine, half of the squared
+    // chord. Ends early when every row is a centre's equal.
     void choose_centers(const ProjectedRows& y, const std::vector<int32_t>& rows, Rng& rng) {
         const auto n = static_cast<uint32_t>(rows.size());
         chosen_.assign(1, rows[rng.below(n)]);
@@ -85,6 +85,7 @@ class LabelClusters {
                 for_entries(y, rows[i], [&](size_t column, float value) { dot += value * one_[column]; });
                 double d = y.square[row] + y.square[static_cast<size_t>(center)] - 2.0 * (dot * y.scale[row]);
                 if (d < kSame) d = 0.0;
+                if (cosine_) d *= d;
                 distance_[i] = std::min(distance_[i], d);
                 total += distance_[i];
             }

@@ -59,10 +59,13 @@ class CraftForest(ForestEstimator):
             Literal["hash", "gaussian", "none"], Param("random projection of features and labels")
         ] = "hash",
         feature_columns: Annotated[
-            int, Param("columns of projected features (d'_x), at most as many as there are features", ge=1)
+            int,
+            Param(
+                "columns of projected features (d'_x); more collide less, above 65536 ids take 4 bytes", ge=1
+            ),
         ] = 10_000,
         label_columns: Annotated[
-            int, Param("columns of projected labels (d'_y), at most as many as there are labels", ge=1)
+            int, Param("columns of projected labels (d'_y); more collide less", ge=1)
         ] = 10_000,
         diversity: Annotated[
             Literal["SxSy", "SxDy", "DxSy", "DxDy"],
@@ -75,7 +78,7 @@ class CraftForest(ForestEstimator):
             int | None, Param("largest entries kept of a centroid; None: all", ge=1)
         ] = 50,
         leaf_size: LeafSize = None,
-        idf: Idf = True,
+        idf: Idf = "auto",
         normalize: Normalize = True,
         weight_dtype: WeightDtype = "float16",
         n_jobs: NJobs = None,
@@ -102,8 +105,9 @@ class CraftForest(ForestEstimator):
         self.verbose = verbose
 
     def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
-        x_columns, y_columns = min(self.feature_columns, X.n_cols), min(self.label_columns, Y.n_cols)
+        x_columns, y_columns = self.feature_columns, self.label_columns
         if self.projection == "gaussian":
+            x_columns, y_columns = min(x_columns, X.n_cols), min(y_columns, Y.n_cols)
             self._check_dense(X, Y, x_columns, y_columns)
         with run.phase("grow", MILLION) as progress:
             arrays = _core.grow_craft(
