@@ -3,6 +3,7 @@
 
 namespace labelwood {
 void bind_forest(nanobind::module_& m);
+void bind_graph(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
 }  // namespace labelwood
@@ -10,6 +11,7 @@ void bind_tree(nanobind::module_& m);
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
     labelwood::bind_forest(m);
+    labelwood::bind_graph(m);
     labelwood::bind_parse(m);
     labelwood::bind_tree(m);
 }

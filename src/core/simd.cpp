@@ -239,6 +239,11 @@ double gather_dot(const Index* at, const Weight* weights, int64_t count, const f
 
 }  // namespace
 
+// In simd_cut.cpp.
+float row_dot(const NodeRows& rows, int32_t row, const float* weights);
+void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
+              const CutState& state);
+
 extern const Simd table;
 const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     pass_of<SquaredHinge>,
@@ -248,6 +253,8 @@ const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     gather_dot<uint16_t, uint16_t>,
                     gather_dot<uint16_t, float>,
                     gather_dot<int32_t, uint16_t>,
-                    gather_dot<int32_t, float>};
+                    gather_dot<int32_t, float>,
+                    row_dot,
+                    cut_step};
 
 }  // namespace labelwood::LABELWOOD_ISA

@@ -11,11 +11,13 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "FormatError",
+    "GraphForest",
     "LabelwoodError",
     "LinearTree",
     "OneVsRest",
     "TreeEstimator",
     "data",
+    "label_neighbors",
     "load",
     "metrics",
 ]
@@ -25,15 +27,19 @@ if TYPE_CHECKING:
     from labelwood.errors import FormatError, LabelwoodError
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
+    from labelwood.methods.gpt import GraphForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
+    from labelwood.neighbors import label_neighbors
 else:
     _HOMES = {
         "METHODS": "methods",
         "FormatError": "errors",
+        "GraphForest": "methods.gpt",
         "LabelwoodError": "errors",
         "LinearTree": "methods.linear_tree",
         "OneVsRest": "methods.linear_tree",
         "TreeEstimator": "estimator",
+        "label_neighbors": "neighbors",
         "load": "methods",
     }
 

@@ -14,6 +14,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.persist import read_model
 
 _CLASSES = {
+    "graph-forest": ("gpt", "GraphForest"),
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
 }
