@@ -3,19 +3,23 @@
 #include <cstring>
 
 #include "simd.hpp"
+#include "simd_online.hpp"
 
 namespace labelwood {
 
 namespace baseline {
 extern const Simd table;
-}
+extern const OnlineSimd online_table;
+}  // namespace baseline
 #if defined(LABELWOOD_HAS_avx2)
 namespace avx2 {
 extern const Simd table;
-}
+extern const OnlineSimd online_table;
+}  // namespace avx2
 namespace avx512 {
 extern const Simd table;
-}
+extern const OnlineSimd online_table;
+}  // namespace avx512
 #endif
 
 static const Simd& choose() {
@@ -33,6 +37,19 @@ static const Simd& choose() {
 
 const Simd& simd() {
     static const Simd& chosen = choose();
+    return chosen;
+}
+
+static const OnlineSimd& choose_online() {
+#if defined(LABELWOOD_HAS_avx2)
+    if (&simd() == &avx512::table) return avx512::online_table;
+    if (&simd() == &avx2::table) return avx2::online_table;
+#endif
+    return baseline::online_table;
+}
+
+const OnlineSimd& online_simd() {
+    static const OnlineSimd& chosen = choose_online();
     return chosen;
 }
 

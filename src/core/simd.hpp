@@ -53,9 +53,13 @@ struct CutState {
 
 struct Simd {
     const char* name;
-    // One pass of dual coordinate descent over the rows in `order`.
-    void (*squared_hinge_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
-    void (*logistic_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
+    // One pass of dual coordinate descent over the rows in `order`. Writes the rows at which some lane's
+    // projected gradient was worth an update to `restless` (which may be `order` itself) and returns their
+    // number.
+    int64_t (*squared_hinge_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                                  int32_t* restless);
+    int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                             int32_t* restless);
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width]; rows of -1 are passed over.
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                        int64_t width, float* out);
@@ -73,6 +77,10 @@ struct Simd {
     // One example of a cut: its first n_near partners are drawn to its side, the others of n to the other.
     void (*cut_step)(const NodeRows&, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
                      const CutState&);
+    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in the order
+    // of the entries; lanes is a multiple of 8.
+    void (*block_scores)(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                         const float* block, int lanes, double* scores);
 };
 
 // The best table this machine can run; the environment variable LABELWOOD_ISA names another.

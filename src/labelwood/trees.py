@@ -174,9 +174,11 @@ def hierarchy_tree(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
     """
     if isinstance(hierarchy, str | Path):
         hierarchy = json.loads(Path(hierarchy).read_text(encoding="utf-8"))
-    array = np.asarray(hierarchy) if not isinstance(hierarchy, Mapping) else np.empty(0, object)
-    if array.ndim == 1 and array.dtype.kind in "iu":
-        return _from_parents(array.astype(np.int64), len(names))
+    flat = isinstance(hierarchy, np.ndarray) or (
+        isinstance(hierarchy, list) and -1 in hierarchy and all(type(item) is int for item in hierarchy)
+    )
+    if flat:
+        return _from_parents(np.asarray(hierarchy, np.int64), len(names))
     return _from_nested(hierarchy, names)
 
 

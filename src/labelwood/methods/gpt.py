@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
+
 from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
@@ -115,6 +117,9 @@ class GraphForest(ForestEstimator):
         return cls(**{**cls.PRESETS[name], **changes})
 
     def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
+        labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
+        if 0 < len(labelled) < Y.n_rows:  # rows without labels have no neighbours and would empty the leaves
+            X, Y = X.take(labelled), Y.take(labelled)
         with run.phase("grow", MILLION) as progress:
             arrays = _core.grow_graph_forest(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, GRAPHS.index(self.graph),

@@ -1,0 +1,39 @@
+"""A long stream in which labels keep appearing: time per example and memory against what was seen.
+
+    labelwood data synth stream.npz --rows 1000000 --labels 50000 --stream
+    python experiments/oplt/stream.py stream.npz
+
+Learns in batches and prints, for ten points of the stream, microseconds of CPU per example since the last point, the
+depth of the tree, labels and features seen, and the bytes held.
+"""
+
+import sys
+import time
+from itertools import pairwise
+
+import numpy as np
+
+from labelwood import OnlineTree
+from labelwood.data import load
+
+
+def main(path, n_points=10, batch=1000):
+    made = load(path)
+    model = OnlineTree(n_jobs=1)
+    bounds = np.linspace(0, made.n_rows, n_points + 1).astype(int)
+    for start, stop in pairwise(bounds):
+        clock = time.process_time()
+        for at in range(start, stop, batch):
+            end = min(stop, at + batch)
+            model.partial_fit(made.X.rows(at, end), made.Y.rows(at, end))
+        seconds = time.process_time() - clock
+        facts = model.describe()
+        print(
+            f"{stop:>9} rows  {1e6 * seconds / (stop - start):7.1f} us/example  depth {facts['depth']:>3}  "
+            f"nodes {facts['nodes']:>7}  features {facts['features']:>7}  {facts['bytes'] / 2**20:8.0f} MB",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

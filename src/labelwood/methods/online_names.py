@@ -1,0 +1,147 @@
+"""Label names that grow: ids are given in order of first sight and never change."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import LabelwoodError
+from labelwood.labels import LabelNames, is_matrix, read_matrix, read_rows
+from labelwood.sparse import CSR
+
+_NOTHING = np.empty(0, np.int32)
+
+
+class GrowingNames(LabelNames):
+    """The names of labels 0..L-1, to which names are added and in which they are changed.
+
+    ``kind`` is ``ids`` while labels are columns of a matrix, else ``mixed``, whatever their types.
+    """
+
+    def __init__(self, start: LabelNames) -> None:
+        mixed = [] if start.kind == "ids" else start.array.tolist()
+        super().__init__("ids" if start.kind == "ids" else "mixed", len(start), mixed=mixed)
+        self._index: dict[Any, int] = {name: label for label, name in enumerate(mixed)}
+        self._array: npt.NDArray[Any] | None = None
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """All names, read-only."""
+        if self._array is None or len(self._array) != self._count:
+            self._array = self._frozen().array
+        return self._array
+
+    @property
+    def index(self) -> dict[Any, int]:
+        """Name to id."""
+        if self.kind == "ids" and len(self._index) != self._count:
+            self._index = {label: label for label in range(self._count)}
+        return self._index
+
+    def widen(self, count: int) -> None:
+        """Make room for columns up to ``count``."""
+        self._count = max(self._count, count)
+
+    def add(self, names: Iterable[Hashable]) -> None:
+        """Give ids to the names that have none, in order."""
+        for name in names:
+            if name not in self._index:
+                self._index[name] = self._count
+                self._mixed.append(name)
+                self._count += 1
+
+    def rename(self, old: Hashable, new: Hashable, *, owner: str) -> None:
+        """Change a name; the id stays."""
+        label = self.id_of(old, owner=owner)
+        check_name(new, owner)
+        if new in self.index:
+            raise LabelwoodError(f"{owner}: the new name must be free; {new!r} is label {self.index[new]}")
+        if self.kind == "ids":
+            self._mixed, self.kind = list(range(self._count)), "mixed"
+        del self._index[old]
+        self._mixed[label], self._index[new], self._array = new, label, None
+
+    def id_of(self, name: Hashable, *, owner: str) -> int:
+        """The id of a name that must be there."""
+        try:
+            return self.index[name]
+        except (KeyError, TypeError):
+            raise LabelwoodError(f"{owner}: there is no label {name!r}") from None
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What to save: that of a :class:`LabelNames`."""
+        return self._frozen().state()
+
+    def _frozen(self) -> LabelNames:
+        return LabelNames.columns(self._count) if self.kind == "ids" else LabelNames.of(self._mixed)
+
+
+def check_name(name: Any, owner: str) -> None:
+    """Refuse names that could not be told from a missing value, or not be looked up."""
+    if name is None:
+        raise LabelwoodError(f"{owner}: a label name must not be None, which stands for no label")
+    try:
+        hash(name)
+    except TypeError as error:
+        raise LabelwoodError(f"{owner}: a label name must be hashable; {error}") from None
+    if name != name:  # noqa: PLR0124 - the test of NaN that asks nothing of the type
+        raise LabelwoodError(f"{owner}: a label name must not be NaN")
+
+
+def read_targets(Y: Any, label_names: Sequence[Hashable] | None, names: GrowingNames, *, owner: str) -> CSR:
+    """A user's Y with ids of ``names``, which grows by what is new in it; nothing changes if Y is refused."""
+    if not is_matrix(Y):
+        if label_names is not None:
+            raise LabelwoodError(
+                f"{owner}: label_names must be left out when the rows of Y already hold names"
+            )
+        return _from_rows(read_rows(Y, owner=owner), names, owner)
+    matrix = read_matrix(Y, owner=owner)
+    if label_names is not None:
+        if len(label_names) != matrix.n_cols:
+            raise LabelwoodError(
+                f"{owner}: label_names must be {matrix.n_cols} names, one for each column of Y; "
+                f"got {len(label_names)}"
+            )
+        bounds, ids = matrix.indptr.tolist(), matrix.indices.tolist()
+        rows = [[label_names[i] for i in ids[bounds[r] : bounds[r + 1]]] for r in range(matrix.n_rows)]
+        return _from_rows(rows, names, owner)
+    if names.kind == "ids":
+        names.widen(matrix.n_cols)
+    elif matrix.n_cols > len(names):
+        raise LabelwoodError(
+            f"{owner}: Y has {matrix.n_cols} columns, but the model knows {len(names)} labels by name; "
+            "pass label_names, or Y as lists of names"
+        )
+    return CSR(matrix.indptr, matrix.indices, matrix.data, len(names))
+
+
+def _from_rows(rows: Sequence[Sequence[Any]], names: GrowingNames, owner: str) -> CSR:
+    known: Mapping[Any, int] = names.index
+    for position, row in enumerate(rows):
+        for name in row:
+            try:
+                new = name not in known
+            except TypeError:
+                new = True
+            if new:
+                check_name(name, f"{owner}: row {position}")
+    if names.kind == "ids" and len(names) == 0:
+        names.kind = "mixed"
+    if names.kind == "ids":
+        columns = {name for row in rows for name in row}
+        wrong = next((name for name in columns if not isinstance(name, int | np.integer) or name < 0), None)
+        if wrong is not None:
+            raise LabelwoodError(f"{owner}: the labels of this model are numbers of columns; got {wrong!r}")
+        names.widen(1 + max(columns, default=-1))
+        known = names.index
+    else:
+        names.add(name.item() if isinstance(name, np.generic) else name for row in rows for name in row)
+    ids = [sorted({known[name] for name in row}) for row in rows]
+    indptr = np.zeros(len(ids) + 1, np.int64)
+    np.cumsum([len(row) for row in ids], out=indptr[1:])
+    flat = np.fromiter((label for row in ids for label in row), np.int32, count=int(indptr[-1]))
+    return CSR(indptr, flat if len(flat) else _NOTHING, np.ones(len(flat), np.float32), len(names))

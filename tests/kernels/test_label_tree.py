@@ -1,0 +1,298 @@
+"""Label-tree kernels against their twins, and a few cases worked by hand."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelwood import _core, trees
+from labelwood.reference import cluster, search, solve
+from labelwood.reference.rng import Rng, mix64
+from labelwood.sparse import CSR, from_scipy
+
+
+def planted(seed, n_rows, n_features, n_labels, density=0.4):
+    """Random sparse unit rows and labels; no two numbers are equal, so that order is never in doubt."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_rows, n_features)) * (rng.random((n_rows, n_features)) < density)
+    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    Y = rng.random((n_rows, n_labels)) < 0.3
+    return X.astype(np.float32), Y
+
+
+def csr(matrix) -> CSR:
+    return from_scipy(sp.csr_array(matrix.astype(np.float32)))
+
+
+def vectors_of(X, Y, most=0, n_threads=1):
+    x, y = csr(X), csr(Y)
+    out = _core.label_vectors(
+        x.indptr, x.indices, x.data, x.n_cols, y.indptr, y.indices, y.n_cols, most, n_threads, None
+    )
+    return CSR(*out, x.n_cols).check()
+
+
+def trained(X, Y, tree, options: solve.Options, threshold=-1.0, seed=0, n_threads=1):
+    x, y = csr(X), csr(Y)
+    return _core.train_tree(
+        x.indptr, x.indices, x.data, x.n_cols, y.indptr, y.indices, y.n_cols, tree.child_ptr, tree.label,
+        options.logistic, options.cost, options.tolerance, options.skip, options.max_passes, options.bias,
+        options.offset, threshold, seed, n_threads, None,
+    )  # fmt: skip
+
+
+def test_random_numbers_match_the_twin_in_their_effect():
+    """The shuffle of the twin is the textbook's: every item stays, and the stream depends on its key alone."""
+    items = list(range(100))
+    Rng(7, 3).shuffle(items)
+    assert sorted(items) == list(range(100))
+    again = list(range(100))
+    Rng(7, 3).shuffle(again)
+    other = list(range(100))
+    Rng(7, 4).shuffle(other)
+    assert items == again != other
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 20), st.integers(1, 12), st.integers(0, 4))
+def test_label_vectors(seed, n_rows, n_features, n_labels, most):
+    X, Y = planted(seed, n_rows, n_features, n_labels)
+    expected = cluster.label_vectors(X.astype(np.float64), Y.astype(np.float64), most)
+    for n_threads in (1, 3):
+        found = vectors_of(X, Y, most, n_threads).to_scipy().toarray()
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_label_vectors_by_hand():
+    X = np.array([[3, 0, 0], [0, 4, 0], [0, 0, 1]])
+    Y = np.array([[1, 0], [1, 0], [0, 1]])
+    found = vectors_of(X, Y).to_scipy().toarray()
+    np.testing.assert_allclose(found, [[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]], atol=1e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 60), st.booleans(), st.integers(2, 6), st.integers(1, 9))
+def test_grown_trees(seed, n_labels, balanced, arity, max_leaf):
+    rng = np.random.default_rng(seed)
+    V = rng.random((n_labels, 12)) * (rng.random((n_labels, 12)) < 0.6)
+    V /= np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-9)
+    V = V.astype(np.float32)
+    v = csr(V)
+    options = dict(balanced=balanced, arity=arity, max_leaf=max_leaf, max_depth=4, max_rounds=8, seed=seed)
+    twin = cluster.grow(V.astype(np.float64), **options)
+    for n_threads in (1, 3):
+        parent, label = _core.grow_tree(
+            v.indptr, v.indices, v.data, v.n_cols, **options, n_threads=n_threads, progress=None
+        )
+        assert (parent.tolist(), label.tolist()) == (twin.parent, twin.label)
+    tree = trees.freeze(parent, label).check(n_labels)
+    if balanced:
+        assert np.diff(tree.child_ptr).max() <= max(arity, max_leaf, 2)
+    else:
+        assert tree.depth <= 4
+
+
+def compare_with_twin(seed, n_rows, n_labels, options, atol):
+    X, Y = planted(seed, n_rows, 8, n_labels)
+    Y[0, 0] = True  # at least one positive, so that something is trained
+    used = Y.any(axis=1)
+    expected = solve.solve_node(X[used].astype(np.float64), Y[used], options, mix64(seed))
+    found = trained(X, Y, trees.flat_tree(n_labels), options, seed=seed)
+    weights = found["weights"].reshape(-1, n_labels)
+    for label, w in expected.items():
+        np.testing.assert_allclose(weights[:, label], w[found["features"]], atol=atol)
+        assert found["bias"][1 + label] == pytest.approx(w[-1] * options.bias + options.offset, abs=atol)
+    absent = sorted(set(range(n_labels)) - set(expected))
+    assert (weights[:, absent] == 0).all()
+    assert (found["bias"][1 + np.array(absent, int)] < -100).all()
+
+
+INTERCEPTS = [(1.0, 0.0), (0.3, -1.0), (0.0, -1.0)]
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 15),
+    st.integers(1, 20),
+    st.booleans(),
+    st.sampled_from(INTERCEPTS),
+    st.sampled_from([0.25, 1.0, 4.0]),
+)
+def test_solver_reaches_the_optimum(seed, n_rows, n_labels, logistic, intercept, cost):
+    options = solve.Options(logistic, cost, 1e-3, 0.1, 300, *intercept)
+    compare_with_twin(seed, n_rows, n_labels, options, atol=5e-3)
+
+
+@pytest.mark.parametrize("logistic", [False, True])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("n_labels", [3, 7, 40])
+def test_solver_goes_the_way_of_the_twin(logistic, intercept, n_labels):
+    """Stopped early, both stand at the same place: same order of rows, same full and partial passes."""
+    options = solve.Options(logistic, 1.0, 0.3, 0.1, 6, *intercept)
+    compare_with_twin(11, 30, n_labels, options, atol=1e-4)
+
+
+def test_solver_by_hand():
+    """One row, one feature: w = alpha x, alpha (1 + 1/(2C)) = 1, so w = 2/3 for C = 1."""
+    options = solve.Options(False, 1.0, 1e-6, 0.0, 100, 0.0, 0.0)
+    found = trained(np.array([[1.0]]), np.array([[True]]), trees.flat_tree(1), options)
+    assert found["weights"].tolist() == pytest.approx([2 / 3])
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.05, 0.2]))
+def test_pruned_rows_are_the_dense_blocks_without_small_weights(seed, threshold):
+    X, Y = planted(seed, 40, 10, 30)
+    options = solve.Options(False, 1.0, 0.1, 0.1, 10, 0.3, -1.0)
+    tree = trees.random_tree(30, arity=4, max_leaf=8, seed=seed)
+    dense = trained(X, Y, tree, options)
+    sparse = trained(X, Y, tree, options, threshold=threshold, n_threads=2)
+    np.testing.assert_array_equal(dense["bias"], sparse["bias"])
+    for i, node in enumerate(tree.inner):
+        n_children = tree.child_ptr[node + 1] - tree.child_ptr[node]
+        block = dense["weights"][dense["weight_ptr"][i] : dense["weight_ptr"][i + 1]].reshape(-1, n_children)
+        expected = np.zeros((10, n_children), np.float32)
+        expected[dense["features"][dense["feature_ptr"][i] : dense["feature_ptr"][i + 1]]] = block
+        expected[np.abs(expected) <= threshold] = 0
+        found = np.zeros_like(expected)
+        columns = sparse["features"][sparse["feature_ptr"][i] : sparse["feature_ptr"][i + 1]]
+        starts = sparse["row_start"][sparse["feature_ptr"][i] : sparse["feature_ptr"][i + 1]].tolist()
+        first, last = sparse["weight_ptr"][i], sparse["weight_ptr"][i + 1]
+        for column, begin, end in zip(columns, starts, [*starts[1:], last - first], strict=True):
+            assert end > begin  # a feature without a surviving weight is not stored
+            entries = slice(first + begin, first + end)
+            found[column, sparse["child"][entries]] = sparse["weights"][entries]
+        np.testing.assert_array_equal(found, expected)
+
+
+def searcher(tree, arrays, n_features, logistic):
+    return _core.TreeSearcher(
+        tree.child_ptr, tree.label, tree.inner_of, arrays["feature_ptr"], arrays["features"], arrays["weight_ptr"],
+        arrays["row_start"], arrays["child"], arrays["weights"], arrays["bias"], logistic, n_features,
+    )  # fmt: skip
+
+
+def margins_of(tree, arrays, row):
+    """Margins of a node's children for one dense row, from dense blocks."""
+
+    def margins(node):
+        i = tree.inner_of[node]
+        features = arrays["features"][arrays["feature_ptr"][i] : arrays["feature_ptr"][i + 1]]
+        children = slice(tree.child_ptr[node], tree.child_ptr[node + 1])
+        block = arrays["weights"][arrays["weight_ptr"][i] : arrays["weight_ptr"][i + 1]]
+        weights = block.reshape(len(features), children.stop - children.start).astype(np.float64)
+        return row[features] @ weights + arrays["bias"][children]
+
+    return margins
+
+
+def assert_same_lists(labels, scores, expected, tolerance=1e-5):
+    """Equal scores in order; equal labels wherever the scores tell them apart."""
+    found = labels[labels >= 0]
+    assert len(found) == len(expected)
+    wanted = np.array([score for _, score in expected])
+    np.testing.assert_allclose(scores[: len(expected)], wanted, atol=tolerance)
+    for position, (label, score) in enumerate(expected):
+        if np.count_nonzero(np.abs(wanted - score) < 10 * tolerance) == 1 and position < len(expected) - 1:
+            assert found[position] == label
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 40),
+    st.booleans(),
+    st.integers(1, 6),
+    st.integers(1, 8),
+    st.booleans(),
+)
+def test_search(seed, n_labels, logistic, beam_width, k, wide_batch):
+    X, Y = planted(seed, 40, 10, n_labels)
+    Y[:, 0] |= ~Y.any(axis=1)
+    options = solve.Options(logistic, 1.0, 0.1, 0.1, 5, 0.3, 0.0 if logistic else -1.0)
+    tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
+    arrays = trained(X, Y, tree, options, seed=seed)
+    model = searcher(tree, arrays, 10, logistic)
+    queries = X if wide_batch else X[:3]
+    x = csr(queries)
+    k = min(k, n_labels)
+    pruned = searcher(tree, trained(X, Y, tree, options, threshold=0.0, seed=seed), 10, logistic)
+    for exact in (False, True):
+        labels, scores = model.search(x.indptr, x.indices, x.data, k, beam_width, exact, 1, None)
+        for i, row in enumerate(queries):
+            margins = margins_of(tree, arrays, row)
+            expected = (
+                search.uniform_cost_search(tree.child_ptr, tree.label, margins, k=k, logistic=logistic)
+                if exact
+                else search.beam_search(
+                    tree.child_ptr, tree.label, margins, k=k, beam_width=beam_width, logistic=logistic
+                )
+            )
+            assert_same_lists(labels[i], scores[i], expected)
+        again = model.search(x.indptr, x.indices, x.data, k, beam_width, exact, 3, None)
+        np.testing.assert_array_equal(labels, again[0])
+        np.testing.assert_array_equal(scores, again[1])
+        _, sparse_scores = pruned.search(x.indptr, x.indices, x.data, k, beam_width, exact, 1, None)
+        np.testing.assert_allclose(sparse_scores, scores, atol=1e-5)
+
+
+def test_wide_beam_is_exact():
+    X, Y = planted(5, 60, 12, 50)
+    tree = trees.random_tree(50, arity=3, max_leaf=4, seed=1)
+    model = searcher(tree, trained(X, Y, tree, solve.Options(False, 1.0, 0.1, 0.1, 5, 0.3, -1.0)), 12, False)
+    x = csr(X)
+    beam = model.search(x.indptr, x.indices, x.data, 7, 1000, False, 1, None)
+    exact = model.search(x.indptr, x.indices, x.data, 7, 1, True, 1, None)
+    np.testing.assert_array_equal(beam[0], exact[0])
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 6), st.integers(1, 6), st.integers(1, 8))
+def test_average(seed, n_members, n_rows, width, k):
+    rng = np.random.default_rng(seed)
+    labels = np.stack([[rng.permutation(12)[:width] for _ in range(n_rows)] for _ in range(n_members)])
+    scores = -np.sort(-rng.random(labels.shape).astype(np.float32), axis=2)
+    labels[rng.random(labels.shape) < 0.1] = -1
+    found = _core.average_topk(labels.astype(np.int32), scores, k)
+    for row in range(n_rows):
+        members = [
+            [(int(a), float(b)) for a, b in zip(labels[m, row], scores[m, row], strict=True) if a >= 0]
+            for m in range(n_members)
+        ]
+        assert_same_lists(found[0][row], found[1][row], search.average(members, k))
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
+def test_every_instruction_set_solves_alike(isa, tmp_path):
+    """The same weights to rounding on every instruction set this machine has."""
+    import os
+    import subprocess
+    import sys
+
+    script = (
+        "import sys, numpy as np; sys.path.insert(0, sys.argv[1]); import test_label_tree as t\n"
+        "X, Y = t.planted(3, 50, 10, 30)\n"
+        "for logistic in (False, True):\n"
+        "    o = t.solve.Options(logistic, 1.0, 0.01, 0.1, 6, 0.3, -1.0)\n"
+        "    w = t.trained(X, Y, t.trees.flat_tree(30), o)['weights']\n"
+        "    np.save(sys.argv[2] + str(int(logistic)), w)\n"
+        "print(t._core.isa())"
+    )
+    here = os.path.dirname(__file__)
+    env = {**os.environ, "LABELWOOD_ISA": isa}
+    ran = subprocess.run(
+        [sys.executable, "-c", script, here, str(tmp_path / "w")],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if ran.stdout.strip() != isa:
+        pytest.skip(f"this machine has no {isa}")
+    X, Y = planted(3, 50, 10, 30)
+    for logistic in (False, True):
+        options = solve.Options(logistic, 1.0, 0.01, 0.1, 6, 0.3, -1.0)
+        ours = trained(X, Y, trees.flat_tree(30), options)["weights"]
+        np.testing.assert_allclose(np.load(tmp_path / f"w{int(logistic)}.npy"), ours, atol=2e-3)
