@@ -4,6 +4,7 @@
 namespace labelwood {
 void bind_craft(nanobind::module_& m);
 void bind_forest(nanobind::module_& m);
+void bind_graph(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
 void bind_ldsm(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
@@ -15,6 +16,7 @@ NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
     labelwood::bind_craft(m);
     labelwood::bind_forest(m);
+    labelwood::bind_graph(m);
     labelwood::bind_online(m);
     labelwood::bind_ldsm(m);
     labelwood::bind_parse(m);

@@ -272,6 +272,11 @@ void block_scores(const int32_t* columns, const float* values, int64_t count, co
 
 }  // namespace
 
+// In simd_cut.cpp.
+float row_dot(const NodeRows& rows, int32_t row, const float* weights);
+void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
+              const CutState& state);
+
 extern const Simd table;
 const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     pass_of<SquaredHinge>,
@@ -282,6 +287,8 @@ const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     gather_dot<uint16_t, float>,
                     gather_dot<int32_t, uint16_t>,
                     gather_dot<int32_t, float>,
+                    row_dot,
+                    cut_step,
                     block_scores};
 
 }  // namespace labelwood::LABELWOOD_ISA

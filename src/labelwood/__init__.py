@@ -12,6 +12,7 @@ __all__ = [
     "METHODS",
     "CraftForest",
     "FormatError",
+    "GraphForest",
     "HashingEncoder",
     "LabelwoodError",
     "LdsmForest",
@@ -22,6 +23,7 @@ __all__ = [
     "TfidfEncoder",
     "TreeEstimator",
     "data",
+    "label_neighbors",
     "load",
     "metrics",
 ]
@@ -32,16 +34,19 @@ if TYPE_CHECKING:
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.craftml import CraftForest
+    from labelwood.methods.gpt import GraphForest
     from labelwood.methods.ldsm import LdsmForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
     from labelwood.methods.online_tree import OnlineTree
     from labelwood.methods.text_classifier import TextClassifier
+    from labelwood.neighbors import label_neighbors
     from labelwood.text import HashingEncoder, TfidfEncoder
 else:
     _HOMES = {
         "METHODS": "methods",
         "CraftForest": "methods.craftml",
         "FormatError": "errors",
+        "GraphForest": "methods.gpt",
         "HashingEncoder": "text",
         "LabelwoodError": "errors",
         "LdsmForest": "methods.ldsm",
@@ -51,6 +56,7 @@ else:
         "TfidfEncoder": "text",
         "OnlineTree": "methods.online_tree",
         "TreeEstimator": "estimator",
+        "label_neighbors": "neighbors",
         "load": "methods",
     }
 

@@ -16,6 +16,7 @@ from labelwood.persist import read_model
 
 _CLASSES = {
     "craft-forest": ("craftml", "CraftForest"),
+    "graph-forest": ("gpt", "GraphForest"),
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
     "online-tree": ("online_tree", "OnlineTree"),
