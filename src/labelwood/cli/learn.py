@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         nargs="?",
     )
     parser.format_flag("--format", "DATA")
-    parser.value("--label-names", metavar="FILE", takes="a file with one label name a line")
+    parser.value(
+        "--label-names",
+        metavar="FILE",
+        takes="a file with one label name a line, or none",
+        convert=lambda text: text if text != "none" else False,
+    )
     parser.value(
         "-o",
         "--output",
@@ -60,13 +65,16 @@ def run(options: argparse.Namespace) -> int:
     if options.inference_only and options.output is None:
         raise LabelwoodError("learn: --inference-only needs -o: it would overwrite what learning on needs")
     before, labels_before = model.n_seen_, model.n_labels_
+    failure: LabelwoodError | None = None
     with clock.phase("learn"):
         if options.data == "-":
-            _learn_lines(model, sys.stdin)
+            failure = _learn_lines(model, sys.stdin)
         elif options.data is not None:
             _learn_file(model, options)
     with clock.phase("save"):
         model.save(target, inference_only=options.inference_only)
+    if failure is not None:
+        raise failure
     facts = {
         "model": str(target),
         "rows": model.n_seen_ - before,
@@ -91,7 +99,8 @@ def _learn_file(model: OnlineTree, options: argparse.Namespace) -> None:
     model.partial_fit(wide, dataset.Y, label_names=names)
 
 
-def _learn_lines(model: OnlineTree, lines: Iterator[str]) -> None:
+def _learn_lines(model: OnlineTree, lines: Iterable[str]) -> LabelwoodError | None:
+    """Learn line by line; what stopped it before the end, if a line could not be read."""
     by_column = model._names.kind == "ids"
     try:
         for number, line in enumerate(lines, 1):
@@ -103,11 +112,12 @@ def _learn_lines(model: OnlineTree, lines: Iterator[str]) -> None:
                     labels = [int(label) for label in labels]
                 model.partial_fit([features], [labels])
             except (ValueError, TypeError) as error:
-                raise FormatError(
-                    f"stdin, line {number}: {error}; the {number - 1} lines before are learned"
-                ) from None
+                return FormatError(
+                    f"stdin, line {number}: {error}; the lines before it are learned and saved"
+                )
     except KeyboardInterrupt:
         print("labelwood: interrupted; what was read is learned and saved", file=sys.stderr)
+    return None
 
 
 def _from_json(line: str) -> tuple[dict[int, float], list[Any]]:
