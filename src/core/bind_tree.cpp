@@ -186,6 +186,14 @@ nb::tuple average_topk_(nb::ndarray<const int32_t, nb::ndim<3>, nb::c_contig, nb
 }  // namespace
 
 void bind_tree(nb::module_& m) {
+    m.def(
+        "check_csr",
+        [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_cols) {
+            const auto nnz = static_cast<int64_t>(xi.shape(0));
+            return static_cast<int>(without_gil([&] { return check_csr(view(xp, xi, xd, n_cols), nnz); }));
+        },
+        arg("indptr"), arg("indices"), arg("data"), arg("n_cols"),
+        "0 for a sound CSR matrix, else the number of what is wrong: 1 pointers, 2 range, 3 order, 4 values.");
     m.def("isa", [] { return simd().name; }, "Instruction set the kernels run on.");
     m.def(
         "unit_rows",

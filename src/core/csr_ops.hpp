@@ -4,12 +4,35 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "common.hpp"
 #include "parallel.hpp"
 
 namespace labelwood {
+
+// What is wrong with a matrix from outside, in the order it is looked for.
+enum class CsrFault : int { kNone = 0, kPointers = 1, kRange = 2, kOrder = 3, kValue = 4 };
+
+inline CsrFault check_csr(const Csr& x, int64_t nnz) {
+    if (x.n_rows < 0 || x.indptr[0] != 0 || x.indptr[x.n_rows] != nnz) return CsrFault::kPointers;
+    for (int64_t row = 0; row < x.n_rows; ++row) {
+        if (x.indptr[row + 1] < x.indptr[row]) return CsrFault::kPointers;
+    }
+    bool in_range = true, finite = true;
+    for (int64_t j = 0; j < nnz; ++j) {
+        in_range &= x.indices[j] >= 0 && x.indices[j] < x.n_cols;
+        finite &= std::fabs(x.data[j]) <= std::numeric_limits<float>::max();
+    }
+    if (!in_range) return CsrFault::kRange;
+    for (int64_t row = 0; row < x.n_rows; ++row) {
+        bool rises = true;
+        for (int64_t j = x.indptr[row] + 1; j < x.indptr[row + 1]; ++j) rises &= x.indices[j] > x.indices[j - 1];
+        if (!rises) return CsrFault::kOrder;
+    }
+    return finite ? CsrFault::kNone : CsrFault::kValue;
+}
 
 // The values of x with every row scaled to unit length; rows without length stay as they are.
 inline std::vector<float> unit_rows(const Csr& x) {

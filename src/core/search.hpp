@@ -51,7 +51,8 @@ struct SearchOptions {
 
 // Buffers of one worker.
 struct SearchSpace {
-    std::vector<int32_t> matched;
+    std::vector<int32_t> matched;  // positions within the node of the query's columns that it uses
+    std::vector<float> values;     // and the query's values there
     std::vector<float> scores;
     std::vector<int32_t> position;  // column -> position + 1 in the current node; all zero between nodes
 };
@@ -101,13 +102,21 @@ class Searcher {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         space.matched.resize(static_cast<size_t>(query.count));
+        space.values.resize(static_cast<size_t>(query.count));
         space.scores.assign(model_.bias + first, model_.bias + first + count);
+        int64_t n_matched = 0;
         for (int64_t j = 0; j < query.count; ++j) {
-            space.matched[static_cast<size_t>(j)] =
-                mapped ? space.position[static_cast<size_t>(query.columns[j])] - 1
-                       : model_.index.find(inner, query.columns[j]);
+            if (!mapped && j + 2 * kAhead < query.count) {
+                model_.index.prefetch_bucket(inner, query.columns[j + 2 * kAhead]);
+                model_.index.prefetch_features(inner, query.columns[j + kAhead]);
+            }
+            const int32_t position = mapped ? space.position[static_cast<size_t>(query.columns[j])] - 1
+                                            : model_.index.find(inner, query.columns[j]);
+            if (position < 0) continue;
+            space.matched[static_cast<size_t>(n_matched)] = position;
+            space.values[static_cast<size_t>(n_matched++)] = query.values[j];
         }
-        weights_.add(inner, count, space.matched.data(), query.values, query.count, space.scores.data());
+        weights_.add(inner, count, space.matched.data(), space.values.data(), n_matched, space.scores.data());
         log_probabilities(model_.link, base, count, space.scores.data());
     }
 

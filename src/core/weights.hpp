@@ -22,6 +22,9 @@ inline Query row_of(const Csr& x, int64_t row) {
     return {x.indices + x.indptr[row], x.data + x.indptr[row], x.row_nnz(row)};
 }
 
+// How many steps ahead of its use memory is asked for.
+constexpr int64_t kAhead = 6;
+
 struct Half {
     uint16_t bits;
 };
@@ -50,6 +53,13 @@ struct FeatureIndex {
     const uint32_t* starts;     // relative to feature_ptr
     const uint8_t* shift;       // per inner node
 
+    // A single query meets cold memory: its look-ups are announced some steps ahead.
+    void prefetch_bucket(int64_t node, int32_t column) const {
+        __builtin_prefetch(starts + bucket_ptr[node] + (column >> shift[node]));
+    }
+    void prefetch_features(int64_t node, int32_t column) const {
+        __builtin_prefetch(features + feature_ptr[node] + starts[bucket_ptr[node] + (column >> shift[node])]);
+    }
     // Position of the column within the node's features, or -1.
     int32_t find(int64_t node, int32_t column) const {
         const uint32_t* start = starts + bucket_ptr[node] + (column >> shift[node]);
@@ -118,11 +128,17 @@ struct SparseWeights {
         const Weight* node_weights = weights + weight_ptr[node];
         const auto total = static_cast<uint32_t>(weight_ptr[node + 1] - weight_ptr[node]);
         for (int64_t i = 0; i < count; ++i) {
-            if (rows[i] < 0) continue;
+            if (i + 2 * kAhead < count) __builtin_prefetch(start + rows[i + 2 * kAhead]);
+            if (i + kAhead < count) {
+                const uint32_t next = start[rows[i + kAhead]];
+                __builtin_prefetch(node_child + next);
+                __builtin_prefetch(node_weights + next);
+            }
             const uint32_t end = rows[i] + 1 < n_features ? start[rows[i] + 1] : total;
             const float value = values[i];
-            for (uint32_t e = start[rows[i]]; e < end; ++e)
+            for (uint32_t e = start[rows[i]]; e < end; ++e) {
                 scores[node_child[e]] += value * widen(node_weights[e]);
+            }
         }
     }
 };

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from labelwood import _core
 from labelwood.errors import LabelwoodError
 
 if TYPE_CHECKING:
@@ -54,24 +55,19 @@ class CSR:
 
     def check(self) -> CSR:
         """Assert every invariant; return self, so that ``CSR(...).check()`` reads as a value."""
-        if len(self.indptr) == 0 or self.indptr[0] != 0 or self.indptr[-1] != len(self.indices):
-            raise LabelwoodError("CSR: indptr must start at 0 and end at the number of entries")
-        if len(self.data) != len(self.indices):
-            raise LabelwoodError("CSR: data and indices must have the same length")
-        if np.any(np.diff(self.indptr) < 0):
-            raise LabelwoodError("CSR: indptr must never fall")
-        if self.nnz:
-            if self.indices.min() < 0 or self.indices.max() >= self.n_cols:
-                raise LabelwoodError(
-                    f"CSR: column ids must be in [0, {self.n_cols}); got {self.indices.min()}..{self.indices.max()}"
-                )
-            rises = np.diff(self.indices) > 0
-            starts = self.indptr[1:-1]
-            rises[starts[(starts > 0) & (starts < self.nnz)] - 1] = True  # a new row may start anywhere
-            if not rises.all():
-                raise LabelwoodError("CSR: the column ids of a row must be sorted and distinct")
-            if not np.isfinite(self.data).all():
-                raise LabelwoodError("CSR: values must be finite; got NaN or infinity")
+        if len(self.indptr) == 0 or len(self.data) != len(self.indices):
+            raise LabelwoodError("CSR: indptr must not be empty; data and indices must have the same length")
+        fault = _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)
+        if fault == 1:
+            raise LabelwoodError("CSR: indptr must start at 0, never fall and end at the number of entries")
+        if fault == 2:
+            raise LabelwoodError(
+                f"CSR: column ids must be in [0, {self.n_cols}); got {self.indices.min()}..{self.indices.max()}"
+            )
+        if fault == 3:
+            raise LabelwoodError("CSR: the column ids of a row must be sorted and distinct")
+        if fault == 4:
+            raise LabelwoodError("CSR: values must be finite; got NaN or infinity")
         return self
 
     def to_scipy(self) -> sp.csr_array[np.float32]:
@@ -168,7 +164,7 @@ def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
 
     if dense.dtype.kind not in "biuf":
         try:
-            dense = dense.astype(np.float32)
+            dense = np.asarray(dense.tolist(), np.float32)
         except (TypeError, ValueError):
             raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {dense.dtype}") from None
     if not np.isfinite(dense).all():
