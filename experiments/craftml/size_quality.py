@@ -2,8 +2,9 @@
 
     python experiments/craftml/size_quality.py DATA_FOLDER --out curve
 
-DATA_FOLDER holds train.txt.xz and test.txt.xz. Writes curve.json and curve.md. Every centroid size is trained anew
-(training routes by the cut centroids); leaves and number formats are cut from the trained model.
+DATA_FOLDER holds train.txt.xz and test.txt.xz. Writes curve.json and curve.md. Every centroid size is
+trained anew (training routes by the cut centroids); leaves and number formats are cut from the trained
+model.
 """
 
 import argparse

@@ -1,14 +1,16 @@
 """CraftForest: a random forest of projected k-means trees.
 
-The method of "CRAFTML, an Efficient Clustering-based Random Forest for Extreme Multi-label Learning" (Siblini,
-Kuntz and Meyer, 2018). Each tree sees the features and the labels through random projections of its own. A node
-clusters its rows by their projected labels, and sends a row to the cluster whose mean of projected features is
-closest (Algorithm 2); a leaf holds the mean label vector of its rows (Algorithm 1).
+The method of "CRAFTML, an Efficient Clustering-based Random Forest for Extreme Multi-label Learning"
+(Siblini, Kuntz and Meyer, 2018). Each tree sees the features and the labels through random projections of
+its own. A node clusters its rows by their projected labels, and sends a row to the cluster whose mean of
+projected features is closest (Algorithm 2); a leaf holds the mean label vector of its rows (Algorithm 1).
 """
 
 from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
+
+import numpy as np
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
@@ -34,8 +36,9 @@ _MOST_DENSE_ENTRIES = 2**31
 class CraftForest(ForestEstimator):
     """A random forest of projected k-means trees (CRAFTML).
 
-    Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune, trains in
-    seconds, and its scores are averaged label frequencies of similar rows.
+    Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune,
+    trains in seconds, and its scores are averaged label frequencies of similar rows. Rows without labels
+    are not used.
 
     >>> import numpy as np
     >>> X = np.eye(6, dtype=np.float32)
@@ -105,15 +108,18 @@ class CraftForest(ForestEstimator):
         self.verbose = verbose
 
     def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        if len(labelled) < Y.n_rows:  # rows without labels have no place among label clusters
+            X, Y = X.take(labelled), Y.take(labelled)
         x_columns, y_columns = self.feature_columns, self.label_columns
         if self.projection == "gaussian":
             x_columns, y_columns = min(x_columns, X.n_cols), min(y_columns, Y.n_cols)
             self._check_dense(X, Y, x_columns, y_columns)
         with run.phase("grow", MILLION) as progress:
             arrays = _core.grow_craft(
-                X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees, self.arity,
-                self.max_leaf, self.sample, self.kmeans_rounds, PROJECTIONS.index(self.projection), x_columns,
-                y_columns, "Dx" in self.diversity, "Dy" in self.diversity, self.metric == "cosine",
+                X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees,
+                self.arity, self.max_leaf, self.sample, self.kmeans_rounds, PROJECTIONS.index(self.projection),
+                x_columns, y_columns, "Dx" in self.diversity, "Dy" in self.diversity, self.metric == "cosine",
                 self.centroid_size or 0, self.leaf_size or 0, run.seed, run.n_threads, progress,
             )  # fmt: skip
             projected = self.projection != "none"
@@ -141,6 +147,6 @@ class CraftForest(ForestEstimator):
         for matrix, columns, what in ((X, x_columns, "feature"), (Y, y_columns, "label")):
             if columns * max(matrix.n_rows, matrix.n_cols) > _MOST_DENSE_ENTRIES:
                 raise LabelwoodError(
-                    f"CraftForest: projection='gaussian' needs {matrix.n_rows} x {columns} dense {what} entries; "
-                    f"lower {what}_columns or use projection='hash'"
+                    f"CraftForest: projection='gaussian' makes {matrix.n_rows} x {columns} dense {what} "
+                    f"entries; lower {what}_columns or use projection='hash'"
                 )

@@ -1,7 +1,8 @@
 """Twin of the CRAFTML kernel (craft_forest.hpp and what it includes): Algorithms 1 and 2 of the paper.
 
-Legend: ``n_s`` sample, ``k`` arity, ``i`` rounds, ``n_leaf`` max_leaf, ``P_x``, ``P_y`` the projections with ``d'_x``
-and ``d'_y`` columns. Sums run in the order of rows and entries, so that ties fall as they do in the kernel.
+Legend: ``n_s`` sample, ``k`` arity, ``i`` rounds, ``n_leaf`` max_leaf, ``P_x``, ``P_y`` the projections
+with ``d'_x`` and ``d'_y`` columns. Sums run in the order of rows and entries, so that ties fall as they do
+in the kernel.
 """
 
 from __future__ import annotations
@@ -102,7 +103,9 @@ def grow(X: npt.NDArray[np.float32], Y: npt.NDArray[Any], options: Options, tree
     number = 0
     while number < len(queue):
         node = queue[number]  # line 1
-        divided = None if stops(X, Y, node.rows, options) else divide(X, Y, node.rows, options, tree, number)
+        divided = (
+            None if stops(X, Y, node.rows, options) else divide(X, Y, node.rows, options, (tree, number))
+        )
         if divided is not None:  # lines 2-3
             node.children = divided  # lines 4-5
             queue += divided  # lines 6-8
@@ -119,9 +122,13 @@ def stops(X: npt.NDArray[Any], Y: npt.NDArray[Any], rows: list[int], options: Op
 
 
 def divide(
-    X: npt.NDArray[Any], Y: npt.NDArray[Any], rows: list[int], options: Options, tree: int, number: int
+    X: npt.NDArray[Any], Y: npt.NDArray[Any], rows: list[int], options: Options, place: tuple[int, int]
 ) -> list[Node] | None:
-    """Algorithm 2, trainNodeClassifier, and the split by it; None if no attempt parts the rows."""
+    """Algorithm 2, trainNodeClassifier, and the split by it; None if no attempt parts the rows.
+
+    ``place`` is the number of the tree and of the node.
+    """
+    tree, number = place
     x_seed = place_seed(options.seed, _FEATURES, tree, number if options.x_per_node else 0) >> 32
     y_seed = place_seed(options.seed, _LABELS, tree, number if options.y_per_node else 0) >> 32
     x_projected = projector(options.projection, X.shape[1], options.x_columns, x_seed)
@@ -199,10 +206,10 @@ def kmeans(rows: list[Entries], options: Options, rng: Rng) -> list[int]:
         return [0] * len(rows)
     centers = np.zeros((options.y_columns, options.k))
     offset = np.zeros(options.k)
-    for c, row in enumerate(chosen):
-        for column, value in rows[row]:
-            centers[column, c] = value * scale[row]
-        offset[c] = 0.0 if options.cosine else -0.5 * squares[row]
+    for c, first in enumerate(chosen):
+        for column, value in rows[first]:
+            centers[column, c] = value * scale[first]
+        offset[c] = 0.0 if options.cosine else -0.5 * squares[first]
     assigned = [0] * len(rows)
     for round_ in range(options.rounds):
         if round_ > 0:
@@ -274,7 +281,7 @@ def first_best(scores: F64) -> int:
 
 
 def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, float], float]:
-    """The mean of projected rows, cut to its largest entries; unit length under the cosine metric, else a bias."""
+    """The mean of projected rows cut to its largest entries: of unit length (cosine), or with a bias."""
     sums: dict[int, np.float32] = {}
     for row in rows:
         for column, value in row:
