@@ -12,6 +12,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.forest import Paths, RoutedForest, Routing, idf, is_counts, prepare
 from labelwood.params import Param
 from labelwood.progress import Run
+from labelwood.rerank import CANDIDATES, TailReranker
 from labelwood.sparse import CSR, F32, TopK
 
 NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
@@ -27,6 +28,10 @@ LeafSize = Annotated[int | None, Param("most probable labels kept in a leaf; Non
 WeightDtype = Annotated[
     Literal["float16", "float32"], Param("number format of stored weights and probabilities")
 ]
+Rerank = Annotated[
+    bool,
+    Param("order the trees' candidates also by nearness to the labels' mean rows, which helps rare labels"),
+]
 
 MILLION = 1_000_000  # kernels report progress in millionths
 
@@ -34,14 +39,17 @@ MILLION = 1_000_000  # kernels report progress in millionths
 class ForestEstimator(TreeEstimator):
     """An instance forest; subclasses implement ``_grow_forest``.
 
-    Parameters they declare: ``n_trees``, ``idf``, ``normalize``. Fitted attribute: ``forest_``, the
-    :class:`labelwood.forest.RoutedForest`.
+    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, and ``rerank`` if they offer it. Fitted
+    attributes: ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
+    :class:`labelwood.rerank.TailReranker` ``tail_``.
     """
 
     n_trees: int
     idf: bool | str
     normalize: bool
+    rerank: bool = False
     forest_: RoutedForest
+    tail_: TailReranker
 
     def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
         """The forest of prepared rows; ``feature_weights`` is what weighted them, to be stored with it."""
@@ -52,9 +60,15 @@ class ForestEstimator(TreeEstimator):
         feature_weights = idf(X) if weighted else np.empty(0, np.float32)
         rows = prepare(X, feature_weights, normalize=self.normalize)
         self.forest_ = self._grow_forest(rows, Y, feature_weights, run)
+        if self.rerank:
+            self.tail_ = TailReranker.learn(rows, Y, run)
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
-        return self.forest_.topk(X, k, run)
+        if not self.rerank:
+            return self.forest_.topk(X, k, run)
+        top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
+        with run.phase("rerank"):
+            return self.tail_.order(self.forest_.prepare(X), top, k)
 
     def paths(self, X: Any) -> Paths:
         """The leaves each row reaches in each tree; ``forest_.path_to(leaf)`` gives the nodes on the way."""
@@ -83,12 +97,15 @@ class ForestEstimator(TreeEstimator):
         return False
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        return {"routing": self.forest_.routing.facts(), **self.describe()}, self.forest_.arrays()
+        tail = self.tail_.arrays() if self.rerank else {}
+        return {"routing": self.forest_.routing.facts(), **self.describe()}, {**self.forest_.arrays(), **tail}
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         if not isinstance(facts, dict):
             raise FormatError("facts must be an object")
         routing = Routing.restore(facts["routing"])
+        if self.rerank:
+            self.tail_ = TailReranker.restore(arrays, self.n_labels_, self.n_features_in_)
         self.forest_ = RoutedForest.restore(arrays, routing, self.n_features_in_, self.n_labels_)
 
     def describe(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from labelwood.methods.forests import (
     LeafSize,
     Normalize,
     NTrees,
+    Rerank,
     WeightDtype,
 )
 from labelwood.params import Param
@@ -71,7 +72,7 @@ class LdsmForest(ForestEstimator):
         learning_rate: Annotated[float, Param("step size", gt=0)] = 0.1,
         weight_threshold: Annotated[
             float, Param("weights that can move a margin by less are dropped; 0 keeps all", ge=0)
-        ] = 0.0,
+        ] = 0.03,
         shuffle: Annotated[
             Literal["epoch", "tree"], Param("a new order of the rows for every pass, or one per tree")
         ] = "epoch",
@@ -82,6 +83,7 @@ class LdsmForest(ForestEstimator):
         idf: Idf = False,
         normalize: Normalize = False,
         leaf_size: LeafSize = None,
+        rerank: Rerank = False,
         weight_dtype: WeightDtype = "float16",
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
@@ -102,6 +104,7 @@ class LdsmForest(ForestEstimator):
         self.idf = idf
         self.normalize = normalize
         self.leaf_size = leaf_size
+        self.rerank = rerank
         self.weight_dtype = weight_dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
