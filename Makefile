@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: demo test check format clean install
+.PHONY: demo test check format clean install versus
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -29,6 +29,13 @@ format: $(VENV)/tools-check
 	$(BIN)/clang-format -i $(shell find src/core -name '*.?pp')
 
 install: $(VENV)/installed
+
+# Labelwood and its peers, interleaved; see benchmarks/versus/README.md.
+THREADS ?= 1,2
+ROUNDS ?= 3
+versus: $(VENV)/installed
+	$(if $(DATA),,$(error versus: DATA must be a folder with train.txt[.xz] and test.txt[.xz]))
+	$(BIN)/python benchmarks/versus/versus.py $(DATA) --threads $(THREADS) --peers "$(PEERS)" --rounds $(ROUNDS) $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -109,7 +109,8 @@ struct Logistic {
 };
 
 template <int S, class Loss>
-void pass(const NodeRows& rows, const int32_t* order, const Block& block, Spread* spread) {
+int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Block& block, Spread* spread,
+             int32_t* restless) {
     using L = Lanes<S>;
     using F = typename L::F;
     using I = typename L::I;
@@ -120,11 +121,12 @@ void pass(const NodeRows& rows, const int32_t* order, const Block& block, Spread
         lowest[n] = splat<F>(1e30f);
         active[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
     }
-    for (int64_t visit = 0; visit < rows.n_rows; ++visit) {
+    int64_t n_restless = 0;
+    for (int64_t visit = 0; visit < count; ++visit) {
         const int32_t row = order[visit];
-        if (visit + 2 < rows.n_rows) prefetch_row(rows, order[visit + 2]);
-        const int64_t begin = rows.indptr[row], count = rows.indptr[row + 1] - begin;
-        const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, count, block.weights);
+        if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
+        const int64_t begin = rows.indptr[row], length = rows.indptr[row + 1] - begin;
+        const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, length, block.weights);
         float* duals = block.duals + static_cast<int64_t>(row) * S;
         Lanes<S> step;
         bool moved = false;
@@ -143,23 +145,27 @@ void pass(const NodeRows& rows, const int32_t* order, const Block& block, Spread
             store(duals + n * L::W, next);
             moved |= any(step.v[n]);
         }
-        if (moved) add_row<S>(rows.features + begin, rows.values + begin, count, step, block.weights);
+        if (!moved) continue;
+        add_row<S>(rows.features + begin, rows.values + begin, length, step, block.weights);
+        restless[n_restless++] = row;
     }
     for (int n = 0; n < L::N; ++n) {
         store(spread->highest + n * L::W, highest[n]);
         store(spread->lowest + n * L::W, lowest[n]);
     }
+    return n_restless;
 }
 
 template <class Loss>
-void pass_of(const NodeRows& rows, const int32_t* order, const Block& block, Spread* spread) {
+int64_t pass_of(const NodeRows& rows, const int32_t* order, int64_t count, const Block& block, Spread* spread,
+                int32_t* restless) {
     switch (block.lanes) {
         case 4:
-            return pass<4, Loss>(rows, order, block, spread);
+            return pass<4, Loss>(rows, order, count, block, spread, restless);
         case 8:
-            return pass<8, Loss>(rows, order, block, spread);
+            return pass<8, Loss>(rows, order, count, block, spread, restless);
         default:
-            return pass<16, Loss>(rows, order, block, spread);
+            return pass<16, Loss>(rows, order, count, block, spread, restless);
     }
 }
 
@@ -234,10 +240,42 @@ double gather_dot(const Index* at, const Weight* weights, int64_t count, const f
     return sum;
 }
 
+// A product of two floats is exact in double precision, so a fused addition changes nothing: every
+// instruction set gives the same bits.
+template <int G>
+inline void block_scores_of(const int32_t* columns, const float* values, int64_t count,
+                            const int32_t* position, const float* block, int stride, double* scores) {
+    using F8 = Native<8>::F;
+    using D8 = double __attribute__((vector_size(64)));
+    D8 sums[G];
+    for (int g = 0; g < G; ++g) __builtin_memcpy(&sums[g], scores + 8 * g, 64);
+    for (int64_t i = 0; i < count; ++i) {
+        const float* row = block + static_cast<int64_t>(position[columns[i]]) * stride;
+        const auto value = static_cast<double>(values[i]);
+        for (int g = 0; g < G; ++g) sums[g] += value * __builtin_convertvector(load<F8>(row + 8 * g), D8);
+    }
+    for (int g = 0; g < G; ++g) __builtin_memcpy(scores + 8 * g, &sums[g], 64);
+}
+
+void block_scores(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                  const float* block, int lanes, double* scores) {
+    int lane = 0;
+    for (; lane + 16 <= lanes; lane += 16) {
+        block_scores_of<2>(columns, values, count, position, block + lane, lanes, scores + lane);
+    }
+    if (lane < lanes)
+        block_scores_of<1>(columns, values, count, position, block + lane, lanes, scores + lane);
+}
+
 #define LABELWOOD_TEXT_(x) #x
 #define LABELWOOD_TEXT(x) LABELWOOD_TEXT_(x)
 
 }  // namespace
+
+// In simd_cut.cpp.
+float row_dot(const NodeRows& rows, int32_t row, const float* weights);
+void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
+              const CutState& state);
 
 extern const Simd table;
 const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
@@ -248,6 +286,9 @@ const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     gather_dot<uint16_t, uint16_t>,
                     gather_dot<uint16_t, float>,
                     gather_dot<int32_t, uint16_t>,
-                    gather_dot<int32_t, float>};
+                    gather_dot<int32_t, float>,
+                    row_dot,
+                    cut_step,
+                    block_scores};
 
 }  // namespace labelwood::LABELWOOD_ISA

@@ -38,11 +38,28 @@ struct Spread {
     float lowest[kMaxLanes];
 };
 
+// The state of a cut in training (graph_cut.hpp), on a node's own features. Arrays over features are padded
+// with zeros to whole vectors of kMaxLanes.
+struct CutState {
+    float* weights;
+    float* z;          // of FTRL-Proximal: the weights follow from it
+    float* spread;     // root of the sum of squared gradients
+    float* gradient;   // zero between steps
+    float* margins;    // as long as an example has partners, padded
+    int32_t* touched;  // room for the features of one step, or null where visiting all features is cheaper
+    int64_t n_features;
+    float rate, beta, l1;
+};
+
 struct Simd {
     const char* name;
-    // One pass of dual coordinate descent over the rows in `order`.
-    void (*squared_hinge_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
-    void (*logistic_pass)(const NodeRows&, const int32_t* order, const Block&, Spread*);
+    // One pass of dual coordinate descent over the rows in `order`. Writes the rows at which some lane's
+    // projected gradient was worth an update to `restless` (which may be `order` itself) and returns their
+    // number.
+    int64_t (*squared_hinge_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                                  int32_t* restless);
+    int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
+                             int32_t* restless);
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width]; rows of -1 are passed over.
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                        int64_t width, float* out);
@@ -55,6 +72,15 @@ struct Simd {
     double (*gather_dot_i32_f16)(const int32_t* at, const uint16_t* weights, int64_t count,
                                  const float* dense);
     double (*gather_dot_i32_f32)(const int32_t* at, const float* weights, int64_t count, const float* dense);
+    // w . x for one row.
+    float (*row_dot)(const NodeRows&, int32_t row, const float* weights);
+    // One example of a cut: its first n_near partners are drawn to its side, the others of n to the other.
+    void (*cut_step)(const NodeRows&, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
+                     const CutState&);
+    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in the order
+    // of the entries; lanes is a multiple of 8.
+    void (*block_scores)(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                         const float* block, int lanes, double* scores);
 };
 
 // The best table this machine can run; the environment variable LABELWOOD_ISA names another.

@@ -1,17 +1,20 @@
-// Dual coordinate descent for all siblings of a node, a block of lanes at a time.
+// Dual coordinate descent for the siblings of a node, a block of lanes at a time.
 //
-//   min_w  1/2 |w|^2 + C sum_i loss(y_i w.x_i)          Hsieh et al. 2008 (squared hinge), Yu et al. 2011
-//   (logistic)
+//   min_w  1/2 |w|^2 + C sum_i loss(y_i (w.x_i + offset))
 //
-// Siblings see the same rows, so one visit to a row serves all lanes of a block: its non-zeros are streamed
-// once, each meeting a contiguous row of weights. A lane that has converged is written out and refilled with
-// the next sibling of its group; when none is left and half the lanes are idle, the block is repacked to half
-// its width. The visiting order of pass p is a function of (seed, group, p) and a group of (node) alone:
-// threads cannot change it.
+// Hsieh et al. 2008 (squared hinge), Yu et al. 2011 (logistic). Siblings see the same rows, so one visit to a
+// row serves all lanes of a block: its non-zeros are streamed once, each meeting a contiguous row of weights.
+//
+// Intercepts start at `offset` (-1: most labels are rare) and are learned through a constant feature of value
+// `bias`. A row that is negative for a rare label then sits exactly on its margin until a positive row's
+// features reach it, and needs no update. So the first passes visit the rows that are positive in any lane;
+// then passes alternate between all rows and those that the pass before found restless, until these are
+// settled. Only a full pass finishes a lane.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "common.hpp"
@@ -28,16 +31,20 @@ struct SolverOptions {
     float cost;       // C
     float tolerance;  // a sibling stops when its projected gradients spread less than this
     float skip;       // share of the tolerance below which a coordinate is left alone
-    int max_passes;
+    int max_passes;   // full or not
     float bias;
     float offset;
 };
 
-// Which rows are positive for each child of the node: child c has rows positive_rows[positive_ptr[c]..] (row
-// numbers within the problem).
+// Which rows are positive for each child of the node: child c has rows rows[ptr[c]] .. (numbers within the
+// problem).
 struct Positives {
     std::vector<int64_t> ptr;
     std::vector<int32_t> rows;
+
+    int64_t count(int32_t child) const {
+        return ptr[static_cast<size_t>(child) + 1] - ptr[static_cast<size_t>(child)];
+    }
 };
 
 // Buffers of one worker, kept between nodes.
@@ -47,112 +54,140 @@ struct SolverSpace {
     std::vector<int32_t> order;
 };
 
-// Solves the given children and calls sink(child, column, stride) with each finished weight column:
-// weight of compacted feature f at column[f * stride], the bias weight last.
-template <class Sink>
-void solve_group(const NodeProblem& problem, const Positives& positives, const int32_t* children,
-                 int32_t n_siblings, const SolverOptions& options, uint64_t seed, SolverSpace& space,
-                 Monitor& monitor, Sink&& sink) {
-    const NodeRows rows = problem.rows();
-    const auto n_rows = static_cast<size_t>(rows.n_rows);
-    const auto n_weights = static_cast<size_t>(problem.n_features() + (options.bias != 0.0f ? 1 : 0));
-    int lanes = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : kMaxLanes;
-    // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
-    const float initial = options.loss == Loss::kLogistic ? -80.0f : 0.0f;
-    const auto pass = options.loss == Loss::kLogistic ? simd().logistic_pass : simd().squared_hinge_pass;
+// At most this many partial passes between two full ones.
+constexpr int kPartialPasses = 8;
 
-    space.weights.assign(n_weights * static_cast<size_t>(lanes), 0.0f);
-    space.duals.assign(n_rows * static_cast<size_t>(lanes), initial);
-    space.masks.assign(n_rows, 0);
-    space.order.resize(n_rows);
-    for (size_t i = 0; i < n_rows; ++i) space.order[i] = static_cast<int32_t>(i);
+// One block of at most kMaxLanes siblings in training.
+class BlockSolver {
+  public:
+    BlockSolver(const NodeProblem& problem, const Positives& positives, const SolverOptions& options,
+                SolverSpace& space)
+        : rows_(problem.rows()),
+          positives_(positives),
+          options_(options),
+          space_(space),
+          n_rows_(static_cast<size_t>(rows_.n_rows)),
+          n_weights_(static_cast<size_t>(problem.n_features() + (options.bias != 0.0f ? 1 : 0))),
+          // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
+          initial_(options.loss == Loss::kLogistic ? -80.0f : 0.0f) {}
 
-    int32_t child_of[kMaxLanes];
-    int passes_of[kMaxLanes] = {};
-    uint16_t active = 0;
-    int32_t next = 0;
-
-    auto mark = [&](int32_t child, int lane, bool on) {
-        const auto bit = static_cast<uint16_t>(1u << lane);
-        for (int64_t j = positives.ptr[static_cast<size_t>(child)];
-             j < positives.ptr[static_cast<size_t>(child) + 1]; ++j) {
-            uint16_t& mask = space.masks[static_cast<size_t>(positives.rows[static_cast<size_t>(j)])];
-            mask = static_cast<uint16_t>(on ? mask | bit : mask & ~bit);
-        }
-    };
-    auto fill = [&](int lane) {
-        child_of[lane] = children[next++];
-        passes_of[lane] = 0;
-        active = static_cast<uint16_t>(active | (1u << lane));
-        mark(child_of[lane], lane, true);
-    };
-    auto wipe = [&](int lane) {
-        for (size_t f = 0; f < n_weights; ++f) space.weights[f * static_cast<size_t>(lanes) + lane] = 0.0f;
-        for (size_t i = 0; i < n_rows; ++i) space.duals[i * static_cast<size_t>(lanes) + lane] = initial;
-    };
-    // Moves the active lanes to the front of a block half as wide; in place, since targets never pass
-    // sources.
-    auto repack = [&] {
-        const int narrow = lanes / 2;
-        int source[kMaxLanes], kept = 0;
-        for (int lane = 0; lane < lanes; ++lane) {
-            if (active >> lane & 1) source[kept++] = lane;
-        }
-        auto squeeze = [&](std::vector<float>& array, size_t count, float blank) {
-            for (size_t i = 0; i < count; ++i) {
-                float held[kMaxLanes];
-                for (int k = 0; k < kept; ++k) held[k] = array[i * static_cast<size_t>(lanes) + source[k]];
-                for (int k = kept; k < narrow; ++k) held[k] = blank;
-                for (int k = 0; k < narrow; ++k) array[i * static_cast<size_t>(narrow) + k] = held[k];
+    // Solves the children and calls sink(child, column, stride) with each finished weight column: the weight
+    // of compacted feature f at column[f * stride], the bias weight last.
+    template <class Sink>
+    void run(const int32_t* children, int n_siblings, uint64_t seed, Monitor& monitor, Sink&& sink) {
+        start(children, n_siblings);
+        const auto pass = options_.loss == Loss::kLogistic ? simd().logistic_pass : simd().squared_hinge_pass;
+        Rng rng(seed, static_cast<uint64_t>(children[0]));
+        bool full = false;
+        int partial = 0;
+        int64_t n_visits = positive_rows();
+        for (int passes = 1; active_ != 0; ++passes) {
+            if (monitor.stopped()) throw Interrupted();
+            if (full) {
+                std::iota(space_.order.begin(), space_.order.end(), 0);
+                n_visits = rows_.n_rows;
             }
-        };
-        squeeze(space.weights, n_weights, 0.0f);
-        squeeze(space.duals, n_rows, initial);
-        std::fill(space.masks.begin(), space.masks.end(), static_cast<uint16_t>(0));
-        for (int k = 0; k < kept; ++k) {
-            child_of[k] = child_of[source[k]];
-            passes_of[k] = passes_of[source[k]];
-            mark(child_of[k], k, true);
-        }
-        lanes = narrow;
-        active = static_cast<uint16_t>((1u << kept) - 1);
-    };
-
-    for (int lane = 0; lane < lanes && next < n_siblings; ++lane) fill(lane);
-    Rng rng(seed, static_cast<uint64_t>(children[0]));
-    while (active != 0) {
-        if (monitor.stopped()) throw Interrupted();
-        rng.shuffle(space.order.data(), static_cast<int64_t>(n_rows));
-        const Block block{lanes,  space.weights.data(), space.duals.data(), space.masks.data(),
-                          active, options.cost,         options.offset,     options.skip * options.tolerance};
-        Spread spread;
-        pass(rows, space.order.data(), block, &spread);
-        for (int lane = 0; lane < lanes; ++lane) {
-            if (!(active >> lane & 1)) continue;
-            // LIBLINEAR's rules: the spread of projected gradients, or for the logistic loss their largest
-            // size.
-            const float gap = options.loss == Loss::kLogistic
-                                  ? std::max(spread.highest[lane], -spread.lowest[lane])
-                                  : spread.highest[lane] - spread.lowest[lane];
-            const bool converged = gap <= options.tolerance;
-            if (++passes_of[lane] < options.max_passes && !converged) continue;
-            sink(child_of[lane], space.weights.data() + lane, lanes);
-            monitor.add(rows.indptr[n_rows]);
-            mark(child_of[lane], lane, false);
-            active = static_cast<uint16_t>(active & ~(1u << lane));
-            if (next < n_siblings) {
-                wipe(lane);
-                fill(lane);
+            rng.shuffle(space_.order.data(), n_visits);
+            const Block block{
+                lanes_,  space_.weights.data(), space_.duals.data(), space_.masks.data(),
+                active_, options_.cost,         options_.offset,     options_.skip * options_.tolerance};
+            Spread spread;
+            n_visits = pass(rows_, space_.order.data(), n_visits, block, &spread, space_.order.data());
+            const bool last = passes >= options_.max_passes;
+            bool settled = true;
+            for (int lane = 0; lane < lanes_; ++lane) {
+                if (!is_active(lane)) continue;
+                const bool converged = gap(spread, lane) <= options_.tolerance;
+                settled &= converged;
+                if (!last && !(full && converged)) continue;
+                sink(child_of_[lane], space_.weights.data() + lane, lanes_);
+                monitor.add(rows_.indptr[n_rows_]);
+                active_ = static_cast<uint16_t>(active_ & ~(1u << lane));
             }
-        }
-        int idle = lanes;
-        for (int lane = 0; lane < lanes; ++lane) idle -= active >> lane & 1;
-        while (active != 0 && lanes > 4 && idle * 2 >= lanes) {
-            const int was = lanes;
-            repack();
-            idle -= was - lanes;
+            narrow();
+            partial = full ? 0 : partial + 1;
+            full = settled || n_visits == 0 || partial == kPartialPasses;
         }
     }
-}
+
+  private:
+    bool is_active(int lane) const { return (active_ >> lane & 1) != 0; }
+
+    void start(const int32_t* children, int n_siblings) {
+        lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : kMaxLanes;
+        space_.weights.assign(n_weights_ * static_cast<size_t>(lanes_), 0.0f);
+        space_.duals.assign(n_rows_ * static_cast<size_t>(lanes_), initial_);
+        space_.order.resize(n_rows_);
+        std::copy(children, children + n_siblings, child_of_);
+        mark(n_siblings);
+    }
+
+    // Sets the bits of the first `count` lanes' positive rows and makes just these lanes active.
+    void mark(int count) {
+        space_.masks.assign(n_rows_, 0);
+        for (int lane = 0; lane < count; ++lane) {
+            const auto child = static_cast<size_t>(child_of_[lane]);
+            for (int64_t j = positives_.ptr[child]; j < positives_.ptr[child + 1]; ++j) {
+                uint16_t& mask = space_.masks[static_cast<size_t>(positives_.rows[static_cast<size_t>(j)])];
+                mask = static_cast<uint16_t>(mask | 1u << lane);
+            }
+        }
+        active_ = static_cast<uint16_t>((1u << count) - 1);
+    }
+
+    // Puts the rows that are positive in any lane into the order and returns their number.
+    int64_t positive_rows() {
+        int64_t count = 0;
+        for (size_t row = 0; row < n_rows_; ++row) {
+            if (space_.masks[row] != 0)
+                space_.order[static_cast<size_t>(count++)] = static_cast<int32_t>(row);
+        }
+        return count;
+    }
+
+    // LIBLINEAR's stopping rules: the spread of projected gradients, or for the logistic loss their largest
+    // size.
+    float gap(const Spread& spread, int lane) const {
+        return options_.loss == Loss::kLogistic ? std::max(spread.highest[lane], -spread.lowest[lane])
+                                                : spread.highest[lane] - spread.lowest[lane];
+    }
+
+    // Moves the active lanes to the front of a block half as wide, while half of the lanes are idle.
+    void narrow() {
+        int source[kMaxLanes], kept = 0;
+        for (int lane = 0; lane < lanes_; ++lane) {
+            if (is_active(lane)) source[kept++] = lane;
+        }
+        int width = lanes_;
+        while (width > 4 && kept <= width / 2) width /= 2;
+        if (kept == 0 || width == lanes_) return;
+        squeeze(space_.weights, n_weights_, source, kept, width, 0.0f);
+        squeeze(space_.duals, n_rows_, source, kept, width, initial_);
+        for (int lane = 0; lane < kept; ++lane) child_of_[lane] = child_of_[source[lane]];
+        lanes_ = width;
+        mark(kept);
+    }
+
+    // In place: a row's new home never passes its old one.
+    void squeeze(std::vector<float>& array, size_t count, const int* source, int kept, int width,
+                 float blank) const {
+        for (size_t i = 0; i < count; ++i) {
+            float held[kMaxLanes];
+            for (int k = 0; k < kept; ++k) held[k] = array[i * static_cast<size_t>(lanes_) + source[k]];
+            for (int k = kept; k < width; ++k) held[k] = blank;
+            for (int k = 0; k < width; ++k) array[i * static_cast<size_t>(width) + k] = held[k];
+        }
+    }
+
+    const NodeRows rows_;
+    const Positives& positives_;
+    const SolverOptions& options_;
+    SolverSpace& space_;
+    const size_t n_rows_, n_weights_;
+    const float initial_;
+    int lanes_ = 0;
+    uint16_t active_ = 0;
+    int32_t child_of_[kMaxLanes];
+};
 
 }  // namespace labelwood

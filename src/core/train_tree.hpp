@@ -50,9 +50,6 @@ struct Column {
     std::vector<float> weights;
 };
 
-// Siblings are solved in groups of about this many: the unit of parallel work inside a node.
-constexpr int32_t kGroup = 64;
-
 // The bias of a child below which no training row has a label: its probability is 0 in float under either
 // loss.
 constexpr float kNever = -128.0f;
@@ -156,8 +153,11 @@ class TreeTrainer {
                     trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + c)] = kNever;
                 }
             }
+            // Siblings of a block should settle together: frequent ones with frequent ones.
+            std::stable_sort(trained.begin(), trained.end(),
+                             [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
             n_trained = static_cast<int32_t>(trained.size());
-            n_groups = (n_trained + kGroup - 1) / kGroup;
+            n_groups = (n_trained + kMaxLanes - 1) / kMaxLanes;
             if (trainer.dense()) {
                 out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
             } else {
@@ -187,17 +187,17 @@ class TreeTrainer {
             const auto begin = static_cast<int32_t>(int64_t{n_trained} * group / n_groups);
             const auto end = static_cast<int32_t>(int64_t{n_trained} * (group + 1) / n_groups);
             const auto n_features = static_cast<size_t>(problem.n_features());
-            solve_group(problem, positives, trained.data() + begin, end - begin, trainer.options_.solver,
-                        mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), space, trainer.monitor_,
-                        [&](int32_t child, const float* column, int stride) {
-                            const SolverOptions& o = trainer.options_.solver;
-                            const float learned =
-                                o.bias != 0.0f ? column[n_features * static_cast<size_t>(stride)] * o.bias
-                                               : 0.0f;
-                            trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + child)] =
-                                learned + o.offset;
-                            keep(child, column, stride);
-                        });
+            const SolverOptions& o = trainer.options_.solver;
+            float* bias = trainer.packed_.bias.data() + trainer.tree_.child_ptr[node];
+            auto sink = [&](int32_t child, const float* column, int stride) {
+                const float learned =
+                    o.bias != 0.0f ? column[n_features * static_cast<size_t>(stride)] * o.bias : 0.0f;
+                bias[child] = learned + o.offset;
+                keep(child, column, stride);
+            };
+            BlockSolver(problem, positives, o, space)
+                .run(trained.data() + begin, end - begin,
+                     mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), trainer.monitor_, sink);
         }
 
         void keep(int32_t child, const float* column, int stride) {

@@ -10,13 +10,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "CraftForest",
     "FormatError",
+    "GraphForest",
+    "HashingEncoder",
     "LabelwoodError",
+    "LdsmForest",
     "LinearTree",
     "OneVsRest",
     "OnlineTree",
+    "TextClassifier",
+    "TfidfEncoder",
     "TreeEstimator",
     "data",
+    "label_neighbors",
     "load",
     "metrics",
 ]
@@ -26,17 +33,30 @@ if TYPE_CHECKING:
     from labelwood.errors import FormatError, LabelwoodError
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
+    from labelwood.methods.craftml import CraftForest
+    from labelwood.methods.gpt import GraphForest
+    from labelwood.methods.ldsm import LdsmForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
     from labelwood.methods.online_tree import OnlineTree
+    from labelwood.methods.text_classifier import TextClassifier
+    from labelwood.neighbors import label_neighbors
+    from labelwood.text import HashingEncoder, TfidfEncoder
 else:
     _HOMES = {
         "METHODS": "methods",
+        "CraftForest": "methods.craftml",
         "FormatError": "errors",
+        "GraphForest": "methods.gpt",
+        "HashingEncoder": "text",
         "LabelwoodError": "errors",
+        "LdsmForest": "methods.ldsm",
         "LinearTree": "methods.linear_tree",
         "OneVsRest": "methods.linear_tree",
+        "TextClassifier": "methods.text_classifier",
+        "TfidfEncoder": "text",
         "OnlineTree": "methods.online_tree",
         "TreeEstimator": "estimator",
+        "label_neighbors": "neighbors",
         "load": "methods",
     }
 

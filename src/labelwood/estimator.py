@@ -24,19 +24,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import labels, persist
+from labelwood import labels, params, persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.params import Param, check_parameters
-from labelwood.progress import Run, available_cores
+from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, I64, TopK, as_features
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-NJobs = Annotated[
-    int | None,
-    Param("threads; None or -1: every core this process may use, -2: all but one; never changes the result"),
-]
+NJobs = params.NJobs
 RandomState = Annotated[
     int | None,
     Param("seed: same data, parameters and seed, same model; None: a new one each fit", ge=0, le=2**32 - 1),
@@ -158,6 +155,10 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a directory, replacing a model that is already there (but nothing else)."""
+        persist.write_model(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads."""
         self._check_fitted()
         facts, arrays = self._state()
         label_facts, label_arrays = self._names.state()
@@ -176,13 +177,13 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "facts": facts,
             "trained": {**self.trained_, "seconds": self.fit_seconds_},
         }
-        persist.write_model(path, manifest, {**arrays, **label_arrays, _COUNTS: self.label_counts_})
+        return manifest, {**arrays, **label_arrays, _COUNTS: self.label_counts_}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
         """Load a model of this class; ``labelwood.load`` takes a model of any class."""
         manifest, arrays = persist.read_model(path, verify=verify)
-        if manifest.get("method") != cls.method_name:
+        if manifest.get("method") != cls.method_name or manifest.get("class") != cls.__name__:
             raise FormatError(
                 f"{path}: holds a {manifest.get('class')}, not a {cls.__name__}; use labelwood.load"
             )
@@ -289,13 +290,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         return matrix
 
     def _n_threads(self) -> int:
-        if self.n_jobs is None:
-            return available_cores()
-        if self.n_jobs == 0:
-            raise LabelwoodError(
-                f"{type(self).__name__}: n_jobs must not be 0; use None or -1 for every core"
-            )
-        return int(self.n_jobs) if self.n_jobs > 0 else max(1, available_cores() + 1 + int(self.n_jobs))
+        return thread_count(self.n_jobs, owner=type(self).__name__)
 
     def _note_fitted(self) -> None:
         self._fitted = frozenset(vars(self)) - frozenset(self.get_params(deep=False)) | {"_fitted"}

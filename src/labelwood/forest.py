@@ -303,12 +303,14 @@ def prepare(X: CSR, feature_weights: F32, *, normalize: bool) -> CSR:
 
 
 def idf(X: CSR) -> F32:
-    """Inverse document frequencies, ``log(n / n_j)``; columns that never occur get the largest, ``log n``.
-
-    A column that every row has tells nothing and counts 0.
-    """
+    """Smoothed inverse document frequencies, ``1 + log((1 + n) / (1 + n_j))``."""
     counts = np.bincount(X.indices, minlength=X.n_cols)
-    return np.log(max(X.n_rows, 1) / np.maximum(counts, 1)).astype(np.float32)
+    return (1 + np.log((1 + X.n_rows) / (1 + counts))).astype(np.float32)
+
+
+def is_counts(X: CSR) -> bool:
+    """Whether every value is a whole number: presence or counts, not yet weighted by anyone."""
+    return bool((X.data == np.rint(X.data)).all())
 
 
 def _cut(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwood import strings
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR, I64, MAX_COLUMNS, from_scipy
 
@@ -52,11 +53,8 @@ class LabelNames:
         if kinds == {int} and all(-(2**63) <= name < 2**63 for name in plain):
             return cls("int", len(plain), arrays={INTEGERS: np.array(plain, np.int64)})
         if kinds == {str}:
-            encoded = [name.encode("utf-8", "surrogatepass") for name in plain]
-            offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])]).astype(np.int64)
-            return cls(
-                "str", len(plain), arrays={UTF8: np.frombuffer(b"".join(encoded), np.uint8), OFFSETS: offsets}
-            )
+            utf8, offsets = strings.pack(plain)
+            return cls("str", len(plain), arrays={UTF8: utf8, OFFSETS: offsets})
         return cls("mixed", len(plain), mixed=plain)
 
     def __len__(self) -> int:
@@ -68,12 +66,7 @@ class LabelNames:
             return numbers
         if self.kind == "mixed":
             return [self._mixed[label] for label in ids.tolist()]
-        text, offsets = memoryview(self._arrays[UTF8]), self._arrays[OFFSETS]
-        spans = zip(offsets[ids].tolist(), offsets[ids + 1].tolist(), strict=True)
-        try:
-            return [str(text[start:stop], "utf-8", "surrogatepass") for start, stop in spans]
-        except UnicodeDecodeError:
-            raise FormatError("a label name is not UTF-8; the model is damaged") from None
+        return strings.unpack(self._arrays[UTF8], self._arrays[OFFSETS], ids, what="a label name")
 
     @cached_property
     def array(self) -> npt.NDArray[Any]:
@@ -128,16 +121,7 @@ class LabelNames:
             integers = self._arrays[INTEGERS]
             return bool(integers.dtype == np.int64 and integers.shape == (self._count,))
         if self.kind == "str":
-            text, offsets = self._arrays[UTF8], self._arrays[OFFSETS]
-            return bool(
-                text.dtype == np.uint8
-                and text.ndim == 1
-                and offsets.dtype == np.int64
-                and offsets.shape == (self._count + 1,)
-                and offsets[0] == 0
-                and offsets[-1] == len(text)
-                and (np.diff(offsets) >= 0).all()
-            )
+            return strings.are_sound(self._arrays[UTF8], self._arrays[OFFSETS], self._count)
         return self.kind == "ids" or len(self._mixed) == self._count
 
 

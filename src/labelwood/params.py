@@ -29,6 +29,12 @@ class Param:
     le: float | None = None
 
 
+NJobs = Annotated[
+    int | None,
+    Param("threads; None or -1: every core this process may use, -2: all but one; never changes the result"),
+]
+
+
 @dataclass(frozen=True)
 class Declared:
     """A parameter as declared: its name, its types or choices, default, range and help."""

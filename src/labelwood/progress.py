@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from labelwood.errors import LabelwoodError
+
 logger = logging.getLogger("labelwood")
 logger.addHandler(logging.NullHandler())
 
@@ -74,3 +76,12 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def thread_count(n_jobs: int | None, *, owner: str) -> int:
+    """The threads that a parameter ``n_jobs`` asks for, by the convention of scikit-learn."""
+    if n_jobs is None:
+        return available_cores()
+    if n_jobs == 0:
+        raise LabelwoodError(f"{owner}: n_jobs must not be 0; use None or -1 for every core")
+    return int(n_jobs) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))

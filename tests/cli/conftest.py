@@ -47,15 +47,23 @@ def labelwood(capsys):
 
 @pytest.fixture
 def process():
-    """Starts the command as users do, in a process of its own."""
+    """Starts the command as users do, in a process of its own; one that still runs after the test is ended."""
+    started: list[subprocess.Popen[str]] = []
 
     def start(*words: object, **options: Any) -> subprocess.Popen[str]:
-        program = "import sys; from labelwood.cli import main; sys.exit(main())"
+        # A shell's background job hands down that Ctrl-C is to be ignored; a user's shell does not.
+        listen = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        program = f"{listen}; from labelwood.cli import main; sys.exit(main())"
         command = [sys.executable, "-W", "error", "-c", program, *map(str, words)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-        return subprocess.Popen(command, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes)
+        started.append(subprocess.Popen(command, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes))
+        return started[-1]
 
-    return start
+    yield start
+    for child in started:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
 
 
 def write_data(path: Path, *, n_rows: int = N_ROWS, seed: int = 0) -> Path:

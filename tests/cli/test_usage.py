@@ -26,7 +26,7 @@ WRONG = {
     "train data.txt -o m --method foo": "--method takes one of linear-tree, one-vs-rest",
     "train data.txt -o m --verbose=3": "--verbose/--no-verbose takes no value",
     "train data.txt more.txt -o m": "unexpected argument 'more.txt'",
-    "train data.txt -o m --format csv": "--format takes one of xmc, svmlight, npz; got 'csv'",
+    "train data.txt -o m --format xls": "got 'xls'",
     "predict m": "DATA is needed",
     "predict m data.txt -k 0": "-k takes an integer, at least 1; got '0'",
     "predict m data.txt --n-jobs 0": "--n-jobs takes an integer, at least 1, or -1 for all cores; got '0'",

@@ -175,7 +175,7 @@ def test_idf_and_normalised_rows():
     X = random_rows(np.random.default_rng(2), 50, 8)
     weights = idf(X)
     counts = np.bincount(X.indices, minlength=8)
-    np.testing.assert_allclose(weights, np.log(50 / counts), rtol=1e-6)
+    np.testing.assert_allclose(weights, 1 + np.log(51 / (1 + counts)), rtol=1e-6)
     rows = prepare(X, weights, normalize=True).to_scipy()
     np.testing.assert_allclose(np.sqrt((rows**2).sum(axis=1)), 1.0, rtol=1e-5)
 

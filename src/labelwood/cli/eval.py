@@ -7,13 +7,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from labelwood.cli.inputs import add_data_arguments, add_model_argument, read_data, read_model, truth_for
+from labelwood.cli.inputs import (
+    add_data_arguments,
+    add_model_argument,
+    estimator_of,
+    read_model,
+    read_rows_and_truth,
+)
 from labelwood.cli.output import print_json, print_table, shown, shown_seconds
 from labelwood.cli.parser import Parser, distinct_counts, two_positive
 from labelwood.metrics import evaluate, inverse_propensities, report_by_frequency
 from labelwood.progress import Run
 
 EXAMPLES = (
+    "labelwood eval model held-out.csv --text title,body --labels tags",
     "labelwood eval model test.txt.xz",
     "labelwood eval model test.txt.xz --ks 1,3,5 --json",
 )
@@ -47,11 +54,11 @@ def run(options: argparse.Namespace) -> int:
     """Predict, compare with the truth, print every metric at every k."""
     clock = Run()
     with clock.phase("load"):
-        model = read_model(options)
-        dataset = read_data(options, n_features=model.n_features_in_)
-        truth = truth_for(model, dataset)
+        whole = read_model(options)
+        model = estimator_of(whole)
+        rows, truth = read_rows_and_truth(whole, options)
     with clock.phase("predict"):
-        top = model._topk_ids(dataset.X, max(options.ks))
+        top = model._topk_ids(rows, max(options.ks))
     with clock.phase("evaluate"):
         counts = np.zeros(truth.n_cols, np.int64)  # labels the model never met come last
         counts[: len(model.label_counts_)] = model.label_counts_

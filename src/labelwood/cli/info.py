@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from labelwood.cli.inputs import estimator_of
 from labelwood.cli.output import print_facts, print_json, print_table, shown_bytes, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.methods import load
@@ -27,12 +28,13 @@ def run(options: argparse.Namespace) -> int:
     """Load the model, so that what is shown has passed every check, and print its facts."""
     folder = Path(options.model)
     manifest, _ = read_model(folder, verify=False)
-    model = load(folder)
+    model = estimator_of(load(folder))
     files = {f"{name}.npy": entry for name, entry in manifest["files"].items()}
     total = sum(entry["bytes"] for entry in files.values()) + (folder / MANIFEST).stat().st_size
     facts = {
         "model": str(folder),
         "method": manifest["method"],
+        **({"encoder": manifest["encoder"]} if "encoder" in manifest else {}),
         "features": model.n_features_in_,
         "labels": model.n_labels_,
         "label_names": manifest["labels"]["kind"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,21 +13,35 @@ from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.params import Declared, declared
 
-_PREFIX = "parameter "  # a destination no other flag can have
+# What opens the destination of a flag, so that no other flag can have it: a method's or an encoder's.
+METHOD, ENCODER = "parameter ", "encoder parameter "
 _JSON_KINDS = (list, tuple, dict)
 _KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
 
 
-def add_method_flags(parser: Parser, cls: type, *, name: str, hidden_defaults: dict[str, Any]) -> None:
-    """Add a flag for every parameter of a method that a command line can express.
+def add_method_flags(
+    parser: Parser,
+    cls: type,
+    *,
+    name: str,
+    hidden_defaults: Mapping[str, Any],
+    owner: str = METHOD,
+    without: Sequence[str] = (),
+) -> None:
+    """Add a flag for every parameter of a method or an encoder that a command line can express.
 
-    ``hidden_defaults`` replaces the default shown for parameters that the command itself sets.
+    ``hidden_defaults`` replaces the default shown for parameters that the command itself sets; those in ``without`` get
+    no flag.
     """
     group = parser.add_argument_group(f"parameters of {name}")
     for parameter in map(_expressible, declared(cls).values()):
-        flag = _flag(parameter.name)
+        if parameter.name in without:
+            continue
+        flag = flag_of(parameter.name)
+        if owner == ENCODER and parser.has_flag(flag):  # the method's parameter of this name comes first
+            flag = "--encoder-" + flag.removeprefix("--")
         default = _shown(hidden_defaults.get(parameter.name, parameter.default))
-        common: dict[str, Any] = {"dest": _PREFIX + parameter.name, "default": argparse.SUPPRESS}
+        common: dict[str, Any] = {"dest": owner + parameter.name, "default": argparse.SUPPRESS}
         if parameter.kinds == (bool,) and not parameter.choices:
             text = _escaped(f"{parameter.param.help} (default {default})")
             group.add_argument(flag, action=argparse.BooleanOptionalAction, help=text, **common)
@@ -39,11 +53,9 @@ def add_method_flags(parser: Parser, cls: type, *, name: str, hidden_defaults: d
             parser.value(flag, takes=takes, convert=convert, into=group, help=text, metavar=metavar, **common)
 
 
-def given_parameters(options: argparse.Namespace) -> dict[str, Any]:
+def given_parameters(options: argparse.Namespace, owner: str = METHOD) -> dict[str, Any]:
     """The parameters the user gave, by name."""
-    return {
-        key.removeprefix(_PREFIX): value for key, value in vars(options).items() if key.startswith(_PREFIX)
-    }
+    return {key.removeprefix(owner): value for key, value in vars(options).items() if key.startswith(owner)}
 
 
 def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any], prog: str) -> Exception:
@@ -51,10 +63,11 @@ def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any
     match = re.match(rf"{type(model).__name__}: (\w+) (must .*)", str(error), re.DOTALL)
     if match is None or match[1] not in given:
         return error
-    return UsageError(f"{prog}: {_flag(match[1])} {match[2]}")
+    return UsageError(f"{prog}: {flag_of(match[1])} {match[2]}")
 
 
-def _flag(name: str) -> str:
+def flag_of(name: str) -> str:
+    """The flag of a parameter."""
     return "--" + name.replace("_", "-")
 
 
@@ -93,7 +106,7 @@ def _read(text: str, kind: type) -> Any:
             else _refuse(text)
         )
     if kind in _JSON_KINDS:
-        value = json.loads(text)
+        value = json.loads(f"[{text}]" if kind is tuple and not text.startswith("[") else text)
         wanted = dict if kind is dict else list
         return kind(value) if isinstance(value, wanted) else _refuse(text)
     return kind(text)

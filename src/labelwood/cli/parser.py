@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NoReturn
 
-_FORMATS = ("xmc", "svmlight", "npz")
+VECTOR_FORMATS = ("xmc", "svmlight", "npz")
 _REQUIRED = "the following arguments are required: "
 _NO_VALUE = "expected one argument"
 
@@ -55,15 +55,19 @@ class Parser(argparse.ArgumentParser):
         action = (into or self).add_argument(*names, type=checked, **options)
         self._takes["/".join(action.option_strings) or str(action.metavar)] = takes
 
+    def has_flag(self, flag: str) -> bool:
+        """Whether a flag was added already."""
+        return any(flag in action.option_strings for action in self._actions)
+
     def json_flag(self) -> None:
         """Add ``--json``, which every command has."""
         self.add_argument("--json", action="store_true", help="print JSON for machines")
 
-    def format_flag(self, flag: str, what: str) -> None:
+    def format_flag(self, flag: str, what: str, formats: Sequence[str] = VECTOR_FORMATS) -> None:
         """Add a flag that says the format of a data file instead of its suffix."""
-        takes = f"one of {', '.join(_FORMATS)}"
+        takes = f"one of {', '.join(formats)}"
         text = f"the format of {what}: {takes} (default: told by the suffix)"
-        self.value(flag, metavar="NAME", takes=takes, convert=one_of(_FORMATS), help=text)
+        self.value(flag, metavar="NAME", takes=takes, convert=one_of(formats), help=text)
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

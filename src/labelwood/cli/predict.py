@@ -1,4 +1,4 @@
-"""Write the best labels of every row of a data file, a line a row, best first: label:score label:score ..."""
+"""Write the best labels of a text or of every row of a data file, a line each, best first: label:score ..."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.inputs import add_data_arguments, add_model_argument, read_data, read_model
+from labelwood.cli.inputs import (
+    add_data_arguments,
+    add_model_argument,
+    estimator_of,
+    read_model,
+    read_rows,
+)
 from labelwood.cli.output import shown_label, to_json, whole_file
 from labelwood.cli.parser import Parser, at_least
 
 EXAMPLES = (
+    'labelwood predict model "a text to find labels for"',
+    "labelwood predict model more.csv --json -o suggestions.jsonl",
     "labelwood predict model test.txt.xz -k 5",
-    "labelwood predict model test.txt.xz --json -o suggestions.jsonl",
 )
 _BATCH = 8192  # rows turned into text at a time
 
@@ -45,8 +52,8 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Predict all rows, then write them."""
     model = read_model(options)
-    dataset = read_data(options, n_features=model.n_features_in_)
-    labels, scores = model.predict_topk(dataset.X, k=options.k)
+    rows = read_rows(model, options)
+    labels, scores = estimator_of(model).predict_topk(rows, k=options.k)
     as_text = _json_line if options.json else _plain_line
     with whole_file(options.output) as file:
         file.writelines(as_text(row) + "\n" for row in _rows(labels, scores))

@@ -1,72 +1,132 @@
-"""Train a model on a data file and save it as a directory."""
+"""Train a model on a data file, texts or vectors, and save it as a directory."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.inputs import DEFAULT_METHOD, add_data_arguments, method_flag, read_data
-from labelwood.cli.method_flags import add_method_flags, as_usage_error, given_parameters
+from labelwood.cli.inputs import (
+    DEFAULT_ENCODER,
+    DEFAULT_METHOD,
+    Model,
+    add_data_arguments,
+    encoder_flag,
+    estimator_of,
+    has_texts,
+    method_flag,
+    named_in,
+    read_data,
+    read_texts,
+)
+from labelwood.cli.method_flags import ENCODER, add_method_flags, as_usage_error, flag_of, given_parameters
 from labelwood.cli.output import peak_memory, print_facts, print_json, shown_bytes, shown_seconds
-from labelwood.cli.parser import Parser
+from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.methods import METHODS
+from labelwood.methods.text_classifier import TextClassifier
 from labelwood.persist import check_target
 from labelwood.progress import Run
+from labelwood.text import ENCODERS
 
 EXAMPLES = (
+    'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train --method one-vs-rest --help",
 )
+_PROG = "labelwood train"
 # Progress is drawn on terminals only, so the command line may always ask for it.
 _SET_HERE = {"verbose": True}
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
-    """Add the arguments; those of the method come with the method named in ``argv``."""
+    """Add the arguments; those of the method and the encoder come with the ones named in ``argv``."""
     add_data_arguments(parser)
     parser.value(
         "-o", "--output", metavar="MODEL", takes="the directory to write the model to", required=True
     )
     method_flag(parser)
+    encoder_flag(parser)
     parser.json_flag()
-    name = _method_in(argv)
-    add_method_flags(parser, METHODS[name], name=name, hidden_defaults=_SET_HERE)
+    method = _known(named_in(argv, "--method", DEFAULT_METHOD), METHODS, DEFAULT_METHOD)
+    add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
+    encoder = _known(named_in(argv, "--encoder", DEFAULT_ENCODER), ENCODERS, DEFAULT_ENCODER)
+    add_method_flags(
+        parser,
+        ENCODERS[encoder],
+        name=f"the encoder {encoder}, for texts",
+        hidden_defaults={},
+        owner=ENCODER,
+        without=("n_jobs",),  # as many as the method
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Load, fit, save; report seconds by phase, sizes and the shape of the model."""
     target = Path(options.output)
     check_target(target.resolve())  # told before the training, not after it
-    given = given_parameters(options)
-    model = METHODS[options.method](**{**_SET_HERE, **given})
     clock = Run()
-    with clock.phase("load"):
-        dataset = read_data(options)
-    with clock.phase("fit"):
-        try:
-            model.fit(dataset.X, dataset.Y, label_names=dataset.label_names)
-        except LabelwoodError as error:
-            raise as_usage_error(error, model, given, "labelwood train") from None
+    model: Model
+    if has_texts(options):
+        model, n_rows = _train_on_texts(options, clock)
+    else:
+        model, n_rows = _train_on_vectors(options, clock)
     with clock.phase("save"):
         model.save(target)
+    estimator = estimator_of(model)
     facts = {
         "model": str(target),
         "method": options.method,
-        "rows": dataset.X.n_rows,
-        "features": dataset.X.n_cols,
-        "labels": model.n_labels_,
-        **model.describe(),
+        **({"encoder": model.encoder_.encoder_name} if isinstance(model, TextClassifier) else {}),
+        "rows": n_rows,
+        "features": estimator.n_features_in_,
+        "labels": estimator.n_labels_,
+        **estimator.describe(),
         "model_bytes": sum(file.stat().st_size for file in target.iterdir()),
         "peak_memory_bytes": peak_memory(),
-        "seconds": _phases(clock.seconds, model.fit_seconds_),
+        "seconds": _phases(clock.seconds, estimator.fit_seconds_),
     }
     if options.json:
         print_json(facts)
     else:
         _print(facts)
     return 0
+
+
+def _train_on_vectors(options: argparse.Namespace, clock: Run) -> tuple[Model, int]:
+    given = given_parameters(options)
+    stray = [flag_of(name) for name in given_parameters(options, ENCODER)]
+    if options.encoder or stray:
+        flag = "--encoder" if options.encoder else stray[0]
+        raise UsageError(
+            f"{_PROG}: {flag} is for texts, but {options.data} holds vectors; see {_PROG} --help"
+        )
+    model = METHODS[options.method](**{**_SET_HERE, **given})
+    with clock.phase("load"):
+        dataset = read_data(options)
+    with clock.phase("fit"):
+        try:
+            model.fit(dataset.X, dataset.Y, label_names=dataset.label_names)
+        except LabelwoodError as error:
+            raise as_usage_error(error, model, given, _PROG) from None
+    return model, dataset.X.n_rows
+
+
+def _train_on_texts(options: argparse.Namespace, clock: Run) -> tuple[Model, int]:
+    given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
+    encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
+    classifier = METHODS[options.method](**{**_SET_HERE, **given})
+    model = TextClassifier(classifier, encoder)
+    with clock.phase("load"):
+        documents = read_texts(options)
+    with clock.phase("fit"):
+        try:
+            model.fit(documents.texts, documents.labels)
+        except LabelwoodError as error:
+            wrong = as_usage_error(error, encoder, encoder_given, _PROG)
+            raise (as_usage_error(error, classifier, given, _PROG) if wrong is error else wrong) from None
+    return model, len(documents.texts)
 
 
 def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float]:
@@ -83,12 +143,5 @@ def _print(facts: dict[str, Any]) -> None:
     print_facts({**facts, "size": shown_bytes(size), **memory, "time": shown_seconds(seconds)})
 
 
-def _method_in(argv: list[str]) -> str:
-    """The method the words name, before they are parsed: its flags decide how to parse them."""
-    name = DEFAULT_METHOD
-    for position, word in enumerate(argv):
-        if word == "--method":
-            name = " ".join(argv[position + 1 : position + 2])
-        elif word.startswith("--method="):
-            name = word.removeprefix("--method=")
-    return name if name in METHODS else DEFAULT_METHOD
+def _known(name: str, names: Mapping[str, Any], default: str) -> str:
+    return name if name in names else default  # a wrong name is told when the words are parsed

@@ -6,9 +6,12 @@
 - ``npz``: the arrays of both matrices in one NumPy archive, the fastest to load.
 
 Text files may be compressed (``.gz``, ``.bz2``, ``.xz``).
+
+:func:`load_text` reads texts and label names instead: CSV, TSV, JSON lines, Parquet, Annif, fastText, plain lines.
 """
 
 from labelwood.data.dataset import Dataset
+from labelwood.data.documents import TEXT_FORMATS, TextDataset, holds_text, load_text
 from labelwood.data.io import convert, load, save
 
-__all__ = ["Dataset", "convert", "load", "save"]
+__all__ = ["TEXT_FORMATS", "Dataset", "TextDataset", "convert", "holds_text", "load", "load_text", "save"]

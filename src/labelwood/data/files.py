@@ -89,6 +89,12 @@ def read_text(path: Path) -> tuple[U8, bool]:
             return _closed(file.read())
 
 
+def read_start(path: Path, size: int) -> bytes:
+    """The first bytes of a file, decompressed."""
+    with reading(path), _decompressing(path) as stream:
+        return stream.read(size)
+
+
 def _closed(content: bytes) -> tuple[U8, bool]:
     complete = content.endswith(b"\n") or not content
     return np.frombuffer(content if complete else content + b"\n", dtype=np.uint8), complete
@@ -100,7 +106,7 @@ def _decompressing(path: Path) -> IO[bytes]:
         return cast(IO[bytes], gzip.open(path, "rb"))
     if suffix == ".bz2":
         return bz2.open(path, "rb")
-    return lzma.open(path, "rb")
+    return lzma.open(path, "rb") if suffix == ".xz" else path.open("rb")
 
 
 def _compressing(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:

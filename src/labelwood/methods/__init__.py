@@ -11,12 +11,16 @@ from importlib import import_module
 
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
+from labelwood.methods.text_classifier import ENCODER, TextClassifier
 from labelwood.persist import read_model
 
 _CLASSES = {
+    "craft-forest": ("craftml", "CraftForest"),
+    "graph-forest": ("gpt", "GraphForest"),
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
     "online-tree": ("online_tree", "OnlineTree"),
+    "ldsm-forest": ("ldsm", "LdsmForest"),
 }
 
 
@@ -38,8 +42,8 @@ class _Methods(Mapping[str, type[TreeEstimator]]):
 METHODS: Mapping[str, type[TreeEstimator]] = _Methods()
 
 
-def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEstimator:
-    """Load a saved model, whatever its method.
+def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEstimator | TextClassifier:
+    """Load a saved model, whatever its method; one that was trained on texts comes with its encoder.
 
     Arrays are memory-mapped. ``verify`` compares checksums: by default for models of at most 64 MB.
     """
@@ -47,4 +51,6 @@ def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEst
     name = manifest.get("method")
     if not isinstance(name, str) or name not in METHODS:
         raise FormatError(f"{path}: unknown method {name!r}; this version has {', '.join(METHODS)}")
+    if ENCODER in manifest:
+        return TextClassifier.from_saved(METHODS[name], manifest, arrays, where=path)
     return METHODS[name].from_saved(manifest, arrays, where=path)

@@ -9,13 +9,18 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
-from labelwood.forest import Paths, RoutedForest, Routing, idf, prepare
+from labelwood.forest import Paths, RoutedForest, Routing, idf, is_counts, prepare
 from labelwood.params import Param
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32, TopK
 
 NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
-Idf = Annotated[bool, Param("weight features by inverse document frequency, learned from the training rows")]
+Idf = Annotated[
+    bool | Literal["auto"],
+    Param(
+        "weight features by inverse document frequency of the training rows; auto: if all values are whole"
+    ),
+]
 Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
 LeafSize = Annotated[int | None, Param("most probable labels kept in a leaf; None: all", ge=1)]
@@ -34,7 +39,7 @@ class ForestEstimator(TreeEstimator):
     """
 
     n_trees: int
-    idf: bool
+    idf: bool | str
     normalize: bool
     forest_: RoutedForest
 
@@ -43,7 +48,8 @@ class ForestEstimator(TreeEstimator):
         raise NotImplementedError
 
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
-        feature_weights = idf(X) if self.idf else np.empty(0, np.float32)
+        weighted = is_counts(X) if self.idf == "auto" else self.idf
+        feature_weights = idf(X) if weighted else np.empty(0, np.float32)
         rows = prepare(X, feature_weights, normalize=self.normalize)
         self.forest_ = self._grow_forest(rows, Y, feature_weights, run)
 

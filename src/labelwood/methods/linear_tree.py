@@ -31,7 +31,13 @@ Tolerance = Annotated[
     float, Param("a classifier stops when its projected gradients spread less than this", gt=0)
 ]
 MaxPasses = Annotated[int, Param("passes over a node's rows at most", ge=1)]
-Bias = Annotated[float, Param("value of the constant feature added to every row; 0: none", ge=0)]
+Intercept = Annotated[
+    float, Param("value that a classifier's intercept is pulled towards: most labels are rare")
+]
+Bias = Annotated[
+    float,
+    Param("value of the constant feature by which intercepts are learned; 0: all stay as they start", ge=0),
+]
 Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 WeightThreshold = Annotated[
     float | None, Param("weights of at most this size are not stored; None: every weight is, exactly", ge=0)
@@ -54,6 +60,7 @@ class _LinearModel(TreeEstimator):
     C: float
     tolerance: float
     max_passes: int
+    intercept: float
     bias: float
     normalize: bool
     weight_threshold: float | None
@@ -82,7 +89,7 @@ class _LinearModel(TreeEstimator):
         with run.phase("train", _MILLION) as progress:
             arrays = _core.train_tree(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label,
-                self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias, -1.0,
+                self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias, self.intercept,
                 -1.0 if self.weight_threshold is None else self.weight_threshold, seed, run.n_threads, progress,
             )  # fmt: skip
             return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
@@ -162,12 +169,13 @@ class LinearTree(_LinearModel):
         cluster_features: Annotated[
             int | None,
             Param("largest entries of a label's representation used for clustering; None: all", ge=1),
-        ] = None,
+        ] = 100,
         loss: Loss = "squared_hinge",
         C: Cost = 1.0,
         tolerance: Tolerance = 0.5,
         max_passes: MaxPasses = 20,
-        bias: Bias = 1.0,
+        intercept: Intercept = -1.0,
+        bias: Bias = 0.3,
         normalize: Normalize = True,
         weight_threshold: WeightThreshold = 0.1,
         weight_dtype: WeightDtype = "float16",
@@ -192,6 +200,7 @@ class LinearTree(_LinearModel):
         self.C = C
         self.tolerance = tolerance
         self.max_passes = max_passes
+        self.intercept = intercept
         self.bias = bias
         self.normalize = normalize
         self.weight_threshold = weight_threshold
@@ -204,8 +213,9 @@ class LinearTree(_LinearModel):
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "tolerance": 0.1, "weight_threshold": None,
-                  "cluster_rounds": 300, "cluster_features": None},
-        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "tolerance": 0.1},
+                  "cluster_rounds": 300, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
+        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "tolerance": 0.1,
+                    "cluster_features": None, "intercept": 0.0, "bias": 1.0},
     }  # fmt: skip
 
     @classmethod
@@ -262,7 +272,8 @@ class OneVsRest(_LinearModel):
         C: Cost = 1.0,
         tolerance: Tolerance = 0.5,
         max_passes: MaxPasses = 20,
-        bias: Bias = 1.0,
+        intercept: Intercept = -1.0,
+        bias: Bias = 0.3,
         normalize: Normalize = True,
         weight_threshold: WeightThreshold = 0.1,
         weight_dtype: WeightDtype = "float16",
@@ -274,6 +285,7 @@ class OneVsRest(_LinearModel):
         self.C = C
         self.tolerance = tolerance
         self.max_passes = max_passes
+        self.intercept = intercept
         self.bias = bias
         self.normalize = normalize
         self.weight_threshold = weight_threshold

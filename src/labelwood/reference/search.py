@@ -1,7 +1,7 @@
 """Twin of ``search.hpp``: from margins along paths to the best labels of one row.
 
-The score of a label is the product of the probabilities of the edges on its path. ``margins(node)`` gives the margins of a
-node's children for the row at hand.
+The score of a label is the product of the probabilities of the edges on its path. ``margins(node)`` gives the margins
+of a node's children for the row at hand.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def beam_search(
 
 def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, logistic: bool) -> Found:
     """Always open the best node so far: scores never rise along a path, so labels come out best first."""
-    queue, found = [(0.0, 0, 0)], []
+    queue: list[tuple[float, int, int]] = [(0.0, 0, 0)]
+    found: Found = []
     while queue and len(found) < k:
         cost, _, node = heapq.heappop(queue)
         if label[node] >= 0:

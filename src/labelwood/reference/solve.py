@@ -22,6 +22,8 @@ from labelwood.reference.rng import Rng
 Vector = npt.NDArray[Any]
 
 _NO_ALPHA = -80.0  # a logit whose alpha is 0
+_LANES = 16
+_PARTIAL_PASSES = 8
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,12 @@ class Sibling:
         self._q = np.einsum("ij,ij->i", self._X, self._X)
         self.w = np.zeros(self._X.shape[1])
         self._dual = np.full(len(X), _NO_ALPHA if options.logistic else 0.0)
-        self.passes = 0
 
-    def visit_all(self, order: Vector) -> bool:
-        """One pass over the rows in this order; true when the sibling is done."""
+    def visit(self, order: list[int]) -> tuple[bool, set[int]]:
+        """One pass over these rows: whether the sibling has settled on them, and the rows it moved at."""
         o = self._options
         highest, lowest = -np.inf, np.inf
+        moved = set()
         for i in order:
             margin = self._y[i] * (self.w @ self._X[i] + o.offset)
             gradient, change, dual = (self._logistic if o.logistic else self._squared_hinge)(i, margin)
@@ -60,9 +62,10 @@ class Sibling:
             if abs(gradient) > o.skip * o.tolerance:
                 self._dual[i] = dual
                 self.w += self._y[i] * change * self._X[i]
-        self.passes += 1
+                moved.add(int(i))
+        # LIBLINEAR's stopping rules.
         gap = max(highest, -lowest) if o.logistic else highest - lowest
-        return self.passes >= o.max_passes or gap <= o.tolerance
+        return gap <= o.tolerance, moved
 
     def _squared_hinge(self, i: int, margin: float) -> tuple[float, float, float]:
         alpha, ridge = self._dual[i], 0.5 / self._options.cost
@@ -90,20 +93,44 @@ def _sigmoid(t: float) -> float:
     return float(1.0 / (1.0 + np.exp(-t)))
 
 
-def solve_group(X: Vector, positives: Vector, children: list[int], options: Options, seed: int) -> dict[int, Vector]:
-    """Weights (bias last) of the children; ``positives`` is rows x children. New siblings join as others finish."""
-    lanes = 4 if len(children) <= 4 else 8 if len(children) <= 8 else 16
-    waiting = list(children)
-    active: dict[int, Sibling] = {}
+def solve_block(
+    X: Vector, positives: Vector, children: list[int], options: Options, seed: int
+) -> dict[int, Vector]:
+    """Weights (bias last) of at most 16 children; ``positives`` is rows x children.
+
+    The first passes visit the rows that are positive for any of them. Then passes alternate between all rows and
+    those at which the pass before moved any sibling, until these are settled; only a pass over all rows finishes one.
+    """
+    active = {child: Sibling(X, positives[:, child], options) for child in children}
     done: dict[int, Vector] = {}
-    order = np.arange(len(X))
     rng = Rng(seed, children[0])
-    while waiting or active:
-        while waiting and len(active) < lanes:
-            child = waiting.pop(0)
-            active[child] = Sibling(X, positives[:, child], options)
+    full, partial, passes = False, 0, 0
+    order = np.flatnonzero(positives[:, children].any(axis=1)).tolist()
+    while active:
+        passes += 1
+        if full:
+            order = list(range(len(X)))
         rng.shuffle(order)
+        settled, restless = True, set()
         for child in list(active):
-            if active[child].visit_all(order):
+            converged, moved = active[child].visit(order)
+            settled &= converged
+            restless |= moved
+            if passes >= options.max_passes or (full and converged):
                 done[child] = active.pop(child).w
+        order = [row for row in order if row in restless]
+        partial = 0 if full else partial + 1
+        full = settled or not order or partial == _PARTIAL_PASSES
+    return done
+
+
+def solve_node(X: Vector, positives: Vector, options: Options, seed: int) -> dict[int, Vector]:
+    """All children that have a positive row, in blocks of about 16, frequent ones first."""
+    counts = positives.sum(axis=0)
+    children = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > 0]
+    n_blocks = -(-len(children) // _LANES)
+    done: dict[int, Vector] = {}
+    for block in range(n_blocks):
+        chosen = children[len(children) * block // n_blocks : len(children) * (block + 1) // n_blocks]
+        done |= solve_block(X, positives, chosen, options, seed)
     return done

@@ -1,0 +1,225 @@
+"""What every driver shares: the arguments, the clocks, the result file.
+
+A driver is one small script run by the Python of its peer's own environment, which has numpy and scipy and
+nothing of Labelwood. It subclasses :class:`Driver` and ends in ``run(MyDriver)``. The harness starts it twice
+per measurement, as two processes, so that loading is cold and each phase has a peak memory of its own:
+
+    driver.py train   --data DIR --work DIR --threads N --options JSON --result FILE
+    driver.py predict --data DIR --work DIR --threads N --options JSON --result FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+K = 5
+SINGLES = 300
+# A peer that needs half a second for one example would spend minutes on 300 of them for the same two figures.
+SINGLES_SECONDS = 15.0
+BATCH_REPEATS = 3
+# Repeating a batch that takes longer than this changes no conclusion.
+BATCH_SECONDS = 20.0
+
+
+class Driver:
+    """One peer: how it trains, saves, loads, predicts. ``prepare`` and the ``native`` forms are not timed."""
+
+    def __init__(self, data: Path, work: Path, threads: int, options: dict[str, Any]) -> None:
+        self.data, self.work, self.threads, self.options = data, work, threads, options
+        self.model_path = work / "model"
+
+    def prepare(self) -> None:
+        """Write what the peer must read from a file instead of from memory, beside the data, once."""
+
+    def train(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> dict[str, float]:
+        """Train on matrices in memory, leave a model at ``self.model_path``; return extra facts to record."""
+        raise NotImplementedError
+
+    def load(self) -> Any:
+        """The saved model, ready to predict."""
+        raise NotImplementedError
+
+    def native_batch(self, X: sp.csr_matrix) -> Any:
+        """A batch in the form the peer's Python API takes."""
+        return X
+
+    def predict(self, model: Any, batch: Any) -> Any:
+        """The K best labels of every row, in whatever form the peer returns them."""
+        raise NotImplementedError
+
+    def as_labels(self, predicted: Any) -> np.ndarray:
+        """What :meth:`predict` returned as ids [rows, K], best first, short rows padded with -1."""
+        raise NotImplementedError
+
+    def native(self, X: sp.csr_matrix, row: int) -> Any:
+        """One example in the form the peer's Python API takes."""
+        return X[row]
+
+    def predict_one(self, model: Any, example: Any) -> Any:
+        """The K best labels of one example through the peer's Python API."""
+        return self.predict(model, example)
+
+
+def padded(rows: Any) -> np.ndarray:
+    """Lists of label ids as an array [rows, K] padded with -1."""
+    labels = np.full((len(rows), K), -1, np.int32)
+    for i, row in enumerate(rows):
+        best = list(row)[:K]
+        labels[i, : len(best)] = best
+    return labels
+
+
+def top_of_csr(scores: sp.csr_matrix) -> np.ndarray:
+    """The K best columns of every row of a sparse score matrix, padded with -1."""
+    rows = []
+    for start, stop in zip(scores.indptr[:-1], scores.indptr[1:], strict=True):
+        order = np.argsort(-scores.data[start:stop], kind="stable")[:K]
+        rows.append(scores.indices[start:stop][order])
+    return padded(rows)
+
+
+def top_of_dense(scores: np.ndarray) -> np.ndarray:
+    """The K best columns of every row of a dense score matrix."""
+    k = min(K, scores.shape[1])
+    part = np.argpartition(-scores, k - 1, axis=1)[:, :k]
+    order = np.argsort(-np.take_along_axis(scores, part, axis=1), axis=1, kind="stable")
+    return padded(np.take_along_axis(part, order, axis=1))
+
+
+def read_matrix(path: Path) -> sp.csr_matrix:
+    """A CSR matrix with sorted indices, float32."""
+    matrix = sp.csr_matrix(sp.load_npz(path))
+    matrix.sort_indices()
+    return matrix.astype(np.float32)
+
+
+def bytes_under(path: Path) -> int:
+    """Bytes of a file, or of all files of a directory."""
+    files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+    return sum(p.stat().st_size for p in files)
+
+
+class Clock:
+    """Wall and CPU seconds of a block; the CPU seconds are of all threads and of finished child processes."""
+
+    def __enter__(self) -> Clock:
+        self._wall, self._cpu = time.perf_counter(), _cpu()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall, self.cpu = time.perf_counter() - self._wall, _cpu() - self._cpu
+
+
+def _cpu() -> float:
+    usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(u.ru_utime + u.ru_stime for u in usages)
+
+
+def memory(field: str) -> int:
+    """A field of /proc/self/status in bytes. VmHWM, unlike ru_maxrss, does not start at the parent's peak."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise KeyError(field)
+
+
+def forget_peak() -> None:
+    """Start the peak memory anew, so that reading the input is not part of it; left as is where forbidden."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def measure_training(driver: Driver) -> dict[str, Any]:
+    """Seconds from matrices in memory to a model on disk, its bytes, and the peak memory on the way."""
+    driver.prepare()
+    X, Y = (read_matrix(driver.data / f"train_{side}.npz") for side in "XY")
+    if driver.model_path.is_dir():
+        shutil.rmtree(driver.model_path)
+    driver.model_path.unlink(missing_ok=True)
+    forget_peak()
+    with Clock() as clock:
+        extra = driver.train(X, Y)
+    # Seconds a driver took out of the clock: work the peer makes everybody do but that is not training.
+    excluded = extra.pop("excluded_seconds", 0.0), extra.pop("excluded_cpu_seconds", 0.0)
+    return {
+        "train_seconds": clock.wall - excluded[0],
+        "train_cpu_seconds": clock.cpu - excluded[1],
+        "model_bytes": bytes_under(driver.model_path),
+        "train_peak_bytes": memory("VmHWM"),
+        **extra,
+    }
+
+
+def measure_prediction(driver: Driver, predictions: Path) -> dict[str, Any]:
+    """Load seconds, batch and one-example milliseconds, peak memory; the labels go to ``predictions``."""
+    X = read_matrix(driver.data / "test_X.npz")
+    batch = driver.native_batch(X)
+    forget_peak()
+    with Clock() as clock:
+        model = driver.load()
+    result: dict[str, Any] = {"load_seconds": clock.wall}
+
+    # The first call may densify or map weights; the best of a few is what a service sees.
+    walls: list[float] = []
+    while len(walls) < BATCH_REPEATS and sum(walls) < BATCH_SECONDS:
+        with Clock() as clock:
+            predicted = driver.predict(model, batch)
+        walls.append(clock.wall)
+    result |= {
+        "first_batch_ms": 1000 * walls[0] / X.shape[0],
+        "batch_ms": 1000 * min(walls) / X.shape[0],
+        "batch_repeats": len(walls),
+    }
+    labels = driver.as_labels(predicted)
+    if labels.shape != (X.shape[0], K):
+        raise ValueError(f"predictions must be {(X.shape[0], K)}; got {labels.shape}")
+    np.savez_compressed(predictions, labels=labels.astype(np.int32))
+
+    rows = np.random.default_rng(0).choice(X.shape[0], min(SINGLES, X.shape[0]), replace=False)
+    examples = [driver.native(X, int(row)) for row in rows]
+    driver.predict_one(model, examples[0])
+    times: list[float] = []
+    for example in examples:
+        started = time.perf_counter()
+        driver.predict_one(model, example)
+        times.append(time.perf_counter() - started)
+        if sum(times) > SINGLES_SECONDS:
+            break
+    return result | {
+        "one_ms_p50": 1000 * float(np.percentile(times, 50)),
+        "one_ms_p99": 1000 * float(np.percentile(times, 99)),
+        "one_examples": len(times),
+        "predict_peak_bytes": memory("VmHWM"),
+    }
+
+
+def run(driver_class: type[Driver]) -> None:
+    """The command line of a driver."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("phase", choices=["train", "predict"])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--options", type=json.loads, default={})
+    parser.add_argument("--result", type=Path, required=True)
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    driver = driver_class(args.data.resolve(), args.work.resolve(), args.threads, args.options)
+    if args.phase == "train":
+        result = measure_training(driver)
+    else:
+        result = measure_prediction(driver, args.work / "predictions.npz")
+    partial = args.result.with_suffix(".part")
+    partial.write_text(json.dumps(result))
+    partial.replace(args.result)

@@ -1,0 +1,34 @@
+"""Labelwood, through its public API only.
+
+The names are imported at the top: ``import labelwood`` alone defers its imports to the first use, and no
+peer's imports are in its figures either.
+"""
+
+from common import Driver, K, padded, run
+
+from labelwood import METHODS, LinearTree, load
+
+
+class Labelwood(Driver):
+    """Options: ``method``, the name of the method, and its keywords; the string None is no value."""
+
+    def train(self, X, Y):
+        keywords = {name: None if value == "None" else value for name, value in self.options.items()}
+        method = METHODS[keywords.pop("method", LinearTree.method_name)]
+        model = method(n_jobs=self.threads, random_state=0, **keywords).fit(X, Y)
+        model.save(self.model_path)
+        return {}
+
+    def load(self):
+        model = load(self.model_path)
+        model.n_jobs = self.threads
+        return model
+
+    def predict(self, model, X):
+        return model.predict_topk(X, k=K)
+
+    def as_labels(self, predicted):
+        return padded(predicted[0])
+
+
+run(Labelwood)

@@ -1,0 +1,151 @@
+"""Running the drivers: one measurement, and the interleaving of many."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aggregate import Record
+
+DRIVERS = Path(__file__).resolve().parent / "drivers"
+PHASES = ("train", "predict")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One row of the table: a peer, its options, and the most threads it can use."""
+
+    name: str
+    peer: str
+    options: dict[str, Any]
+    max_threads: int = sys.maxsize
+
+    @property
+    def slug(self) -> str:
+        """The name as a folder name."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: A B C A B C ..., each configuration within ``budget`` seconds per thread count."""
+
+    configurations: Sequence[Configuration]
+    threads: Sequence[int]
+    rounds: int
+    budget: float
+    run: str
+
+
+def measure(configuration: Configuration, python: str, data: Path, threads: int, seconds: float) -> Record:
+    """One training and one prediction process; a failure is a record too.
+
+    The thread count is given to the driver and to every runtime that asks the environment, and taskset binds
+    the process to that many cores: one thread is one core, whatever the peer starts.
+    """
+    work = data / "work" / f"{configuration.slug}-{threads}"
+    work.mkdir(parents=True, exist_ok=True)
+    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
+    driver = str(DRIVERS / f"drive_{configuration.peer}.py")
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+    record: dict[str, Any] = {}
+    deadline = time.monotonic() + seconds
+    for phase in PHASES:
+        result, log = work / f"{phase}.json", work / f"{phase}.log"
+        result.unlink(missing_ok=True)
+        command = [
+            "taskset",
+            "--cpu-list",
+            cores,
+            python,
+            driver,
+            phase,
+            "--data",
+            str(data),
+            "--work",
+            str(work),
+        ]
+        command += ["--threads", str(threads), "--options", json.dumps(configuration.options)]
+        command += ["--result", str(result)]
+        left = max(deadline - time.monotonic(), 1.0)
+        with log.open("w") as output:
+            try:
+                done = subprocess.run(
+                    command,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    timeout=left,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return {"failure": f"{phase} did not end within the {seconds:.0f} s left of the time budget"}
+        if done.returncode or not result.exists():
+            lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+            last = lines[-1][:200] if lines else "no output"
+            return {"failure": f"{phase} ended with exit code {done.returncode}: {last}"}
+        record |= json.loads(result.read_text())
+    return record | {"predictions": str(work / "predictions.npz")}
+
+
+def interleave(
+    plan: Plan, pythons: Mapping[str, str], data: Path, score: Callable[[Path], dict[str, float]]
+) -> list[Record]:
+    """Every record of the plan; what failed or has used up its budget is passed over from then on."""
+    records: list[Record] = []
+    spent: dict[tuple[str, int], float] = {}
+    stopped: set[tuple[str, int]] = set()
+    turns = [(r, t, c) for r in range(plan.rounds) for t in plan.threads for c in plan.configurations]
+    for round_, threads, configuration in turns:
+        key = configuration.name, threads
+        if key in stopped or threads > configuration.max_threads:
+            continue
+        used = spent.get(key, 0.0)
+        left = plan.budget - used
+        started = time.monotonic()
+        # A round that would be cut short is not begun; it would take about as long as those before it.
+        if round_ and left < used / round_:
+            measured: Record = {"failure": f"one more would exceed the budget of {plan.budget:.0f} s"}
+        else:
+            measured = measure(configuration, pythons[configuration.peer], data, threads, left)
+        spent[key] = used + time.monotonic() - started
+        if "failure" in measured:
+            stopped.add(key)
+        else:
+            measured = dict(measured) | {"scores": score(Path(measured["predictions"]))}
+        records.append(
+            dict(measured)
+            | {
+                "configuration": key[0],
+                "threads": threads,
+                "round": round_,
+                "of": plan.rounds,
+                "run": plan.run,
+            }
+            | {"load_average": os.getloadavg()[0]}
+        )
+        print(
+            f"round {round_ + 1}, {threads} threads, {key[0]}: {_told(records[-1])}",
+            file=sys.stderr,
+            flush=True,
+        )
+    return records
+
+
+def _told(record: Record) -> str:
+    if "failure" in record:
+        return f"failed: {record['failure']}"
+    scores = " ".join(f"{name} {100 * record['scores'][name]:.2f}" for name in ("P@1", "P@3", "P@5"))
+    return (
+        f"train {record['train_seconds']:.2f} s, batch {record['batch_ms']:.4f} ms, "
+        f"one {record['one_ms_p50']:.3f} ms, {record['model_bytes'] / 1e6:.1f} MB, {scores}"
+    )

@@ -1,0 +1,141 @@
+// Algorithm 2, lines 5-7 and Algorithm 1, line 5: the centroids of the clusters' projected rows, and the
+// split by them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "craft_kmeans.hpp"
+#include "simd.hpp"
+
+namespace labelwood {
+
+// The classifier of a node: one sparse vector and a bias per child.
+class CentroidClassifier {
+  public:
+    CentroidClassifier(int32_t n_columns, int32_t centroid_size, bool cosine)
+        : most_(centroid_size),
+          cosine_(cosine),
+          sums_(static_cast<size_t>(n_columns), 0.0f),
+          position_(static_cast<size_t>(n_columns), 0) {}
+
+    struct Centroid {
+        std::vector<int32_t> columns;
+        std::vector<float> values;
+        float bias = 0.0f;
+    };
+
+    // Centroids of the rows of each cluster; a cluster without rows gets none.
+    void learn(const ProjectedRows& x, const std::vector<int32_t>& rows, const std::vector<int32_t>& assigned,
+               int32_t n_clusters) {
+        members_.resize(static_cast<size_t>(n_clusters));
+        for (auto& members : members_) members.clear();
+        for (size_t i = 0; i < rows.size(); ++i)
+            members_[static_cast<size_t>(assigned[i])].push_back(rows[i]);
+        centroids.clear();
+        for (const auto& members : members_) {
+            if (!members.empty()) centroids.push_back(centroid_of(x, members));
+        }
+    }
+
+    // The closest centroid of each row, the first of equals.
+    void split(const ProjectedRows& x, const std::vector<int32_t>& rows, std::vector<int32_t>& child) {
+        const auto lanes = static_cast<int>((centroids.size() + 7) / 8 * 8);
+        lay_out(lanes);
+        std::vector<double> start(static_cast<size_t>(lanes), -1e300), score;
+        for (size_t c = 0; c < centroids.size(); ++c) start[c] = static_cast<double>(centroids[c].bias);
+        child.resize(rows.size());
+        for (size_t i = 0; i < rows.size(); ++i) {
+            score = start;
+            const int64_t from = x.ptr[static_cast<size_t>(rows[i])],
+                          to = x.ptr[static_cast<size_t>(rows[i]) + 1];
+            simd().block_scores(x.columns.data() + from, x.values.data() + from, to - from, position_.data(),
+                                block_.data(), lanes, score.data());
+            child[i] = static_cast<int32_t>(std::max_element(score.begin(), score.end()) - score.begin());
+        }
+        for (const Centroid& centroid : centroids) {
+            for (const int32_t column : centroid.columns) position_[static_cast<size_t>(column)] = 0;
+        }
+    }
+
+    std::vector<Centroid> centroids;
+
+  private:
+    // The mean row (its length does not matter to the cosine), cut to its largest entries, ascending columns.
+    Centroid centroid_of(const ProjectedRows& x, const std::vector<int32_t>& members) {
+        touched_.clear();
+        for (const int32_t row : members) {
+            const auto end = static_cast<size_t>(x.ptr[static_cast<size_t>(row) + 1]);
+            for (auto j = static_cast<size_t>(x.ptr[static_cast<size_t>(row)]); j < end; ++j) {
+                float& sum = sums_[static_cast<size_t>(x.columns[j])];
+                if (sum == 0.0f) touched_.push_back(x.columns[j]);
+                sum += x.values[j];
+            }
+        }
+        // A sum that passed through zero was noted twice: its second note finds it already taken.
+        entries_.clear();
+        for (const int32_t column : touched_) {
+            float& sum = sums_[static_cast<size_t>(column)];
+            if (sum != 0.0f) entries_.emplace_back(sum, column);
+            sum = 0.0f;
+        }
+        if (most_ > 0 && entries_.size() > static_cast<size_t>(most_)) {
+            std::nth_element(entries_.begin(), entries_.begin() + (most_ - 1), entries_.end(),
+                             [](const auto& a, const auto& b) {
+                                 const float left = std::fabs(a.first), right = std::fabs(b.first);
+                                 return left != right ? left > right : a.second < b.second;
+                             });
+            entries_.resize(static_cast<size_t>(most_));
+        }
+        std::sort(entries_.begin(), entries_.end(),
+                  [](const auto& a, const auto& b) { return a.second < b.second; });
+        return scaled(static_cast<double>(members.size()));
+    }
+
+    Centroid scaled(double n_members) const {
+        double square = 0.0;
+        for (const auto& [sum, column] : entries_)
+            square += static_cast<double>(sum) * static_cast<double>(sum);
+        const double length = cosine_ ? std::sqrt(square) : n_members;
+        const auto factor = static_cast<float>(length > 0.0 ? 1.0 / length : 0.0);
+        Centroid centroid;
+        for (const auto& [sum, column] : entries_) {
+            centroid.columns.push_back(column);
+            centroid.values.push_back(sum * factor);
+        }
+        if (!cosine_) centroid.bias = static_cast<float>(-0.5 * square / (n_members * n_members));
+        return centroid;
+    }
+
+    // The centroids side by side: block row position[column] holds the column's value in each; row 0 is all
+    // zero.
+    void lay_out(int lanes) {
+        block_.assign(static_cast<size_t>(lanes), 0.0f);
+        int32_t used = 0;
+        for (size_t c = 0; c < centroids.size(); ++c) {
+            for (size_t j = 0; j < centroids[c].columns.size(); ++j) {
+                int32_t& position = position_[static_cast<size_t>(centroids[c].columns[j])];
+                if (position == 0) {
+                    position = ++used;
+                    block_.resize(block_.size() + static_cast<size_t>(lanes), 0.0f);
+                }
+                block_[static_cast<size_t>(position) * static_cast<size_t>(lanes) + c] =
+                    centroids[c].values[j];
+            }
+        }
+    }
+
+    int32_t most_;
+    bool cosine_;
+    std::vector<float> sums_;        // all zero between uses
+    std::vector<int32_t> position_;  // all zero between uses
+    std::vector<float> block_;
+    std::vector<int32_t> touched_;
+    std::vector<std::pair<float, int32_t>> entries_;
+    std::vector<std::vector<int32_t>> members_;
+};
+
+}  // namespace labelwood

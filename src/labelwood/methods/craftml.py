@@ -1,0 +1,146 @@
+"""CraftForest: a random forest of projected k-means trees.
+
+The method of "CRAFTML, an Efficient Clustering-based Random Forest for Extreme Multi-label Learning" (Siblini,
+Kuntz and Meyer, 2018). Each tree sees the features and the labels through random projections of its own. A node
+clusters its rows by their projected labels, and sends a row to the cluster whose mean of projected features is
+closest (Algorithm 2); a leaf holds the mean label vector of its rows (Algorithm 1).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from labelwood import _core
+from labelwood.errors import LabelwoodError
+from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.forest import PROJECTIONS, RoutedForest, Routing, narrow
+from labelwood.methods.forests import (
+    MILLION,
+    ForestEstimator,
+    Idf,
+    LeafSize,
+    MaxLeaf,
+    Normalize,
+    NTrees,
+    WeightDtype,
+)
+from labelwood.params import Param
+from labelwood.progress import Run
+from labelwood.sparse import CSR, F32
+
+_MOST_DENSE_ENTRIES = 2**31
+
+
+class CraftForest(ForestEstimator):
+    """A random forest of projected k-means trees (CRAFTML).
+
+    Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune, trains in
+    seconds, and its scores are averaged label frequencies of similar rows.
+
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype=np.float32)
+    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+    >>> model = CraftForest(n_trees=10, max_leaf=2, n_jobs=1).fit(X, Y)
+    >>> model.predict_topk(X[:1], k=1)[0].tolist()
+    [['red']]
+    """
+
+    method_name: ClassVar[str] = "craft-forest"
+
+    def __init__(
+        self,
+        *,
+        n_trees: NTrees = 50,
+        arity: Annotated[int, Param("clusters, and so children, of a node (k)", ge=2)] = 10,
+        max_leaf: MaxLeaf = 10,
+        sample: Annotated[int, Param("rows drawn to train a node (n_s)", ge=2)] = 20_000,
+        kmeans_rounds: Annotated[int, Param("rounds of k-means (i)", ge=1)] = 2,
+        projection: Annotated[
+            Literal["hash", "gaussian", "none"], Param("random projection of features and labels")
+        ] = "hash",
+        feature_columns: Annotated[
+            int,
+            Param(
+                "columns of projected features (d'_x); more collide less, above 65536 ids take 4 bytes", ge=1
+            ),
+        ] = 10_000,
+        label_columns: Annotated[
+            int, Param("columns of projected labels (d'_y); more collide less", ge=1)
+        ] = 10_000,
+        diversity: Annotated[
+            Literal["SxSy", "SxDy", "DxSy", "DxDy"],
+            Param("whether the nodes of a tree share (S) or differ (D) in the projections of x and y"),
+        ] = "SxSy",
+        metric: Annotated[
+            Literal["cosine", "euclidean"], Param("of the clustering and of the routing")
+        ] = "cosine",
+        centroid_size: Annotated[
+            int | None, Param("largest entries kept of a centroid; None: all", ge=1)
+        ] = 50,
+        leaf_size: LeafSize = None,
+        idf: Idf = "auto",
+        normalize: Normalize = True,
+        weight_dtype: WeightDtype = "float16",
+        n_jobs: NJobs = None,
+        random_state: RandomState = 0,
+        verbose: Verbose = False,
+    ) -> None:
+        self.n_trees = n_trees
+        self.arity = arity
+        self.max_leaf = max_leaf
+        self.sample = sample
+        self.kmeans_rounds = kmeans_rounds
+        self.projection = projection
+        self.feature_columns = feature_columns
+        self.label_columns = label_columns
+        self.diversity = diversity
+        self.metric = metric
+        self.centroid_size = centroid_size
+        self.leaf_size = leaf_size
+        self.idf = idf
+        self.normalize = normalize
+        self.weight_dtype = weight_dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
+        x_columns, y_columns = self.feature_columns, self.label_columns
+        if self.projection == "gaussian":
+            x_columns, y_columns = min(x_columns, X.n_cols), min(y_columns, Y.n_cols)
+            self._check_dense(X, Y, x_columns, y_columns)
+        with run.phase("grow", MILLION) as progress:
+            arrays = _core.grow_craft(
+                X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees, self.arity,
+                self.max_leaf, self.sample, self.kmeans_rounds, PROJECTIONS.index(self.projection), x_columns,
+                y_columns, "Dx" in self.diversity, "Dy" in self.diversity, self.metric == "cosine",
+                self.centroid_size or 0, self.leaf_size or 0, run.seed, run.n_threads, progress,
+            )  # fmt: skip
+            projected = self.projection != "none"
+            routing = Routing(
+                normalize=self.normalize,
+                projection=self.projection,
+                n_columns=x_columns if projected else 0,
+                seed_per_node=projected and "Dx" in self.diversity,
+            )
+            return narrow(
+                {**arrays, "feature_weights": feature_weights},
+                routing=routing,
+                n_features=X.n_cols,
+                n_labels=Y.n_cols,
+                weight_dtype=self.weight_dtype,
+                leaf_dtype=self.weight_dtype,
+            )
+
+    def _unit_vectors(self) -> bool:
+        return self.metric == "cosine"
+
+    @staticmethod
+    def _check_dense(X: CSR, Y: CSR, x_columns: int, y_columns: int) -> None:
+        """A Gaussian projection makes every row dense: refuse what would not fit in memory."""
+        for matrix, columns, what in ((X, x_columns, "feature"), (Y, y_columns, "label")):
+            if columns * max(matrix.n_rows, matrix.n_cols) > _MOST_DENSE_ENTRIES:
+                raise LabelwoodError(
+                    f"CraftForest: projection='gaussian' needs {matrix.n_rows} x {columns} dense {what} entries; "
+                    f"lower {what}_columns or use projection='hash'"
+                )

@@ -1,0 +1,187 @@
+"""TextClassifier: a text encoder and a method in one model, so that texts go in and label names come out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from labelwood import persist
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.estimator import TreeEstimator
+from labelwood.params import declared
+from labelwood.progress import Run
+from labelwood.sparse import CSR, F32
+from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+ENCODER = "encoder"  # the key of the manifest
+_PREFIX = ENCODER + "."  # opens the name of an array that the encoder learnt
+_MILLION = 1_000_000
+
+
+class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A method that takes texts: an encoder turns them into vectors, a classifier learns from those.
+
+    ``classifier`` is any method of the library (default: ``LinearTree()``), ``encoder`` a text encoder (default:
+    ``TfidfEncoder()``). Both are kept untouched; ``classifier_`` and ``encoder_`` are the fitted ones. They are saved
+    together in one directory.
+
+    >>> texts = ["cats and dogs", "a dog barks", "tax law", "income tax"]
+    >>> model = TextClassifier().fit(texts, [["pets"], ["pets"], ["law"], ["law", "money"]])
+    >>> model.predict_topk(["my dog"], k=1)[0].tolist()
+    [['pets']]
+    """
+
+    classifier_: TreeEstimator
+    encoder_: TextEncoder
+
+    def __init__(self, classifier: TreeEstimator | None = None, encoder: TextEncoder | None = None) -> None:
+        self.classifier = classifier
+        self.encoder = encoder
+
+    def fit(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
+        """Learn from texts and Y, which is what the classifier takes: lists of label names or a 0/1 matrix."""
+        encoder = TfidfEncoder() if self.encoder is None else clone(self.encoder)
+        classifier = _default_classifier() if self.classifier is None else clone(self.classifier)
+        run = Run(verbose=bool(classifier.verbose))
+        with run.phase("encode", _MILLION) as progress:
+            features = encoder.fit_encode(texts, progress=progress)
+        classifier.fit(features, Y, label_names=label_names)
+        classifier.fit_seconds_ = {**run.seconds, **classifier.fit_seconds_}
+        self.encoder_, self.classifier_ = encoder, classifier
+        return self
+
+    def encode(self, texts: Iterable[str]) -> CSR:
+        """The vectors of texts, as the classifier takes them."""
+        self._check_fitted()
+        run = Run(verbose=bool(self.classifier_.verbose))
+        with run.phase("encode", _MILLION) as progress:
+            return self.encoder_.encode(texts, progress=progress)
+
+    def predict_topk(self, texts: Iterable[str], k: int = 5) -> tuple[npt.NDArray[Any], F32]:
+        """The k best labels of each text and their scores, best first: two arrays [texts, k]."""
+        vectors = self.encode(texts)
+        return self.classifier_.predict_topk(vectors, k=k)
+
+    def predict(
+        self, texts: Iterable[str], *, k: int | None = None, threshold: float | None = None
+    ) -> sp.csr_array[np.float32]:
+        """The predicted labels as a sparse 0/1 matrix, texts x labels; see the classifier's ``predict``."""
+        vectors = self.encode(texts)
+        return self.classifier_.predict(vectors, k=k, threshold=threshold)
+
+    def predict_proba(self, texts: Iterable[str], *, k: int = 10) -> sp.csr_array[np.float32]:
+        """The scores of the k best labels of each text as a sparse matrix, texts x labels."""
+        vectors = self.encode(texts)
+        return self.classifier_.predict_proba(vectors, k=k)
+
+    def score(self, texts: Iterable[str], Y: Any) -> float:
+        """Precision at 1: the share of texts whose best label is right."""
+        vectors = self.encode(texts)
+        return self.classifier_.score(vectors, Y)
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The label names in the order of their ids."""
+        self._check_fitted()
+        return self.classifier_.classes_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write encoder and classifier to one directory, replacing a model that is already there."""
+        self._check_fitted()
+        manifest, arrays = self.classifier_.to_saved()
+        manifest |= {
+            "class": type(self).__name__,
+            "classifier": manifest["class"],
+            ENCODER: {
+                "name": self.encoder_.encoder_name,
+                "parameters": {
+                    name: value.item() if isinstance(value, np.generic) else value
+                    for name, value in self.encoder_.get_params().items()
+                },
+            },
+        }
+        learnt = {_PREFIX + name: array for name, array in self.encoder_.state().items()}
+        persist.write_model(path, manifest, {**arrays, **learnt})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
+        """Load a model of texts; ``labelwood.load`` takes any model."""
+        from labelwood.methods import load  # noqa: PLC0415 - the list of methods imports this module
+
+        model = load(path, verify=verify)
+        if not isinstance(model, cls):
+            raise FormatError(
+                f"{path}: holds a {type(model).__name__} without an encoder; use labelwood.load"
+            )
+        return model
+
+    @classmethod
+    def from_saved(
+        cls,
+        classifier: type[TreeEstimator],
+        manifest: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        *,
+        where: str | os.PathLike[str],
+    ) -> Self:
+        """The model that a manifest and its arrays describe; ``where`` opens the error messages."""
+        learnt = {
+            name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)
+        }
+        own = {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
+        fitted = classifier.from_saved(manifest, own, where=where)
+        try:
+            encoder = _read_encoder(manifest[ENCODER], learnt)
+            if encoder.n_features_ != fitted.n_features_in_:
+                raise FormatError(
+                    f"the encoder has {encoder.n_features_} columns, the classifier {fitted.n_features_in_}"
+                )
+        except KeyError as error:
+            raise FormatError(f"{where}: the model lacks {error}") from None
+        except (TypeError, LabelwoodError) as error:
+            raise FormatError(f"{where}: {error}") from error
+        model = cls(clone(fitted), clone(encoder))
+        model.classifier_, model.encoder_ = fitted, encoder
+        return model
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("TextClassifier: not fitted yet; call fit(texts, Y) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "classifier_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        return tags
+
+
+def _default_classifier() -> TreeEstimator:
+    from labelwood.methods.linear_tree import LinearTree  # noqa: PLC0415 - loading another method does without it
+
+    return LinearTree()
+
+
+def _read_encoder(saved: Mapping[str, Any], learnt: Mapping[str, npt.NDArray[Any]]) -> TextEncoder:
+    name = saved["name"]
+    if name not in ENCODERS:
+        raise FormatError(f"unknown encoder {name!r}; this version has {', '.join(ENCODERS)}")
+    cls = ENCODERS[name]
+    tuples = {name for name, parameter in declared(cls).items() if tuple in parameter.kinds}
+    given = {
+        name: tuple(value) if name in tuples else value  # JSON has lists only
+        for name, value in saved["parameters"].items()
+    }
+    return cls(**given).restore(learnt)

@@ -1,0 +1,397 @@
+"""Texts to sparse vectors: tf-idf with a learnt vocabulary, and hashing for streams whose vocabulary grows.
+
+Both are scikit-learn transformers whose output equals that of ``TfidfVectorizer`` and ``HashingVectorizer`` with the
+same options, only faster: texts are lower-cased and cut into words natively, by the rules of ``str.lower`` and ``\\w``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+
+from labelwood import _core, strings
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.params import NJobs, Param, check_parameters
+from labelwood.progress import thread_count
+from labelwood.sparse import CSR, I32, I64, MAX_COLUMNS
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+Progress = Callable[[int], None] | None
+Analyzer = Annotated[
+    Literal["word", "char", "char_wb"],
+    Param("what a term is made of: words, characters, or characters within words (char_wb)"),
+]
+NgramRange = Annotated[
+    tuple[int, int], Param("shortest and longest run of words or characters that is a term, as (1, 2)")
+]
+Lowercase = Annotated[bool, Param("turn texts into lower case")]
+TokenLength = Annotated[int, Param("characters of a word at least; shorter ones are passed over", ge=1)]
+Binary = Annotated[bool, Param("count a term once however often a text has it")]
+Norm = Annotated[Literal["l2", "l1"] | None, Param("scale every row to this length; None: leave it")]
+
+_UNITS = {"word": 0, "char": 1, "char_wb": 2}
+_NORMS = {None: 0, "l1": 1, "l2": 2}
+_IDF, _UTF8, _OFFSETS = "idf", "vocabulary.utf8", "vocabulary.offsets"
+
+Counts = tuple[I64, I32, I32]  # indptr, indices, counts
+
+
+class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """The base of the encoders: texts in, a :class:`CSR` out of ``encode``, scipy out of ``transform``."""
+
+    encoder_name: ClassVar[str] = ""
+
+    analyzer: str
+    ngram_range: tuple[int, int]
+    lowercase: bool
+    token_length: int
+    n_jobs: int | None
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> Self:
+        """Learn from texts; ``y`` is not used."""
+        self.fit_encode(texts)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], y: Any = None) -> sp.csr_array[np.float32]:
+        """Learn from texts and return their vectors, one row each."""
+        return self.fit_encode(texts).to_scipy()
+
+    def transform(self, texts: Iterable[str]) -> sp.csr_array[np.float32]:
+        """The vectors of texts, one row each."""
+        return self.encode(texts).to_scipy()
+
+    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """As ``fit_transform``, for the rest of the library; ``progress`` is told millionths of the work."""
+        raise NotImplementedError
+
+    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """As ``transform``, for the rest of the library."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """What was learnt, as arrays to save."""
+        raise NotImplementedError
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Take what :meth:`state` gave; every invariant that a damaged file could break is checked."""
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        check_parameters(self)
+        owner, span = type(self).__name__, self.ngram_range
+        whole = len(span) == 2 and all(isinstance(n, int | np.integer) for n in span)
+        if not whole or not 1 <= span[0] <= span[1]:
+            raise LabelwoodError(
+                f"{owner}: ngram_range must be two integers, 1 <= shortest <= longest; got {span!r}"
+            )
+
+    def _pack(self, texts: Iterable[str]) -> tuple[strings.U8, I64]:
+        owner = type(self).__name__
+        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+            raise LabelwoodError(
+                f"{owner}: texts must be a list of strings; got {type(texts).__name__}. A single text is a list of one."
+            )
+        listed = texts if isinstance(texts, list) else list(texts)
+        for position, text in enumerate(listed):
+            if not isinstance(text, str):
+                raise LabelwoodError(
+                    f"{owner}: every text must be a string; got {type(text).__name__} in place {position}"
+                )
+        return strings.pack(listed)
+
+    def _cut(self) -> tuple[int, int, int, int, bool]:
+        """How kernels are told to cut a text into terms."""
+        shortest, longest = self.ngram_range
+        unit = _UNITS[self.analyzer]
+        return unit, int(shortest), int(longest), int(self.token_length), bool(self.lowercase)
+
+    def _threads(self) -> int:
+        return thread_count(self.n_jobs, owner=type(self).__name__)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class TfidfEncoder(TextEncoder):
+    """Tf-idf: a column for every term of the training texts, weighed by how often a text has it and how rare it is.
+
+    The matrix is that of scikit-learn's ``TfidfVectorizer`` with the same options, in float32; columns are in the
+    order of the terms' code points. A ``token_length`` of 2 is its default ``token_pattern``. One default differs,
+    because tagging wants it: ``sublinear_tf`` is on.
+
+    Fitted attributes: ``vocabulary_`` (term to column), ``idf_``, ``n_features_``.
+
+    >>> encoder = TfidfEncoder(n_jobs=1)
+    >>> encoder.fit_transform(["the cat sat", "the dog sat", "the dogs"]).shape
+    (3, 5)
+    >>> encoder.get_feature_names_out().tolist()
+    ['cat', 'dog', 'dogs', 'sat', 'the']
+    """
+
+    encoder_name: ClassVar[str] = "tfidf"
+
+    idf_: npt.NDArray[np.float64] | None
+    _utf8: strings.U8
+    _offsets: I64
+
+    def __init__(
+        self,
+        *,
+        analyzer: Analyzer = "word",
+        ngram_range: NgramRange = (1, 1),
+        lowercase: Lowercase = True,
+        token_length: TokenLength = 2,
+        min_df: Annotated[
+            int | float, Param("terms in fewer texts are left out: a count, or a share as 0.01", ge=0)
+        ] = 1,
+        max_df: Annotated[
+            int | float, Param("terms in more texts are left out: a count, or a share as 0.5", ge=0)
+        ] = 1.0,
+        max_features: Annotated[
+            int | None, Param("keep this many terms, the most frequent ones; None: all", ge=1)
+        ] = None,
+        binary: Binary = False,
+        norm: Norm = "l2",
+        use_idf: Annotated[bool, Param("weigh a term by how rare it is")] = True,
+        smooth_idf: Annotated[bool, Param("compute rarity as if one more text had every term")] = True,
+        sublinear_tf: Annotated[bool, Param("count a term that occurs n times as 1 + log(n)")] = True,
+        n_jobs: NJobs = None,
+    ) -> None:
+        self.analyzer = analyzer
+        self.ngram_range = ngram_range
+        self.lowercase = lowercase
+        self.token_length = token_length
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.binary = binary
+        self.norm = norm
+        self.use_idf = use_idf
+        self.smooth_idf = smooth_idf
+        self.sublinear_tf = sublinear_tf
+        self.n_jobs = n_jobs
+
+    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """Learn the vocabulary and the rarity of its terms; the vectors of the texts."""
+        self._check()
+        utf8, offsets = self._pack(texts)
+        n_texts = len(offsets) - 1
+        fewest, most = self._document_bounds(n_texts)
+        counts, terms_utf8, terms_offsets, n_documents, totals = _core.learn_terms(
+            utf8, offsets, *self._cut(), math.ceil(fewest), math.floor(most), self._threads(), progress
+        )
+        if self.max_features is not None and len(n_documents) > self.max_features:
+            # The choice among equally frequent terms is NumPy's, as it is in TfidfVectorizer.
+            kept = np.sort((-totals.astype(np.float64)).argsort()[: self.max_features])
+            counts = _only_columns(counts, kept, len(totals))
+            terms_utf8, terms_offsets = _only_strings(terms_utf8, terms_offsets, kept)
+            n_documents = n_documents[kept]
+        if len(n_documents) == 0:
+            raise LabelwoodError(
+                f"TfidfEncoder: no terms are left of {n_texts} texts; "
+                "are they empty? Else try a lower min_df, a higher max_df or token_length=1."
+            )
+        idf = np.log((n_texts + self.smooth_idf) / (n_documents + float(self.smooth_idf))) + 1.0
+        self._learnt(terms_utf8, terms_offsets, idf if self.use_idf else None)
+        return self._weigh(counts)
+
+    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """The vectors of texts; terms that the training texts lacked are passed over."""
+        self._check_fitted()
+        utf8, offsets = self._pack(texts)
+        counts: Counts = _core.find_terms(
+            utf8, offsets, *self._cut(), self._utf8, self._offsets, self._slots, self._threads(), progress
+        )
+        return self._weigh(counts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The terms, in the order of their columns."""
+        self._check_fitted()
+        return np.array(strings.unpack(self._utf8, self._offsets, what="a term"), dtype=object)
+
+    @property
+    def n_features_(self) -> int:
+        """Number of columns."""
+        self._check_fitted()
+        return len(self._offsets) - 1
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        """Term to column."""
+        return {term: column for column, term in enumerate(self.get_feature_names_out().tolist())}
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The vocabulary and the rarity of its terms."""
+        self._check_fitted()
+        arrays: dict[str, npt.NDArray[Any]] = {_UTF8: self._utf8, _OFFSETS: self._offsets}
+        return arrays if self.idf_ is None else {**arrays, _IDF: self.idf_}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """The inverse of :meth:`state`."""
+        self._check()
+        utf8, offsets = arrays[_UTF8], arrays[_OFFSETS]
+        idf = arrays[_IDF] if self.use_idf else None
+        count = len(offsets) - 1
+        if not 1 <= count <= MAX_COLUMNS or not strings.are_sound(utf8, offsets, count):
+            raise FormatError("the encoder's vocabulary is damaged: its offsets do not fit its text")
+        if idf is not None and not (
+            idf.dtype == np.float64 and idf.shape == (count,) and np.isfinite(idf).all()
+        ):
+            raise FormatError("the encoder's idf is damaged: it must be one finite number for each term")
+        self._learnt(utf8, offsets, idf)
+        return self
+
+    def _learnt(self, utf8: strings.U8, offsets: I64, idf: npt.NDArray[np.float64] | None) -> None:
+        self.__dict__.pop("_slots", None)
+        self._utf8, self._offsets, self.idf_ = utf8, offsets, idf
+
+    @cached_property
+    def _slots(self) -> npt.NDArray[np.uint64]:
+        slots = _core.index_terms(self._utf8, self._offsets)
+        if len(slots) == 0:
+            raise FormatError("the encoder's vocabulary is damaged: a term stands there twice")
+        return slots
+
+    def _document_bounds(self, n_texts: int) -> tuple[float, float]:
+        fewest, most = (
+            bound if isinstance(bound, int | np.integer) else _share(bound, name) * n_texts
+            for name, bound in (("min_df", self.min_df), ("max_df", self.max_df))
+        )
+        if most < fewest:
+            raise LabelwoodError(
+                f"TfidfEncoder: max_df must not be below min_df; got {self.max_df} and {self.min_df} "
+                f"for {n_texts} texts"
+            )
+        return fewest, most
+
+    def _weigh(self, counts: Counts) -> CSR:
+        data = _core.weigh_counts(
+            *counts, bool(self.sublinear_tf), bool(self.binary), self.idf_, _NORMS[self.norm], self._threads()
+        )
+        return CSR(counts[0], counts[1], data, self.n_features_)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("TfidfEncoder: not fitted yet; call fit(texts) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_offsets" in vars(self)
+
+
+class HashingEncoder(TextEncoder):
+    """Terms hashed to a fixed number of columns: nothing is learnt, so a stream may bring new words for ever.
+
+    The matrix is that of scikit-learn's ``HashingVectorizer`` with the same options, in float32. Two terms may share a
+    column; signs make such collisions cancel on average.
+
+    >>> HashingEncoder(n_features=1000, n_jobs=1).transform(["a new word", "another"]).shape
+    (2, 1000)
+    """
+
+    encoder_name: ClassVar[str] = "hashing"
+
+    def __init__(
+        self,
+        *,
+        n_features: Annotated[int, Param("columns that terms are hashed to", ge=1, le=MAX_COLUMNS)] = 2**20,
+        analyzer: Analyzer = "word",
+        ngram_range: NgramRange = (1, 1),
+        lowercase: Lowercase = True,
+        token_length: TokenLength = 2,
+        alternate_sign: Annotated[bool, Param("let half of the terms count negatively")] = True,
+        binary: Binary = False,
+        norm: Norm = "l2",
+        n_jobs: NJobs = None,
+    ) -> None:
+        self.n_features = n_features
+        self.analyzer = analyzer
+        self.ngram_range = ngram_range
+        self.lowercase = lowercase
+        self.token_length = token_length
+        self.alternate_sign = alternate_sign
+        self.binary = binary
+        self.norm = norm
+        self.n_jobs = n_jobs
+
+    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """The vectors of texts; there is nothing to learn."""
+        return self.encode(texts, progress=progress)
+
+    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """The vectors of texts."""
+        self._check()
+        utf8, offsets = self._pack(texts)
+        counts: Counts = _core.hash_terms(
+            utf8,
+            offsets,
+            *self._cut(),
+            int(self.n_features),
+            bool(self.alternate_sign),
+            self._threads(),
+            progress,
+        )
+        data = _core.weigh_counts(*counts, False, bool(self.binary), None, _NORMS[self.norm], self._threads())
+        return CSR(counts[0], counts[1], data, int(self.n_features))
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Nothing: the parameters say it all."""
+        return {}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Nothing to take."""
+        self._check()
+        return self
+
+    @property
+    def n_features_(self) -> int:
+        """Number of columns."""
+        return int(self.n_features)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+ENCODERS: Mapping[str, type[TextEncoder]] = {cls.encoder_name: cls for cls in (TfidfEncoder, HashingEncoder)}
+
+
+def _share(bound: float, name: str) -> float:
+    if bound > 1:
+        raise LabelwoodError(
+            f"TfidfEncoder: {name} must be an integer or a share of at most 1.0; got {bound!r}"
+        )
+    return bound
+
+
+def _only_columns(counts: Counts, kept: npt.NDArray[np.intp], n_columns: int) -> Counts:
+    indptr, indices, values = counts
+    renumbered = np.full(n_columns, -1, np.int32)
+    renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+    columns = renumbered[indices]
+    stays = columns >= 0
+    before = np.zeros(len(indices) + 1, np.int64)
+    np.cumsum(stays, out=before[1:])
+    return before[indptr], columns[stays], values[stays]
+
+
+def _only_strings(utf8: strings.U8, offsets: I64, kept: npt.NDArray[np.intp]) -> tuple[strings.U8, I64]:
+    sizes = np.diff(offsets)
+    stays = np.zeros(len(sizes), bool)
+    stays[kept] = True
+    return utf8[np.repeat(stays, sizes)], np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)

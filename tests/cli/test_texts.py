@@ -1,0 +1,112 @@
+"""The commands on texts: train, predict, eval, info, and what they say of wrong input."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from labelwood.cli import main
+
+ROWS = [
+    ("Cats and dogs", "A cat, a dog and a hamster", "pets"),
+    ("The dog", "barks at the cat", "pets;noise"),
+    ("Income tax", "The court and the tax", "law"),
+    ("Tax court", "The judge of the tax court", "law;money"),
+] * 5
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "docs.csv"
+    lines = "".join(
+        f'{number},"{title}","{body}",{tags}\n' for number, (title, body, tags) in enumerate(ROWS)
+    )
+    path.write_text("id,title,body,tags\n" + lines)
+    return path
+
+
+@pytest.fixture
+def model(table, tmp_path, capsys):
+    path = tmp_path / "model"
+    assert main(["train", str(table), "-o", str(path), "--random-state", "0"]) == 0
+    capsys.readouterr()
+    return path
+
+
+def test_from_a_table_to_suggestions(labelwood, table, model, tmp_path):
+    assert labelwood("predict", model, "my dog barks", "-k", 1).out.startswith("pets:")
+    assert labelwood("predict", model, "tax", "-k", 1).out.startswith("law:")
+    (tmp_path / "more.csv").write_text("title,body\nThe court,and a judge\nHamster,and cat\n")
+    lines = labelwood("predict", model, tmp_path / "more.csv", "--json", "-k", 1).out.splitlines()
+    assert [json.loads(line)["labels"] for line in lines] == [["law"], ["pets"]]
+    found = labelwood("eval", model, table, "--json").json
+    assert found["P@1"] == 100
+    assert found["rows"] == len(ROWS)
+    facts = labelwood("info", model, "--json").json
+    assert facts["encoder"]["name"] == "tfidf"
+    assert "encoder.vocabulary.utf8.npy" in facts["files"]
+    assert "tfidf" in labelwood("info", model).out
+
+
+def test_training_says_what_it_did(labelwood, table, tmp_path):
+    facts = labelwood(
+        "train", table, "-o", tmp_path / "m", "--json", "--min-df", 2, "--ngram-range", "1,2"
+    ).json
+    assert (facts["encoder"], facts["rows"], facts["labels"]) == ("tfidf", len(ROWS), 4)
+    assert "encode" in facts["seconds"]
+    assert labelwood("info", tmp_path / "m", "--json").json["encoder"]["parameters"]["ngram_range"] == [1, 2]
+    hashed = labelwood(
+        "train", table, "-o", tmp_path / "h", "--encoder", "hashing", "--n-features", 64, "--json"
+    )
+    assert (hashed.json["encoder"], hashed.json["features"]) == ("hashing", 64)
+
+
+def test_told_columns(labelwood, table, tmp_path):
+    told = ("--text", "body", "--labels", "title", "--sep", "|")
+    assert labelwood("train", table, *told, "-o", tmp_path / "m", "--json").json["labels"] == 4
+    assert labelwood("eval", tmp_path / "m", table, *told, "--json").json["P@1"] == 100
+
+
+def test_standard_input_and_lines(labelwood, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"the dog\nthe tax court\n")))
+    lines = labelwood("predict", model, "-", "-k", 1, "--format", "lines").out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["pets", "law"]
+    (tmp_path / "raw.txt").write_text("the dog\nthe tax court\n")
+    (tmp_path / "truth.txt").write_text("pets;noise\nlaw;money\n")
+    found = labelwood("eval", model, tmp_path / "raw.txt", "--labels", tmp_path / "truth.txt", "--json").json
+    assert found["P@1"] == 100
+
+
+def test_vectors_stay_vectors(labelwood, model, table, tmp_path):
+    (tmp_path / "v.txt").write_text("4 3 2\n0 0:1\n1 1:1\n0 0:1\n1 1:1\n")
+    assert "encoder" not in labelwood("train", tmp_path / "v.txt", "-o", tmp_path / "v", "--json").json
+    said = labelwood("predict", tmp_path / "v", table).complaint(2)
+    assert "was trained on vectors and knows no texts" in said
+    said = labelwood("train", tmp_path / "v.txt", "-o", tmp_path / "w", "--min-df", 2).complaint(2)
+    assert "--min-df is for texts, but" in said
+    said = labelwood("train", tmp_path / "v.txt", "-o", tmp_path / "w", "--encoder", "tfidf").complaint(2)
+    assert "--encoder is for texts" in said
+
+
+def test_complaints(labelwood, model, table, tmp_path):
+    assert "no such file" in labelwood("predict", model, tmp_path / "missing.csv").complaint(1)
+    assert "no such file" in labelwood("predict", model, "missing.csv").complaint(1)
+    (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
+    said = labelwood("train", tmp_path / "odd.csv", "-o", tmp_path / "m").complaint(1)
+    assert said.endswith("cannot tell which column holds the labels; it has 'a', 'b'. Say --labels NAME.")
+    said = labelwood("train", table, "-o", tmp_path / "m", "--ngram-range", "2,1").complaint(2)
+    assert said.startswith("labelwood train: --ngram-range must be two integers")
+    said = labelwood("train", table, "-o", tmp_path / "m", "--min-df", "99").complaint(1)
+    assert "no terms are left" in said or "max_df" in said
+    said = labelwood("train", table, "-o", tmp_path / "m", "--encoder", "bert").complaint(2)
+    assert "--encoder takes one of tfidf, hashing; got 'bert'" in said
+    assert not (tmp_path / "m").exists()
+
+
+def test_help_names_the_flags_of_the_encoder(labelwood):
+    text = labelwood("train", "--help").out
+    assert "parameters of the encoder tfidf, for texts" in text
+    assert "--ngram-range" in text
+    assert "--alternate-sign" in labelwood("train", "--encoder", "hashing", "--help").out

@@ -1,0 +1,108 @@
+"""The CRAFTML kernel against its twin, node by node."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelwood import CraftForest
+from labelwood.forest import RoutedForest, prepare
+from labelwood.reference import craftml as twin
+from labelwood.sparse import CSR, from_scipy
+
+
+def random_data(random, n_rows, n_features, n_labels):
+    """Binary features and labels: the ties that real data has."""
+    X = (random.random((n_rows, n_features)) < 0.3).astype(np.float32)
+    Y = (random.random((n_rows, n_labels)) < 0.25).astype(np.float32)
+    Y[0, 0] = 1
+    return X, Y
+
+
+def csr(dense) -> CSR:
+    import scipy.sparse as sp
+
+    return from_scipy(sp.csr_array(dense))
+
+
+def options_of(model: CraftForest, n_features: int, n_labels: int) -> twin.Options:
+    none = model.projection == "none"
+
+    def capped(columns: int, n_input: int) -> int:
+        return min(columns, n_input) if model.projection == "gaussian" else columns
+
+    return twin.Options(
+        k=model.arity,
+        n_leaf=model.max_leaf,
+        n_s=model.sample,
+        rounds=model.kmeans_rounds,
+        projection=model.projection,
+        x_columns=n_features if none else capped(model.feature_columns, n_features),
+        y_columns=n_labels if none else capped(model.label_columns, n_labels),
+        x_per_node="Dx" in model.diversity,
+        y_per_node="Dy" in model.diversity,
+        cosine=model.metric == "cosine",
+        centroid_size=model.centroid_size or 0,
+        seed=model.random_state,
+    )
+
+
+def assert_same_tree(forest: RoutedForest, tree: int, root: twin.Node) -> None:
+    pending = [(tree, root)]
+    while pending:
+        node, expected = pending.pop()
+        children = range(forest.child_ptr[node], forest.child_ptr[node + 1])
+        assert len(children) == len(expected.children)
+        pending += zip(children, expected.children, strict=True)
+        if expected.mean is not None:
+            labels, values = forest.leaf(node)
+            dense = np.zeros(forest.n_labels)
+            dense[labels] = values
+            np.testing.assert_allclose(dense, expected.mean, rtol=1e-6)
+        columns, weights = forest.vector(node)
+        assert columns.tolist() == sorted(expected.vector)
+        np.testing.assert_allclose(weights, [expected.vector[c] for c in columns.tolist()], rtol=1e-5)
+        assert forest.bias[node] == pytest.approx(expected.bias, rel=1e-5)
+
+
+def assert_twin(seed: int, **parameters) -> None:
+    random = np.random.default_rng(seed)
+    X, Y = random_data(random, 60, 20, 8)
+    model = CraftForest(
+        **{"n_trees": 2, "max_leaf": 4, "arity": 3, "weight_dtype": "float32", "n_jobs": 1, **parameters}
+    )
+    forest = model.set_params(random_state=seed).fit(X, Y).forest_.check()
+    rows = prepare(csr(X), forest.feature_weights, normalize=True).to_scipy().toarray()
+    assert forest.depth > 1
+    for tree in range(2):
+        assert_same_tree(forest, tree, twin.grow(rows, Y, options_of(model, 20, 8), tree))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    arity=st.integers(2, 19),
+    rounds=st.integers(1, 3),
+    diversity=st.sampled_from(["SxSy", "SxDy", "DxSy", "DxDy"]),
+    columns=st.integers(3, 20),
+    sample=st.sampled_from([10, 30, 1000]),
+    centroid_size=st.sampled_from([None, 3, 10]),
+)
+def test_kernel_is_its_twin(seed, arity, rounds, diversity, columns, sample, centroid_size):
+    assert_twin(
+        seed,
+        arity=arity,
+        kmeans_rounds=rounds,
+        diversity=diversity,
+        feature_columns=columns,
+        label_columns=columns,
+        sample=sample,
+        centroid_size=centroid_size,
+    )
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+@pytest.mark.parametrize("projection", ["hash", "none", "gaussian"])
+@pytest.mark.parametrize("diversity", ["SxSy", "DxDy"])
+def test_variants_are_their_twins(metric, projection, diversity):
+    assert_twin(11, metric=metric, projection=projection, diversity=diversity)

@@ -1,0 +1,145 @@
+"""The graph, the cut and the forest against their twin."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelwood import GraphForest, _core
+from labelwood.methods.gpt import BETA, STARTS
+from labelwood.neighbors import label_graph
+from labelwood.reference import gpt as twin
+from labelwood.sparse import from_scipy
+
+
+def random_rows(random, n, n_features, density):
+    X = np.where(random.random((n, n_features)) < density, random.random((n, n_features)), 0)
+    X[np.arange(n), random.integers(0, n_features, n)] = 1.0
+    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+
+
+def random_labels(random, n, n_labels, mean=2.0):
+    """Some labels frequent, most rare; some rows without any."""
+    popularity = 1 / np.arange(1, n_labels + 1)
+    return (random.random((n, n_labels)) < mean * popularity / popularity.sum()).astype(np.int64)
+
+
+def kernel_cut(X, graph, options, seed):
+    matrix = from_scipy(sp.csr_array(X))
+    ptr = np.cumsum([0] + [len(near) for near in graph]).astype(np.int64)
+    flat = np.array([j for near in graph for j in near], np.int32)
+    columns, weights, side = _core.graph_cut(
+        matrix.indptr, matrix.indices, matrix.data, matrix.n_cols, ptr, flat, options.n_negatives,
+        options.epochs, options.l1, options.learning_rate, options.beta, options.tolerance,
+        STARTS.index(options.start), seed,
+    )  # fmt: skip
+    w = np.zeros(X.shape[1])
+    w[columns] = weights
+    return w, side.astype(bool)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    k=st.integers(1, 12),
+    threshold=st.integers(2, 30),
+    kind=st.sampled_from(["tail", "idf"]),
+)
+def test_the_graph_is_the_twins(seed, n, k, threshold, kind):
+    Y = random_labels(np.random.default_rng(seed), n, 12)
+    ptr, neighbors, alike = label_graph(from_scipy(sp.csr_array(Y)), k, label_threshold=threshold, graph=kind)
+    wanted, likeness = twin.label_graph(Y, k, threshold, kind)
+    if kind == "tail":  # by idf, two libraries' logarithms may break ties differently
+        assert [near.tolist() for near in np.split(neighbors, ptr[1:-1])] == wanted
+    np.testing.assert_array_equal(np.diff(ptr), [len(near) for near in wanted])
+    np.testing.assert_allclose(alike, np.concatenate([*likeness, []]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("n_features", [30, 3000])  # all features in turn; a list of the touched ones
+@pytest.mark.parametrize("l1", [0.0, 0.5])
+def test_the_cut_is_the_twins(start, n_features, l1):
+    random = np.random.default_rng(3)
+    X = random_rows(random, 60, n_features, 9 / n_features)
+    Y = random_labels(random, 60, 15)
+    options = twin.Options(n_neighbors=4, n_negatives=5, epochs=3, l1=l1, start=start)
+    graph, _ = twin.label_graph(Y, 4, 50, "tail")
+    wanted = twin.cut(X.astype(np.float64), graph, options, twin.Rng(11))
+    w, side = kernel_cut(X, graph, options, 11)
+    assert np.abs(wanted).max() > 0.01
+    np.testing.assert_allclose(w, wanted, rtol=2e-3, atol=2e-5)
+    np.testing.assert_array_equal(side, twin.sides(X.astype(np.float64), wanted))
+
+
+def test_every_instruction_set_makes_the_same_cut():
+    """The table is chosen once a process, so each has its own."""
+    script = (
+        "import json, sys, numpy as np; sys.path.insert(0, sys.argv[1]);"
+        "from test_graph_forest import *; r = np.random.default_rng(5);"
+        "X = random_rows(r, 50, 200, 0.1); graph, _ = twin.label_graph(random_labels(r, 50, 9), 4, 50, 'tail');"
+        "print(json.dumps(kernel_cut(X, graph, twin.Options(l1=0.1), 2)[0].tolist()))"
+    )
+    found = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", script, os.path.dirname(__file__)],
+                env={**os.environ, "LABELWOOD_ISA": isa},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for isa in ("baseline", "avx2", "avx512")
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-3, atol=1e-5)
+
+
+def leaves_of(forest, tree):
+    """Leaves from left to right as (labels, values)."""
+    pending, found = [tree], []
+    while pending:
+        node = pending.pop()
+        children = range(forest.child_ptr[node], forest.child_ptr[node + 1])
+        if not children:
+            found.append(tuple(part.tolist() for part in forest.leaf(node)))
+        pending += reversed(children)
+    return found
+
+
+def twin_leaves(node):
+    if node.children:
+        return [leaf for child in node.children for leaf in twin_leaves(child)]
+    labels = np.flatnonzero(node.values)
+    return [(labels.tolist(), node.values[labels].astype(np.float32).tolist())]
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("l1", [0.0, 0.3, 50.0])  # the last leaves no weight: the fallback splits
+def test_the_forest_is_the_twins(start, l1):
+    random = np.random.default_rng(8)
+    X, Y = random_rows(random, 150, 40, 0.2), random_labels(random, 150, 20)
+    labelled = Y.any(axis=1)  # the estimator leaves the others out
+    X, Y = X[labelled], Y[labelled]
+    shared = {"n_neighbors": 5, "n_negatives": 5, "label_threshold": 12, "graph": "tail", "epochs": 2}
+    shared |= {"l1": l1, "start": start, "max_leaf": 6}
+    options = twin.Options(**shared)
+    plain = {"idf": False, "normalize": False, "weight_dtype": "float32"}
+    model = GraphForest(n_trees=3, n_jobs=1, random_state=4, **shared, **plain).fit(X, sp.csr_array(Y))
+    assert options.beta == BETA
+    for tree in range(3):
+        wanted = twin.grow(X.astype(np.float64), Y, options, seed=4, tree=tree)
+        leaves, expected = leaves_of(model.forest_, tree), twin_leaves(wanted)
+        # Single against double precision: a row that lies on a hyperplane may fall on either side of it.
+        assert sum(leaf in expected for leaf in leaves) > 0.8 * max(len(leaves), len(expected))
+        first = int(model.forest_.child_ptr[tree])
+        columns, weights = model.forest_.vector(first)
+        np.testing.assert_allclose(weights, wanted.w[columns], rtol=2e-3, atol=2e-5)
+        assert model.forest_.bias[first] == pytest.approx(wanted.bias, abs=1e-6)

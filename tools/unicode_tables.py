@@ -1,0 +1,111 @@
+"""Write src/core/unicode_tables.hpp: what the tokenizer must know of every code point, as this Python knows it.
+
+    python tools/unicode_tables.py            write the header
+    python tools/unicode_tables.py --check    fail if the header is not what would be written
+
+The tables are fixed at this point in time, not read from the Python that runs, so that a saved model cuts a text into
+the same words under every Python.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from itertools import groupby
+from pathlib import Path
+
+HEADER = Path(__file__).parent.parent / "src" / "core" / "unicode_tables.hpp"
+WORD, SPACE, CASED, IGNORABLE = 1, 2, 4, 8
+N_CODE_POINTS = 0x110000
+DOTTED_CAPITAL_I = 0x130  # the one code point whose lower case is two: the kernel spells it out
+CAPITAL_SIGMA = 0x3A3  # its lower case depends on its neighbours: the kernel looks at them
+
+Record = tuple[int, int]  # flags, distance to the lower-case code point
+
+
+def record(code: int) -> Record:
+    """Flags and lower-casing of one code point."""
+    char = chr(code)
+    flags = WORD * (char.isalnum() or char == "_") + SPACE * char.isspace()
+    # How a character counts for a final sigma is not told by unicodedata, but str.lower shows it: one that is looked
+    # through leaves the verdict to the character before it, any other one gives the verdict itself.
+    after_letter, after_digit = (f"{before}{char}\u03a3".lower()[-1] == "\u03c2" for before in "a1")
+    flags += CASED * (after_letter and after_digit) + IGNORABLE * (after_letter and not after_digit)
+    lower = char.lower()
+    if code == DOTTED_CAPITAL_I:
+        assert lower == "i\u0307"
+        return flags, 0
+    assert len(lower) == 1, f"U+{code:04X} has a lower case of {len(lower)} code points"
+    return flags, ord(lower) - code
+
+
+def content() -> str:
+    """The header as text."""
+    records = [record(code) for code in range(N_CODE_POINTS)]
+    distinct = sorted(set(records))
+    number = {rec: position for position, rec in enumerate(distinct)}
+    runs = []
+    code = 0
+    for rec, group in groupby(records):
+        runs.append((code, number[rec]))
+        code += sum(1 for _ in group)
+    kinds = ", ".join(f"{{{flags}, {delta}}}" for flags, delta in distinct)
+    pairs = ", ".join(f"{{0x{first:X}, {kind}}}" for first, kind in runs)
+    return f"""\
+// Written by tools/unicode_tables.py from Unicode {unicodedata.unidata_version}. Do not edit.
+#pragma once
+
+#include <cstdint>
+
+namespace labelwood::text {{
+
+// clang-format off
+inline constexpr const char* kUnicodeVersion = "{unicodedata.unidata_version}";
+
+// Kinds of code points: flags (1 word character, 2 white space, 4 cased, 8 looked through for a final sigma) and the
+// distance to the lower-case code point.
+struct UnicodeKind {{
+    uint8_t flags;
+    int32_t to_lower;
+}};
+inline constexpr UnicodeKind kUnicodeKinds[] = {{
+{wrapped(kinds)}
+}};
+
+// Runs of one kind: the first code point and the kind; a run ends where the next begins.
+struct UnicodeRun {{
+    uint32_t first;
+    uint8_t kind;
+}};
+inline constexpr UnicodeRun kUnicodeRuns[] = {{
+{wrapped(pairs)}
+}};
+// clang-format on
+
+}}  // namespace labelwood::text
+"""
+
+
+def wrapped(items: str) -> str:
+    """Comma-separated items on lines of at most 118 characters."""
+    lines, line = [], ""
+    for item in items.split("}, "):
+        piece = item if item.endswith("}") else item + "},"
+        if len(line) + len(piece) + 1 > 117:
+            lines.append(line)
+            line = ""
+        line += (" " if line else "    ") + piece
+    return "\n".join([*lines, line])
+
+
+def main() -> int:
+    """Write or check the header; the exit code."""
+    text = content()
+    if "--check" in sys.argv[1:]:
+        return 0 if HEADER.read_text() == text else 1
+    HEADER.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
