@@ -3,9 +3,9 @@
     python experiments/oplt/few_shot.py --shots 3
     python experiments/oplt/few_shot.py --shots 5 --plot curve.png
 
-Each class has 12 words of its own and shares the words of a topic; an example draws from both and from noise. Against a
-constant predictor (the most frequent class so far) and a nearest centroid (the class whose summed unit vectors have the
-largest cosine with the example), both progressive too. ``--vw FILE`` writes the stream for `vw --cmt`.
+Each class has 12 words of its own and shares the words of a topic; an example draws from both and from noise. Against
+a constant predictor (any class: all are equally frequent) and a nearest centroid (the class whose summed unit vectors
+have the largest cosine with the example), progressive too. ``--vw FILE`` writes the stream for ``vw``'s memory tree.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from labelwood.data.synth import _word, _zipf
 from labelwood.sparse import CSR, from_scipy
 
 
-def make(n_classes, shots, seed, n_words=25, n_features=100_000):
+def make(n_classes, shots, draw, seed=0, n_words=25, n_features=100_000):
     import scipy.sparse as sp
 
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(draw)
     classes = random.permutation(np.repeat(np.arange(n_classes), shots))
     label = np.repeat(classes, n_words)
     kind = random.random(len(label))
@@ -78,24 +78,28 @@ def main():
     parser.add_argument("--shots", type=int, default=3)
     parser.add_argument("--classes", type=int, default=10_000)
     parser.add_argument("--max-leaf", type=int, default=10)
+    parser.add_argument("--learning-rate", type=float, default=1.0)
     parser.add_argument("--plot")
     parser.add_argument("--vw")
     options = parser.parse_args()
-    X, Y = make(options.classes, options.shots, seed=0)
-    test_X, test_Y = make(options.classes, 1, seed=0)
+    X, Y = make(options.classes, options.shots, draw=0)
+    test_X, test_Y = make(options.classes, 1, draw=1)
     if options.vw:
         write_vw(options.vw, X, Y.indices)
     centroid = nearest_centroid(X, Y.indices, options.classes)
     for policy in ("best-greedy", "random"):
-        model = OnlineTree(policy=policy, max_leaf=options.max_leaf, n_jobs=1)
+        model = OnlineTree(
+            policy=policy, max_leaf=options.max_leaf, learning_rate=options.learning_rate, n_jobs=1
+        )
         start = time.process_time()
         result = model.progressive(X, Y, k=1)
         seconds = time.process_time() - start
         late = slice(X.n_rows * 3 // 4, None)
         print(
             f"{policy}: progressive accuracy {result.accuracy:.4f} (last quarter {result.hits[late, 0].mean():.4f}), "
-            f"constant {result.constant.mean():.5f}, centroid {centroid.mean():.4f} "
-            f"(last quarter {centroid[late].mean():.4f}), entropy reduction {result.entropy_reduction:.2f} bits, "
+            f"constant {1 / options.classes:.5f}, centroid {centroid.mean():.4f} "
+            f"(last quarter {centroid[late].mean():.4f}), "
+            f"entropy reduction {np.log2(result.accuracy * options.classes):.2f} bits, "
             f"test accuracy {model.score(test_X, test_Y):.4f}, {seconds:.1f} CPU s"
         )
         if options.plot and policy == "best-greedy":

@@ -189,7 +189,10 @@ class OnlineTree(GrowingEstimator):
         frozen._names = GrowingNames(self._names)
         frozen.n_features_in_, frozen.rows_learned_ = self.n_features_in_, self.rows_learned_
         frozen.label_counts_ = self.label_counts_.copy()
-        frozen.trained_, frozen.fit_seconds_ = dict(self.trained_), dict(self.fit_seconds_)
+        frozen.trained_, frozen.fit_seconds_ = (
+            {**self.trained_, "seen": self.n_seen_},
+            dict(self.fit_seconds_),
+        )
         frozen._note_fitted()
         return frozen  # type: ignore[no-any-return]  # scikit-learn's clone has no types
 
