@@ -7,23 +7,31 @@ import argparse
 
 from sets import FOLDERS, HEAD, line, run, validation
 
-PRINTED = {"graph": "tail", "start": "rows", "idf": False, "tolerance": 0.0, "epochs": 10, "l1": 4.0}
+FIRST = {"graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0}
 READINGS = {
-    "printed": PRINTED,
-    "rows as they come": {**PRINTED, "normalize": False},
-    "3 epochs, l1 4": {**PRINTED, "epochs": 3},
-    "3 epochs, l1 1": {**PRINTED, "epochs": 3, "l1": 1.0},
-    "features by idf": {**PRINTED, "epochs": 3, "l1": 1.0, "idf": True},
-    "start at zero": {**PRINTED, "epochs": 3, "l1": 1.0, "idf": True, "start": "zero"},
-    "gaussian start": {**PRINTED, "epochs": 3, "l1": 1.0, "idf": True, "start": "gaussian"},
-    "graph by idf": {**PRINTED, "epochs": 3, "l1": 1.0, "idf": True, "graph": "idf"},
-    "both": {**PRINTED, "epochs": 3, "l1": 1.0, "idf": True, "start": "zero", "graph": "idf"},
-    "both, 2 epochs": {**PRINTED, "epochs": 2, "l1": 1.0, "idf": True, "start": "zero", "graph": "idf"},
-    "both, threshold 200": {
-        **PRINTED, "epochs": 3, "l1": 1.0, "idf": True, "start": "zero", "graph": "idf", "label_threshold": 200,
-    },
-    "defaults": {},
-}  # fmt: skip
+    "first reading": {},
+    "10 epochs, l1 4 (printed)": {"epochs": 10, "l1": 4.0},
+    "rows as they come": {"normalize": False},
+    "features not weighted": {"idf": False},
+    "start at zero": {"start": "zero"},
+    "gaussian start": {"start": "gaussian"},
+    "graph by idf": {"graph": "idf"},
+    "l1 0.3": {"l1": 0.3},
+    "l1 3": {"l1": 3.0},
+    "label threshold 200": {"label_threshold": 200},
+    "label threshold 1000": {"label_threshold": 1000},
+    "rate 0.5": {"learning_rate": 0.5},
+    "leaves of 5": {"max_leaf": 5},
+    "30 neighbours, 10 negatives": {"n_neighbors": 30},
+    "10 neighbours, 20 negatives": {"n_negatives": 20},
+    "graph by idf, start at zero": {"graph": "idf", "start": "zero"},
+    "the same, label threshold 200": {"graph": "idf", "start": "zero", "label_threshold": 200},
+    "the same, tolerance 0.05": {"graph": "idf", "start": "zero", "tolerance": 0.05},
+    "the same, 2 epochs, tolerance 0.02": {"graph": "idf", "start": "zero", "epochs": 2, "tolerance": 0.02},
+    "the same, 1 epoch, l1 0.5": {"graph": "idf", "start": "zero", "epochs": 1, "l1": 0.5},
+    "the same, features not weighted": {"graph": "idf", "start": "zero", "idf": False},
+    "start at zero, 1 epoch, l1 0.5": {"start": "zero", "epochs": 1, "l1": 0.5},
+}
 
 
 def main():
@@ -38,10 +46,11 @@ def main():
     given = parser.parse_args()
     train, judged = validation(given.data, rows=given.rows)
     print(HEAD)
-    for title, parameters in READINGS.items():
+    for title, changes in READINGS.items():
         if given.only and not any(part in title for part in given.only):
             continue
-        found, model = run(train, judged, seeds=given.seeds, n_trees=given.trees, n_jobs=1, **parameters)
+        parameters = {**FIRST, **changes, "n_trees": given.trees, "n_jobs": 1}
+        found, model = run(train, judged, seeds=given.seeds, **parameters)
         print(line(title, found, model), flush=True)
 
 

@@ -85,9 +85,9 @@ class GraphTreeGrower {
         int32_t left = n_positive();
         Rng rng(node.key, 1);
         for (int attempt = 0; attempt < kSeparations && (left == 0 || left == n); ++attempt) {
-            const auto size = static_cast<uint32_t>(n);
-            bias =
-                cut_.separate(static_cast<int32_t>(rng.below(size)), static_cast<int32_t>(rng.below(size)));
+            const auto a = static_cast<int32_t>(rng.below(static_cast<uint32_t>(n)));
+            const auto b = static_cast<int32_t>(rng.below(static_cast<uint32_t>(n)));
+            bias = cut_.separate(a, b);
             cut_.sides(&side_, bias);
             left = n_positive();
         }

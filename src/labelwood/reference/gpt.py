@@ -147,8 +147,8 @@ def first_weights(X: F64, start: str, rng: Rng) -> F64:
     w = np.zeros(X.shape[1])
     if start == "rows" and len(X) > 1:
         a, b = rng.below(len(X)), rng.below(len(X) - 1)
-        return X[a] - X[b if b < a else b + 1]
-    if start == "gaussian":
+        w += X[a] - X[b if b < a else b + 1]
+    elif start == "gaussian":
         for f in np.flatnonzero(X.any(axis=0)):
             radius = np.sqrt(-2 * np.log(1 - rng.uniform()))
             w[f] = radius * np.cos(2 * np.pi * rng.uniform())
