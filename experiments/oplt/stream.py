@@ -3,8 +3,8 @@
     labelwood data synth stream.npz --rows 1000000 --labels 50000 --stream
     python experiments/oplt/stream.py stream.npz
 
-Learns in batches and prints, for ten points of the stream, microseconds of CPU per example since the last point, the
-depth of the tree, labels and features seen, and the bytes held.
+Learns in batches and prints, for ten points of the stream, microseconds of CPU and classifiers updated per example
+since the last point, the depth of the tree, nodes, features seen, and the bytes held.
 """
 
 import sys
@@ -20,6 +20,7 @@ from labelwood.data import load
 def main(path, n_points=10, batch=1000):
     made = load(path)
     model = OnlineTree(n_jobs=1)
+    updates = 0
     bounds = np.linspace(0, made.n_rows, n_points + 1).astype(int)
     for start, stop in pairwise(bounds):
         clock = time.process_time()
@@ -29,10 +30,12 @@ def main(path, n_points=10, batch=1000):
         seconds = time.process_time() - clock
         facts = model.describe()
         print(
-            f"{stop:>9} rows  {1e6 * seconds / (stop - start):7.1f} us/example  depth {facts['depth']:>3}  "
+            f"{stop:>9} rows  {1e6 * seconds / (stop - start):7.1f} us/example  "
+            f"{(facts['updates'] - updates) / (stop - start):6.0f} updates/example  depth {facts['depth']:>3}  "
             f"nodes {facts['nodes']:>7}  features {facts['features']:>7}  {facts['bytes'] / 2**20:8.0f} MB",
             flush=True,
         )
+        updates = facts["updates"]
 
 
 if __name__ == "__main__":
