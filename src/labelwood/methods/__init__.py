@@ -15,12 +15,12 @@ from labelwood.methods.text_classifier import ENCODER, TextClassifier
 from labelwood.persist import read_model
 
 _CLASSES = {
-    "craft-forest": ("craftml", "CraftForest"),
-    "graph-forest": ("gpt", "GraphForest"),
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
     "online-tree": ("online_tree", "OnlineTree"),
     "ldsm-forest": ("ldsm", "LdsmForest"),
+    "craft-forest": ("craftml", "CraftForest"),
+    "graph-forest": ("gpt", "GraphForest"),
 }
 
 
