@@ -1,5 +1,5 @@
 // Bindings of the CRAFTML kernel. Each function takes arrays its Python caller has checked.
-#include "bind.hpp"
+#include "bind_forest.hpp"
 #include "craft_forest.hpp"
 
 namespace labelwood {
@@ -21,15 +21,7 @@ nb::dict grow_craft_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
         const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
         return flatten(CraftGrower(x, y, options, monitor).run(n_threads));
     });
-    nb::dict arrays;
-    arrays["child_ptr"] = to_numpy(std::move(flat.child_ptr));
-    arrays["weight_ptr"] = to_numpy(std::move(flat.weight_ptr));
-    arrays["weight_features"] = to_numpy(std::move(flat.weight_features));
-    arrays["weights"] = to_numpy(std::move(flat.weights));
-    arrays["bias"] = to_numpy(std::move(flat.bias));
-    arrays["leaf_ptr"] = to_numpy(std::move(flat.leaf_ptr));
-    arrays["leaf_labels"] = to_numpy(std::move(flat.leaf_labels));
-    arrays["leaf_values"] = to_numpy(std::move(flat.leaf_values));
+    nb::dict arrays = forest_arrays(std::move(flat));
     if (options.kind == ProjectionKind::kNone) return arrays;
     if (!x_per_node) {
         flat.inner_seeds.clear();

@@ -1,6 +1,6 @@
 // Bindings of GraphForest: the neighbour graph, one cut, whole forests. Callers in Python have checked the
 // arrays.
-#include "bind.hpp"
+#include "bind_forest.hpp"
 #include "graph_forest.hpp"
 
 namespace labelwood {
@@ -72,16 +72,7 @@ nb::dict grow(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_f
         {static_cast<GraphKind>(kind), n_neighbors, threshold}, given.options(), n_trees, max_leaf, seed};
     Monitor monitor = monitor_of(progress);
     FlatForest flat = without_gil([&] { return grow_graph_forest(x, y, options, n_threads, monitor); });
-    nb::dict arrays;
-    arrays["child_ptr"] = to_numpy(std::move(flat.child_ptr));
-    arrays["weight_ptr"] = to_numpy(std::move(flat.weight_ptr));
-    arrays["weight_features"] = to_numpy(std::move(flat.weight_features));
-    arrays["weights"] = to_numpy(std::move(flat.weights));
-    arrays["bias"] = to_numpy(std::move(flat.bias));
-    arrays["leaf_ptr"] = to_numpy(std::move(flat.leaf_ptr));
-    arrays["leaf_labels"] = to_numpy(std::move(flat.leaf_labels));
-    arrays["leaf_values"] = to_numpy(std::move(flat.leaf_values));
-    return arrays;
+    return forest_arrays(std::move(flat));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Bindings of the LdSM forests. Each function takes arrays its Python caller has checked.
-#include "bind.hpp"
+#include "bind_forest.hpp"
 #include "ldsm.hpp"
 
 namespace labelwood {
@@ -59,16 +59,7 @@ nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd
         }
         return forest;
     });
-    nb::dict arrays;
-    arrays["child_ptr"] = to_numpy(std::move(flat.child_ptr));
-    arrays["weight_ptr"] = to_numpy(std::move(flat.weight_ptr));
-    arrays["weight_features"] = to_numpy(std::move(flat.weight_features));
-    arrays["weights"] = to_numpy(std::move(flat.weights));
-    arrays["bias"] = to_numpy(std::move(flat.bias));
-    arrays["leaf_ptr"] = to_numpy(std::move(flat.leaf_ptr));
-    arrays["leaf_labels"] = to_numpy(std::move(flat.leaf_labels));
-    arrays["leaf_values"] = to_numpy(std::move(flat.leaf_values));
-    return nb::make_tuple(arrays, to_numpy(std::move(splits), n_splits, 4));
+    return nb::make_tuple(forest_arrays(std::move(flat)), to_numpy(std::move(splits), n_splits, 4));
 }
 
 }  // namespace

@@ -193,7 +193,8 @@ void bind_tree(nb::module_& m) {
             return static_cast<int>(without_gil([&] { return check_csr(view(xp, xi, xd, n_cols), nnz); }));
         },
         arg("indptr"), arg("indices"), arg("data"), arg("n_cols"),
-        "0 for a sound CSR matrix, else the number of what is wrong: 1 pointers, 2 range, 3 order, 4 values.");
+        "0 for a sound CSR matrix, else the number of what is wrong: 1 pointers, 2 range, 3 order, 4 "
+        "values.");
     m.def("isa", [] { return simd().name; }, "Instruction set the kernels run on.");
     m.def(
         "unit_rows",
