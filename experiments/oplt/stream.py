@@ -32,7 +32,7 @@ def main(path, n_points=10, batch=1000):
         print(
             f"{stop:>9} rows  {1e6 * seconds / (stop - start):7.1f} us/example  "
             f"{(facts['updates'] - updates) / (stop - start):6.0f} updates/example  depth {facts['depth']:>3}  "
-            f"nodes {facts['nodes']:>7}  features {facts['features']:>7}  {facts['bytes'] / 2**20:8.0f} MB",
+            f"nodes {facts['nodes']:>7}  features {facts['features_seen']:>7}  {facts['bytes'] / 2**20:8.0f} MB",
             flush=True,
         )
         updates = facts["updates"]

@@ -61,8 +61,8 @@ class GrowingEstimator(TreeEstimator):
                 "nonzero_weights": self._packed.chunks.n_weights,
             }
         facts = self._growing_tree().facts()
-        kept = ("depth", "nodes", "auxiliary_classifiers", "seen", "updates", "features", "bytes")
-        return {name: facts[name] for name in kept}
+        kept = ("depth", "nodes", "auxiliary_classifiers", "seen", "updates", "bytes")
+        return {**{name: facts[name] for name in kept}, "features_seen": facts["features"]}
 
     def _epochs(self, X: CSR, Y: CSR, order: npt.NDArray[Any], random: np.random.Generator, run: Run) -> None:
         for epoch in range(self.epochs):
