@@ -79,7 +79,7 @@ class CraftForest(ForestEstimator):
         ] = "cosine",
         centroid_size: Annotated[
             int | None, Param("largest entries kept of a centroid; None: all", ge=1)
-        ] = 50,
+        ] = 100,
         leaf_size: LeafSize = None,
         idf: Idf = "auto",
         normalize: Normalize = True,
