@@ -1,6 +1,7 @@
 # Each target makes what it needs from a bare checkout: Python 3.11+, make and a C++20 compiler are enough.
 PYTHON ?= python3
 VENV ?= .venv
+WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
@@ -13,7 +14,7 @@ demo: $(VENV)/installed
 	$(BIN)/labelwood demo
 
 test: $(VENV)/installed $(VENV)/tools-test
-	$(BIN)/python -m pytest --doctest-modules --pyargs labelwood tests $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --doctest-modules --pyargs labelwood tests $(ARGS)
 
 check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .

@@ -77,8 +77,8 @@ struct Simd {
     // One example of a cut: its first n_near partners are drawn to its side, the others of n to the other.
     void (*cut_step)(const NodeRows&, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
                      const CutState&);
-    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in the order
-    // of the entries; lanes is a multiple of 8.
+    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in
+    // the order of the entries; lanes is a multiple of 8.
     void (*block_scores)(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
                          const float* block, int lanes, double* scores);
 };
