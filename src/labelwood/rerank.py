@@ -18,7 +18,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, I32, TopK
+from labelwood.sparse import CSR, I32, TopK
 
 CANDIDATES = 100  # labels that the trees propose for every row
 SHARE = 0.8
@@ -80,7 +80,7 @@ class TailReranker:
         """The inverse of :meth:`arrays`; checks every invariant."""
         indptr: Any = arrays[_PREFIX + "indptr"]
         indices: Any = arrays[_PREFIX + "indices"]
-        data: F32 = arrays[_PREFIX + "data"]
+        data: Any = arrays[_PREFIX + "data"]
         types = (indptr.dtype, indices.dtype, data.dtype)
         if types != (np.int64, np.int32, np.float32) or indptr.shape != (n_labels + 1,):
             raise FormatError(f"the means must be {n_labels} rows of int64, int32 and float32")
