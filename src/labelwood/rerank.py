@@ -18,7 +18,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, I32, TopK
+from labelwood.sparse import CSR, I32, TopK
 
 CANDIDATES = 100  # labels that the trees propose for every row
 SHARE = 0.8
