@@ -20,6 +20,7 @@ class CentroidClassifier {
         : most_(centroid_size),
           cosine_(cosine),
           sums_(static_cast<size_t>(n_columns), 0.0f),
+          common_(static_cast<size_t>(n_columns), 0.0f),
           position_(static_cast<size_t>(n_columns), 0) {}
 
     struct Centroid {
@@ -28,7 +29,9 @@ class CentroidClassifier {
         float bias = 0.0f;
     };
 
-    // Centroids of the rows of each cluster; a cluster without rows gets none.
+    // Centroids of the rows of each cluster; a cluster without rows gets none. What siblings have in common
+    // cannot tell them apart: their mean is subtracted, which changes no comparison of scores, and the
+    // entries largest in size are then those that decide.
     void learn(const ProjectedRows& x, const std::vector<int32_t>& rows, const std::vector<int32_t>& assigned,
                int32_t n_clusters) {
         members_.resize(static_cast<size_t>(n_clusters));
@@ -37,7 +40,13 @@ class CentroidClassifier {
             members_[static_cast<size_t>(assigned[i])].push_back(rows[i]);
         centroids.clear();
         for (const auto& members : members_) {
-            if (!members.empty()) centroids.push_back(centroid_of(x, members));
+            if (!members.empty()) centroids.push_back(mean_row(x, members));
+        }
+        add_up_mean();
+        for (Centroid& centroid : centroids) center(centroid);
+        for (const int32_t column : common_columns_) {
+            common_[static_cast<size_t>(column)] = 0.0f;
+            position_[static_cast<size_t>(column)] = 0;
         }
     }
 
@@ -64,8 +73,8 @@ class CentroidClassifier {
     std::vector<Centroid> centroids;
 
   private:
-    // The mean row (its length does not matter to the cosine), cut to its largest entries, ascending columns.
-    Centroid centroid_of(const ProjectedRows& x, const std::vector<int32_t>& members) {
+    // The mean row, of unit length under the cosine metric; columns in the order in which they were met.
+    Centroid mean_row(const ProjectedRows& x, const std::vector<int32_t>& members) {
         touched_.clear();
         for (const int32_t row : members) {
             const auto end = static_cast<size_t>(x.ptr[static_cast<size_t>(row) + 1]);
@@ -75,12 +84,48 @@ class CentroidClassifier {
                 sum += x.values[j];
             }
         }
+        Centroid centroid;
+        double square = 0.0;
         // A sum that passed through zero was noted twice: its second note finds it already taken.
-        entries_.clear();
         for (const int32_t column : touched_) {
             float& sum = sums_[static_cast<size_t>(column)];
-            if (sum != 0.0f) entries_.emplace_back(sum, column);
+            if (sum == 0.0f) continue;
+            square += static_cast<double>(sum) * static_cast<double>(sum);
+            centroid.columns.push_back(column);
+            centroid.values.push_back(sum);
             sum = 0.0f;
+        }
+        const auto n_members = static_cast<double>(members.size());
+        const double length = cosine_ ? std::sqrt(square) : n_members;
+        const auto factor = static_cast<float>(length > 0.0 ? 1.0 / length : 0.0);
+        for (float& value : centroid.values) value *= factor;
+        if (!cosine_) centroid.bias = static_cast<float>(-0.5 * square / (n_members * n_members));
+        return centroid;
+    }
+
+    void add_up_mean() {
+        common_columns_.clear();
+        const float share = 1.0f / static_cast<float>(centroids.size());
+        for (const Centroid& centroid : centroids) {
+            for (size_t j = 0; j < centroid.columns.size(); ++j) {
+                const auto column = static_cast<size_t>(centroid.columns[j]);
+                if (position_[column] == 0) common_columns_.push_back(centroid.columns[j]);
+                position_[column] = 1;
+                common_[column] += centroid.values[j] * share;
+            }
+        }
+    }
+
+    // Subtracts the siblings' mean and keeps the largest entries, ascending columns.
+    void center(Centroid& centroid) {
+        for (size_t j = 0; j < centroid.columns.size(); ++j) {
+            sums_[static_cast<size_t>(centroid.columns[j])] = centroid.values[j];
+        }
+        entries_.clear();
+        for (const int32_t column : common_columns_) {
+            const float value = sums_[static_cast<size_t>(column)] - common_[static_cast<size_t>(column)];
+            if (value != 0.0f) entries_.emplace_back(value, column);
+            sums_[static_cast<size_t>(column)] = 0.0f;
         }
         if (most_ > 0 && entries_.size() > static_cast<size_t>(most_)) {
             std::nth_element(entries_.begin(), entries_.begin() + (most_ - 1), entries_.end(),
@@ -92,22 +137,12 @@ class CentroidClassifier {
         }
         std::sort(entries_.begin(), entries_.end(),
                   [](const auto& a, const auto& b) { return a.second < b.second; });
-        return scaled(static_cast<double>(members.size()));
-    }
-
-    Centroid scaled(double n_members) const {
-        double square = 0.0;
-        for (const auto& [sum, column] : entries_)
-            square += static_cast<double>(sum) * static_cast<double>(sum);
-        const double length = cosine_ ? std::sqrt(square) : n_members;
-        const auto factor = static_cast<float>(length > 0.0 ? 1.0 / length : 0.0);
-        Centroid centroid;
-        for (const auto& [sum, column] : entries_) {
+        centroid.columns.clear();
+        centroid.values.clear();
+        for (const auto& [value, column] : entries_) {
             centroid.columns.push_back(column);
-            centroid.values.push_back(sum * factor);
+            centroid.values.push_back(value);
         }
-        if (!cosine_) centroid.bias = static_cast<float>(-0.5 * square / (n_members * n_members));
-        return centroid;
     }
 
     // The centroids side by side: block row position[column] holds the column's value in each; row 0 is all
@@ -131,9 +166,10 @@ class CentroidClassifier {
     int32_t most_;
     bool cosine_;
     std::vector<float> sums_;        // all zero between uses
+    std::vector<float> common_;      // mean of the siblings; all zero between uses
     std::vector<int32_t> position_;  // all zero between uses
     std::vector<float> block_;
-    std::vector<int32_t> touched_;
+    std::vector<int32_t> touched_, common_columns_;
     std::vector<std::pair<float, int32_t>> entries_;
     std::vector<std::vector<int32_t>> members_;
 };

@@ -79,7 +79,7 @@ class CraftForest(ForestEstimator):
         ] = "cosine",
         centroid_size: Annotated[
             int | None, Param("largest entries kept of a centroid; None: all", ge=1)
-        ] = 100,
+        ] = 50,
         leaf_size: LeafSize = None,
         idf: Idf = "auto",
         normalize: Normalize = True,
@@ -137,9 +137,6 @@ class CraftForest(ForestEstimator):
                 weight_dtype=self.weight_dtype,
                 leaf_dtype=self.weight_dtype,
             )
-
-    def _unit_vectors(self) -> bool:
-        return self.metric == "cosine"
 
     @staticmethod
     def _check_dense(X: CSR, Y: CSR, x_columns: int, y_columns: int) -> None:

@@ -87,14 +87,8 @@ class ForestEstimator(TreeEstimator):
         Returns the estimator. What quality it costs depends on the data: measure before shipping.
         """
         self._check_fitted()
-        self.forest_ = self.forest_.shrink(
-            vector_size=vector_size, leaf_size=leaf_size, dtype=dtype, unit=self._unit_vectors()
-        )
+        self.forest_ = self.forest_.shrink(vector_size=vector_size, leaf_size=leaf_size, dtype=dtype)
         return self
-
-    def _unit_vectors(self) -> bool:
-        """Whether routing vectors have unit length, and must keep it when they are cut."""
-        return False
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         tail = self.tail_.arrays() if self.rerank else {}

@@ -148,12 +148,14 @@ def divide(
                 centroids.append(centroid([seen[row] for row in members], options))
         if len(centroids) < 2:
             continue
-        routed = [int(np.argmax([score(seen[row], *c) for c in centroids])) for row in rows]
+        vectors = centered([vector for vector, _ in centroids], options.centroid_size)
+        classifier = [(vector, bias) for vector, (_, bias) in zip(vectors, centroids, strict=True)]
+        routed = [int(np.argmax([score(seen[row], *c) for c in classifier])) for row in rows]
         if len(set(routed)) < 2:
             continue
         return [
             Node(vector, bias, [row for row, child in zip(rows, routed, strict=True) if child == i])
-            for i, (vector, bias) in enumerate(centroids)
+            for i, (vector, bias) in enumerate(classifier)
             if i in routed
         ]
     return None
@@ -280,21 +282,39 @@ def first_best(scores: F64) -> int:
     return best
 
 
-def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, float], float]:
-    """The mean of projected rows cut to its largest entries: of unit length (cosine), or with a bias."""
+def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, np.float32], float]:
+    """The mean of projected rows: of unit length (cosine), or with a bias (Euclidean)."""
     sums: dict[int, np.float32] = {}
     for row in rows:
         for column, value in row:
             sums[column] = np.float32(sums.get(column, np.float32(0)) + np.float32(value))
-    entries = [(column, value) for column, value in sums.items() if value != 0]
-    if options.centroid_size:
-        entries = sorted(entries, key=lambda entry: (-abs(entry[1]), entry[0]))[: options.centroid_size]
-    entries.sort()
-    square = in_order([float(value) * float(value) for _, value in entries])
+    square = in_order([float(value) * float(value) for value in sums.values()])
     length = np.sqrt(square) if options.cosine else len(rows)
     factor = np.float32(1 / length if length > 0 else 0)
     bias = 0.0 if options.cosine else float(np.float32(-0.5 * square / (len(rows) * len(rows))))
-    return {column: float(value * factor) for column, value in entries}, bias
+    return {column: value * factor for column, value in sums.items() if value != 0}, bias
+
+
+def centered(vectors: list[dict[int, np.float32]], most: int) -> list[dict[int, float]]:
+    """The centroids of siblings without their mean, cut to the entries largest in size.
+
+    What siblings have in common changes no comparison of scores; without it the largest entries are those that
+    decide.
+    """
+    mean: dict[int, np.float32] = {}
+    share = np.float32(1) / np.float32(len(vectors))
+    for vector in vectors:
+        for column, value in vector.items():
+            mean[column] = mean.get(column, np.float32(0)) + value * share
+    cut = []
+    for vector in vectors:
+        rest = [(column, vector.get(column, np.float32(0)) - mean[column]) for column in mean]
+        entries = sorted(
+            ((column, value) for column, value in rest if value != 0),
+            key=lambda entry: (-abs(entry[1]), entry[0]),
+        )
+        cut.append({column: float(value) for column, value in (entries[:most] if most else entries)})
+    return cut
 
 
 def score(row: Entries, vector: dict[int, float], bias: float) -> float:
