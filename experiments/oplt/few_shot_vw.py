@@ -3,7 +3,7 @@
     python experiments/oplt/few_shot.py --shots 3 --vw stream.vw
     PEERS/vw/bin/python experiments/oplt/few_shot_vw.py stream.vw --classes 10000
 
-Needs the package ``vowpalwabbit``. Options as the authors of the memory tree give them for few-shot data.
+Needs the package ``vowpalwabbit``. The options are one plausible setting, not tuned and not the authors' own.
 """
 
 import argparse
