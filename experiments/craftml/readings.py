@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--validation", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--n-jobs", type=int, default=None)
-    chosen = parser.parse_args()
+    chosen = parser.parse_intermixed_args()
     X, Y, X_test, Y_test = split_of(chosen.folder, chosen.validation)
     for setting in chosen.settings:
         quality, seconds = [], []

@@ -197,17 +197,11 @@ class RoutedForest:
         vector_size: int | None = None,
         leaf_size: int | None = None,
         dtype: str | None = None,
-        unit: bool = False,
     ) -> RoutedForest:
-        """A smaller forest: the largest entries of each vector and leaf, numbers in ``dtype``.
-
-        ``unit`` scales the cut vectors back to unit length, for forests that compare rows by cosine.
-        """
+        """A smaller forest: the largest entries of each vector and leaf, numbers in ``dtype``."""
         changes: dict[str, Any] = {}
         if vector_size is not None:
             ptr, columns, values = _cut(self.weight_ptr, self.weight_features, self.weights, vector_size)
-            if unit:
-                values = _core.unit_rows(ptr, columns.astype(np.int32), values)
             changes |= {"weight_ptr": ptr, "weight_features": columns, "weights": values}
         if leaf_size is not None:
             ptr, labels, values = _cut(self.leaf_ptr, self.leaf_labels, self.leaf_values, leaf_size)
