@@ -54,6 +54,7 @@ struct SearchSpace {
     std::vector<int32_t> matched;  // positions within the node of the query's columns that it uses
     std::vector<float> values;     // and the query's values there
     std::vector<float> scores;
+    std::vector<float> unpacked;    // the current node's weights as floats
     std::vector<int32_t> position;  // column -> position + 1 in the current node; all zero between nodes
 };
 
@@ -98,7 +99,8 @@ class Searcher {
     }
 
     // Log-probabilities of the children of a node for one query, left in space.scores.
-    void score_children(int32_t node, const Query& query, float base, bool mapped, SearchSpace& space) {
+    void score_children(int32_t node, const Query& query, float base, bool mapped, const float* unpacked,
+                        SearchSpace& space) {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         space.matched.resize(static_cast<size_t>(query.count));
@@ -116,7 +118,8 @@ class Searcher {
             space.matched[static_cast<size_t>(n_matched)] = position;
             space.values[static_cast<size_t>(n_matched++)] = query.values[j];
         }
-        weights_.add(inner, count, space.matched.data(), space.values.data(), n_matched, space.scores.data());
+        weights_.add(inner, count, space.matched.data(), space.values.data(), n_matched, unpacked,
+                     space.scores.data());
         log_probabilities(model_.link, base, count, space.scores.data());
     }
 
@@ -151,9 +154,11 @@ class Searcher {
                 // A map of the node's columns pays once the look-ups outnumber its features.
                 const bool mapped = look_ups > model_.index.n_features(inner);
                 if (mapped) map_features(inner, true, space);
+                const float* unpacked = mapped ? weights_.unpack(inner, space.unpacked) : nullptr;
                 for (; i < stop; ++i) {
                     const auto q = static_cast<size_t>(visits[i].query);
-                    score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, mapped, space);
+                    score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, mapped,
+                                   unpacked, space);
                     BestOf leaves(found.data() + q * k, &found_size[q], options_.k);
                     BestOf nodes(beams.data() + q * width, &beam_size[q], options_.beam_width);
                     offer_children(node, leaves, nodes, space);
@@ -203,7 +208,7 @@ class Searcher {
                 found.push_back({top.score, model_.tree.label[top.id]});
                 continue;
             }
-            score_children(top.id, row_of(x_, row), top.score, false, space);
+            score_children(top.id, row_of(x_, row), top.score, false, nullptr, space);
             const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
             for (int32_t c = 0; c < count; ++c) {
                 queue.push_back({space.scores[static_cast<size_t>(c)], first + c});

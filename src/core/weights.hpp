@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "common.hpp"
@@ -104,9 +105,12 @@ struct DenseWeights {
     const int64_t* weight_ptr;
     const float* weights;
 
+    // A node's weights as floats, which here they are.
+    const float* unpack(int64_t, std::vector<float>&) const { return nullptr; }
+
     // scores[child] += sum over matched features; `rows` are positions from FeatureIndex.
     void add(int64_t node, int32_t n_children, const int32_t* rows, const float* values, int64_t count,
-             float* scores) const {
+             const float*, float* scores) const {
         simd().accumulate(rows, values, count, weights + weight_ptr[node], n_children, scores);
     }
 };
@@ -120,12 +124,32 @@ struct SparseWeights {
     const Child* child;
     const Weight* weights;
 
+    // A node's weights as floats, widened once for a batch that will read them often; null if they are
+    // floats.
+    const float* unpack(int64_t node, std::vector<float>& space) const {
+        if constexpr (std::is_same_v<Weight, float>) return nullptr;
+        const int64_t count = weight_ptr[node + 1] - weight_ptr[node];
+        space.resize(static_cast<size_t>(count));
+        simd().widen(reinterpret_cast<const uint16_t*>(weights + weight_ptr[node]), count, space.data());
+        return space.data();
+    }
+
     void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count,
-             float* scores) const {
+             const float* unpacked, float* scores) const {
+        if (unpacked != nullptr) {
+            add_rows(node, unpacked, rows, values, count, scores);
+        } else {
+            add_rows(node, weights + weight_ptr[node], rows, values, count, scores);
+        }
+    }
+
+  private:
+    template <class Number>
+    void add_rows(int64_t node, const Number* node_weights, const int32_t* rows, const float* values,
+                  int64_t count, float* scores) const {
         const uint32_t* start = row_start + feature_ptr[node];
         const int64_t n_features = feature_ptr[node + 1] - feature_ptr[node];
         const Child* node_child = child + weight_ptr[node];
-        const Weight* node_weights = weights + weight_ptr[node];
         const auto total = static_cast<uint32_t>(weight_ptr[node + 1] - weight_ptr[node]);
         for (int64_t i = 0; i < count; ++i) {
             if (i + 2 * kAhead < count) __builtin_prefetch(start + rows[i + 2 * kAhead]);
