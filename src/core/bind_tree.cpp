@@ -61,15 +61,6 @@ nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
     return arrays;
 }
 
-nb::tuple feature_buckets_(Array<int64_t> feature_ptr, Array<int32_t> features, int64_t n_features) {
-    OwnedBuckets out = without_gil([&] {
-        return build_buckets(feature_ptr.data(), features.data(),
-                             static_cast<int64_t>(feature_ptr.shape(0)) - 1, n_features);
-    });
-    return nb::make_tuple(to_numpy(std::move(out.ptr)), to_numpy(std::move(out.starts)),
-                          to_numpy(std::move(out.shift)));
-}
-
 // A label tree with its weights, ready to be searched: holds the arrays, so that one call is one pointer
 // chase.
 class TreeSearcher {
@@ -213,8 +204,6 @@ void bind_tree(nb::module_& m) {
           arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("offset"),
           arg("threshold"), arg("seed"), arg("n_threads"), arg("progress").none(),
           "Weights of every inner node of a label tree.");
-    m.def("feature_buckets", feature_buckets_, arg("feature_ptr"), arg("features"), arg("n_features"),
-          "The index by which a node finds a column among its features.");
     m.def("average_topk", average_topk_, arg("labels"), arg("scores"), arg("k"),
           "Average of several top-k lists per row.");
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")

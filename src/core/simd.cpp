@@ -173,7 +173,6 @@ void accumulate(const int32_t* rows, const float* values, int64_t count, const f
                 float* out) {
     using F = Native<kNative>::F;
     for (int64_t i = 0; i < count; ++i) {
-        if (rows[i] < 0) continue;
         const float* row = matrix + static_cast<int64_t>(rows[i]) * width;
         int64_t c = 0;
         for (; c + kNative <= width; c += kNative) {

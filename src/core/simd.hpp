@@ -60,7 +60,7 @@ struct Simd {
                                   int32_t* restless);
     int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
                              int32_t* restless);
-    // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width]; rows of -1 are passed over.
+    // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width].
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                        int64_t width, float* out);
     // Widens half-precision numbers.

@@ -20,6 +20,7 @@ from labelwood.methods import METHODS
 from labelwood.metrics import precision_at_k
 from labelwood.progress import Run
 from labelwood.sparse import CSR, TopK, from_scipy
+from labelwood.text import TfidfEncoder
 
 EXAMPLES = ("labelwood demo",)
 _KS = (1, 3, 5)
@@ -80,11 +81,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _encode(corpus: Corpus) -> tuple[CSR, CSR]:
     """Tf-idf of the words, learnt on the training side."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - slow to import, needed here only
-
-    encoder = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=np.float32)
-    train = encoder.fit_transform([function.text for function in corpus.train])
-    return from_scipy(train), from_scipy(encoder.transform([function.text for function in corpus.test]))
+    encoder = TfidfEncoder(min_df=2)
+    train = from_scipy(encoder.fit_transform([function.text for function in corpus.train]))
+    return train, from_scipy(encoder.transform([function.text for function in corpus.test]))
 
 
 def _most_popular(counts: Any, n_rows: int) -> TopK:
