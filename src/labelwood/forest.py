@@ -20,6 +20,7 @@ from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32, I32, I64, TopK
+from labelwood.trees import level_bounds
 
 U32 = npt.NDArray[np.uint32]
 
@@ -129,10 +130,7 @@ class RoutedForest:
     @cached_property
     def level_ptr(self) -> I64:
         """Levels are slices: the nodes of depth ``d`` are ``level_ptr[d] .. level_ptr[d + 1]``."""
-        bounds = [0, self.n_trees]
-        while bounds[-1] < self.n_nodes:
-            bounds.append(int(self.child_ptr[bounds[-1]]))
-        return np.array(bounds, np.int64)
+        return level_bounds(self.child_ptr, n_roots=self.n_trees)
 
     @property
     def depth(self) -> int:

@@ -173,7 +173,7 @@ def is_matrix(Y: Any) -> bool:
 
 def read_matrix(Y: Any, *, owner: str) -> CSR:
     """An indicator matrix as a CSR of ones; anything but 0 and 1 is refused."""
-    import scipy.sparse as sp  # noqa: PLC0415
+    import scipy.sparse as sp  # noqa: PLC0415 - as above
 
     if isinstance(Y, CSR):
         matrix = Y
@@ -246,7 +246,7 @@ def distinct_names(rows: list[list[Hashable]], *, owner: str) -> list[Hashable]:
 
 def to_csr(rows: list[list[Hashable]], index: Mapping[Any, int], n_cols: int, *, owner: str) -> CSR:
     """Rows of names as a CSR of ones; names that ``index`` lacks become further columns as they appear."""
-    import scipy.sparse as sp  # noqa: PLC0415
+    import scipy.sparse as sp  # noqa: PLC0415 - as above
 
     indptr: I64 = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(
         np.int64

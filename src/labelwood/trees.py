@@ -21,6 +21,14 @@ from labelwood.errors import LabelwoodError
 from labelwood.sparse import I32, I64
 
 
+def level_bounds(child_ptr: I32, *, n_roots: int) -> I64:
+    """Where the levels of breadth-first ids begin: the first child of a level's first node begins the next."""
+    bounds = [0, n_roots]
+    while bounds[-1] < len(child_ptr) - 1:
+        bounds.append(int(child_ptr[bounds[-1]]))
+    return np.array(bounds, np.int64)
+
+
 @dataclass(frozen=True)
 class LabelTree:
     """A rooted tree whose leaves are the labels, each once.
@@ -59,10 +67,7 @@ class LabelTree:
     @cached_property
     def level_ptr(self) -> I64:
         """Levels are slices: the nodes of depth ``d`` are ``level_ptr[d] .. level_ptr[d + 1]``."""
-        bounds = [0, 1]
-        while bounds[-1] < self.n_nodes:
-            bounds.append(int(self.child_ptr[bounds[-1]]))
-        return np.array(bounds, np.int64)
+        return level_bounds(self.child_ptr, n_roots=1)
 
     @property
     def depth(self) -> int:
