@@ -55,6 +55,12 @@ class Parser(argparse.ArgumentParser):
         action = (into or self).add_argument(*names, type=checked, **options)
         self._takes["/".join(action.option_strings) or str(action.metavar)] = takes
 
+    def count(self, flag: str, *, default: int, help: str) -> None:
+        """Add a flag that takes an integer, at least 1."""
+        takes = "an integer, at least 1"
+        text = f"{help} (default {default})"
+        self.value(flag, metavar="N", takes=takes, convert=at_least(1), default=default, help=text)
+
     def has_flag(self, flag: str) -> bool:
         """Whether a flag was added already."""
         return any(flag in action.option_strings for action in self._actions)
