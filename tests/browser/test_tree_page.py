@@ -42,7 +42,7 @@ def test_yso(page, real_data, tmp_path):
     assert main(["train", str(texts), "--labels", str(labels), "-o", str(model), *quick]) == 0
     assert main(["tree", str(model), "--html", str(html)]) == 0
     page.goto(html.as_uri())
-    assert "24,499 labels" in page.inner_text("#facts")
+    assert "24,309 labels" in page.inner_text("#facts")
     drawn = page.locator(".row").count()
     assert drawn < 1000, "children are drawn on demand"
     name = page.evaluate("data.label_names[data.labels[0][5][0]]")
