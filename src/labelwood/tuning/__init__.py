@@ -47,6 +47,7 @@ _MOST_HELD_OUT = 5000
 _FEWEST_ROWS = 1500  # of the first round, if there are as many
 _KEPT = 0.4  # share of the candidates that go on
 _FIRST_ROUND = 0.4  # share of the budget that the first round may take
+_MOST_SHARES = 3.0  # a candidate of the first round may take so many times its share of that
 _SLACK = 1.3  # twice the rows may take a little more than twice the time
 
 
@@ -131,13 +132,15 @@ def tune(
     for number, share in enumerate(shares):
         left = budget - (time.monotonic() - begin)
         allowed = left * (_FIRST_ROUND if number == 0 and len(shares) > 1 else 1.0)
-        started, measured, slow = time.monotonic(), [], set()
-        for place, trial in enumerate(running):
+        started = time.monotonic()
+        measured: list[Trial] = []
+        slow: set[str] = set()
+        for trial in running:
             if trial.method in slow:
                 ended.append(replace(trial, stopped="its method took too long with other parameters"))
                 continue
             rest = allowed - (time.monotonic() - started)
-            limit = rest if number else min(rest, 3 * rest / (len(running) - place))
+            limit = rest if number else min(rest, _MOST_SHARES * allowed / len(running))
             done, top = _try(task, trial, share, limit)
             if top is not None:
                 predictions[done.name] = top
