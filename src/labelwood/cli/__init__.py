@@ -25,6 +25,7 @@ COMMANDS = {
     "tune": "find the best method and parameters in a given time",
     "predict": "write the best labels of every row of a data file",
     "eval": "measure a model on a data file with known labels",
+    "calibrate": "make scores mean something and choose thresholds, on held-out data",
     "explain": "tell why labels are suggested, and where one was lost",
     "tree": "look at a tree: a page for the browser, a drawing, JSON",
     "plot": "draw quality against trees, nodes, size or frequency, depth, LdSM's objective",
