@@ -57,7 +57,9 @@ def peers_of(name):
         if not path.parent.name.startswith("labelwood"):
             labels = np.load(path)["labels"].astype(np.int32)
             falling = np.broadcast_to(np.arange(labels.shape[1], 0, -1, dtype=np.float32), labels.shape)
-            found[path.parent.name.removesuffix("-1")] = TopK(labels, np.where(labels >= 0, falling, np.float32(0)))
+            found[path.parent.name.removesuffix("-1")] = TopK(
+                labels, np.where(labels >= 0, falling, np.float32(0))
+            )
     return found
 
 
@@ -74,7 +76,8 @@ def one_run(name, seed, members, held_out, threads):
     start = time.process_time()
     model = Blend(members, decide="micro-f1", held_out=held_out, random_state=seed, n_jobs=threads).fit(X, Y)
     seconds = time.process_time() - start
-    lists = model._lists(X_test, 200, Run(n_threads=threads))
+    run = Run(n_threads=threads)
+    lists = [member._topk(X_test, min(200, Y.n_cols), run) for member in model.members_]
     raw = model.mix_.combine(lists, min(100, Y.n_cols))
     decisions = model._decisions
     blended = decisions.apply(raw, 100, None)
@@ -118,7 +121,9 @@ def one_run(name, seed, members, held_out, threads):
             "after": round(calibration_error(Y_test, first(blended)), 4),
             "members": [round(calibration_error(Y_test, top), 4) for top in single.values()],
         },
-        "microF1": {what: round(100 * set_scores(Y_test, from_scipy(sets))["microF1"], 2) for what, sets in cut.items()},
+        "microF1": {
+            what: round(100 * set_scores(Y_test, from_scipy(sets))["microF1"], 2) for what, sets in cut.items()
+        },
         "head to tail": {
             what: {part: round(100 * values["R@5"], 2) for part, values in
                    report_by_frequency(Y_test, top, counts, (5,)).items()}
@@ -128,10 +133,14 @@ def one_run(name, seed, members, held_out, threads):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="+")
     parser.add_argument("--seeds", default="0")
-    parser.add_argument("--members", type=json.loads, default=MEMBERS, help="JSON instead of the default members")
+    parser.add_argument(
+        "--members", type=json.loads, default=MEMBERS, help="JSON instead of the default members"
+    )
     parser.add_argument("--held-out", type=float, default=0.2)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "blend.json")

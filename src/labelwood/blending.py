@@ -1,7 +1,7 @@
 """Several top-k lists made one: weighted sums of tempered scores, and how to find weights and temperatures.
 
-A member's score ``s`` of a label adds ``weight * s ** (1 / temperature)``: a high temperature evens its scores out, a low
-one trusts only its best. By rank, ``s`` is ``1 / place`` instead. A label that a member does not list adds nothing.
+A member's score ``s`` of a label adds ``weight * s ** (1 / temperature)``: a high temperature evens its scores out, a
+low one trusts only its best. By rank, ``s`` is ``1 / place`` instead. A label that a member does not list adds nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,12 @@ def even(n_members: int, *, by_rank: bool = False) -> Mix:
 
 
 def search_mix(
-    lists: Sequence[TopK], quality: Callable[[TopK], float], k: int, *, by_rank: bool, fixed: Sequence[float] | None
+    lists: Sequence[TopK],
+    quality: Callable[[TopK], float],
+    k: int,
+    *,
+    by_rank: bool,
+    fixed: Sequence[float] | None,
 ) -> tuple[Mix, float]:
     """Weights and temperatures of high quality, and that quality: one of them changed at a time, while it helps.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 Kind = Literal["auto", "isotonic", "platt"]
 
 _FIRST_CANDIDATES = 16
-_LISTED = 20  # labels of a held-out row from which maps and thresholds are learnt, if it has no more true ones
+_LISTED = (
+    20  # labels of a held-out row from which maps and thresholds are learnt, if it has no more true ones
+)
 
 
 class Deciding:
@@ -38,17 +40,15 @@ class Deciding:
     _names: LabelNames
     _decisions: Decisions = Decisions()
 
-    if TYPE_CHECKING:
-
-        @property
-        def n_labels_(self) -> int: ...
-        def _topk(self, X: CSR, k: int, run: Run) -> TopK: ...
-        def _read_features(self, X: Any) -> CSR: ...
-        def _encode_labels(self, Y: Any) -> CSR: ...
-        def _id_of(self, label: Hashable) -> int: ...
-        def _checked_k(self, k: Any) -> int: ...
-        def _n_threads(self) -> int: ...
-        def _note_fitted(self) -> None: ...
+    if TYPE_CHECKING:  # what the estimator has
+        n_labels_: int
+        _topk: Callable[[CSR, int, Run], TopK]
+        _read_features: Callable[[Any], CSR]
+        _encode_labels: Callable[[Any], CSR]
+        _id_of: Callable[[Hashable], int]
+        _checked_k: Callable[[Any], int]
+        _n_threads: Callable[[], int]
+        _note_fitted: Callable[[], None]
 
     def _label_depths(self) -> I32 | None:
         """The depth of each label, where labels have one."""
@@ -82,7 +82,7 @@ class Deciding:
         their own.
         """
         features, truth = self._rows_and_truth(X, Y)
-        top = self._topk_ids(features, self._listed_width(truth))
+        top = self._topk_ids(features, self._listed_width(truth), "precision")
         self._decisions = self._with_thresholds(top, truth, target, level=level, per_label=per_label)
         self._note_fitted()
         return self
@@ -189,9 +189,7 @@ class Deciding:
     def _own_run(self) -> Run:
         return Run(n_threads=self._n_threads(), verbose=bool(self.verbose))
 
-    def _above(
-        self, X: CSR, cuts: Decisions, default: float
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def _above(self, X: CSR, cuts: Decisions, default: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Rows and ids of every label at or above its threshold.
 
         Asks for a few labels first, and for more only in the rows where the last of those might have passed.
@@ -199,7 +197,7 @@ class Deciding:
         rows, k, lowest = np.arange(X.n_rows), _FIRST_CANDIDATES, cuts.lowest(default)
         found = []
         while True:
-            top = self._topk_ids(X.take(rows), k)
+            top = self._topk_ids(X.take(rows), k, "precision")  # thresholds are for probabilities
             done = (top.labels[:, -1] < 0) | (top.scores[:, -1] < lowest) | (k >= self.n_labels_)
             passed = top.scores >= cuts.thresholds(top.labels, default)
             part, ids, _ = entries(top, passed & done[:, None])

@@ -58,7 +58,9 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="the share of predicted labels that --target precision wants right (default 0.9)",
     )
     parser.add_argument(
-        "--per-label", action="store_true", help="give labels that are seen often enough thresholds of their own"
+        "--per-label",
+        action="store_true",
+        help="give labels that are seen often enough thresholds of their own",
     )
     parser.json_flag()
 

@@ -17,7 +17,7 @@ from labelwood.cli.inputs import (
     read_rows,
 )
 from labelwood.cli.output import shown_label, to_json, whole_file
-from labelwood.cli.parser import Parser, at_least
+from labelwood.cli.parser import Parser, UsageError, at_least
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',
@@ -60,10 +60,15 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict all rows, then write them."""
+    if options.decide and options.objective is not None:
+        raise UsageError(
+            "labelwood predict: --decide cuts probabilities off; --objective makes lists: take one"
+        )
     model = read_model(options)
     rows = read_rows(model, options)
     estimator = estimator_of(model)
-    labels, scores = estimator.predict_topk(rows, k=options.k, objective=options.objective)
+    objective = "precision" if options.decide else options.objective
+    labels, scores = estimator.predict_topk(rows, k=options.k, objective=objective)
     as_text = _json_line if options.json else _plain_line
     chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)
     if options.decide:

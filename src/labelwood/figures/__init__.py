@@ -131,7 +131,7 @@ def objective_by_depth(models: Models) -> Figure:
 
 
 def reliable(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
-    """The share of right labels against their score, of the first k of each row; the diagonal is what scores promise."""
+    """The share of right labels against their score, of the first k of each row; the diagonal is the promise."""
     curves = [Curve("as promised", [0.0, 1.0], [0.0, 1.0])]
     for name, model in models.items():
         found = reliability(data[name].truth, model._topk_ids(data[name].X, k))

@@ -34,8 +34,8 @@ class Blend(TreeEstimator):
     """Several models as one: weighted sums of their scores, the weights and temperatures learnt on held-out rows.
 
     Use it for the last points of quality: it costs the training of all members, twice with ``refit``. Members are
-    method names, ``{"method": name, parameter: value, ...}``, or estimators; threads, seed and progress bar are those of
-    the blend. ``fit`` trains them on a part of the rows, learns on the rest how to blend and what the scores mean (see
+    method names, ``{"method": name, parameter: value, ...}``, or estimators; threads, seed and progress bar are those
+    of the blend. ``fit`` trains them on a part of the rows, learns on the rest how to blend and what the scores mean (see
     ``calibrate``), then trains them again on all rows. :meth:`of` blends models that are fitted already. One-vs-rest,
     a default member, takes time in proportion to the number of labels: name the members where there are very many.
 
@@ -90,7 +90,9 @@ class Blend(TreeEstimator):
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     @classmethod
-    def of(cls, models: Sequence[TreeEstimator], weights: Sequence[float] | None = None, **parameters: Any) -> Self:
+    def of(
+        cls, models: Sequence[TreeEstimator], weights: Sequence[float] | None = None, **parameters: Any
+    ) -> Self:
         """The blend of fitted models of the same labels and features; :meth:`learn` finds its weights.
 
         ``parameters`` are those of the class.
@@ -103,7 +105,9 @@ class Blend(TreeEstimator):
             same = np.array_equal(other.classes_, first.classes_)
             if not same or other.n_features_in_ != first.n_features_in_:
                 raise LabelwoodError("Blend: all models must have the same labels and features")
-        blend = cls([_spec_of(member) for member in members], None if weights is None else list(weights), **parameters)
+        blend = cls(
+            [_spec_of(member) for member in members], None if weights is None else list(weights), **parameters
+        )
         blend._names, blend.n_features_in_ = first._names, first.n_features_in_
         blend.label_counts_, blend.trained_ = first.label_counts_, dict(first.trained_)
         blend.fit_seconds_ = {}
@@ -150,7 +154,11 @@ class Blend(TreeEstimator):
         if self.weights is None:
             return even(n_members, by_rank=self.mode == "rank")
         weights = np.asarray(self.weights, np.float64)
-        if weights.shape != (n_members,) or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.sum():
+        if (
+            weights.shape != (n_members,)
+            or not (np.isfinite(weights) & (weights >= 0)).all()
+            or not weights.sum()
+        ):
             raise LabelwoodError(
                 f"Blend: weights must be {n_members} numbers, at least 0 and not all 0; got {self.weights!r}"
             )
@@ -159,6 +167,7 @@ class Blend(TreeEstimator):
 
     def _learn(self, X: CSR, Y: CSR, run: Run) -> None:
         """The mix, then what its scores mean, then how strongly to weigh labels and where to cut."""
+        self.mix_ = even(len(self.members_))  # so that all propose
         lists = self._lists(X, _CANDIDATES, run)
         width = self._listed_width(Y)
         quality = self._quality(Y, self.objective)
@@ -168,7 +177,9 @@ class Blend(TreeEstimator):
         alone = [quality(TopK(top.labels[:, : max(_KS)], top.scores[:, : max(_KS)])) for top in lists]
         self.held_out_ = {"rows": X.n_rows, "blend": reached, "members": alone}
         wide = self.mix_.combine(lists, max(width, min(_CANDIDATES, self.n_labels_)))
-        listed = TopK(np.ascontiguousarray(wide.labels[:, :width]), np.ascontiguousarray(wide.scores[:, :width]))
+        listed = TopK(
+            np.ascontiguousarray(wide.labels[:, :width]), np.ascontiguousarray(wide.scores[:, :width])
+        )
         self._decisions = self._calibrated(listed, Y)
         rare: Objective = "tail" if self.objective == "precision" else self.objective
         gain = self._quality(Y, rare)
@@ -201,9 +212,13 @@ class Blend(TreeEstimator):
         return quality
 
     def _lists(self, X: CSR, k: int, run: Run) -> list[TopK]:
-        """What each member that counts proposes; the others propose nothing."""
+        """What each member proposes, calibrated if it is; members without weight propose nothing."""
         width = min(max(k, _CANDIDATES), self.n_labels_)
-        return [member._topk_ids(X, width) for member in self.members_]
+        nothing = TopK(np.full((X.n_rows, width), -1, np.int32), np.zeros((X.n_rows, width), np.float32))
+        return [
+            member._decisions.apply(member._topk(X, width, run), width, None) if weight > 0 else nothing
+            for member, weight in zip(self.members_, self.mix_.weights, strict=True)
+        ]
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
         return self.mix_.combine(self._lists(X, 2 * k, run), k)
@@ -216,7 +231,9 @@ class Blend(TreeEstimator):
             for added in self.mix_.amounts(lists)
         ]
         suggestions = tuple(
-            Suggestion(asked.label_name(label), score, amounts=tuple(added.get(label, 0.0) for added in amounts))
+            Suggestion(
+                asked.label_name(label), score, amounts=tuple(added.get(label, 0.0) for added in amounts)
+            )
             for label, score in zip(top.labels[0].tolist(), top.scores[0].tolist(), strict=True)
             if label >= 0
         )
@@ -268,8 +285,12 @@ class Blend(TreeEstimator):
         self.members_ = []
         for number, manifest in enumerate(facts["members"]):
             prefix = f"member{number}."
-            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            self.members_.append(_method(manifest["method"]).from_saved(manifest, own, where=f"member {number}"))
+            own = {
+                name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)
+            }
+            self.members_.append(
+                _method(manifest["method"]).from_saved(manifest, own, where=f"member {number}")
+            )
         for member in self.members_:
             if member.n_labels_ != self.n_labels_ or member.n_features_in_ != self.n_features_in_:
                 raise FormatError("the members of a blend must have its labels and features")
@@ -298,12 +319,13 @@ def _estimator(model: Any) -> TreeEstimator:
         return _method(model)()
     if isinstance(model, Mapping) and "method" in model:
         try:
-            return _method(model["method"])(**{name: value for name, value in model.items() if name != "method"})
+            return _method(model["method"])(
+                **{name: value for name, value in model.items() if name != "method"}
+            )
         except TypeError as error:
             raise LabelwoodError(f"Blend: {error}") from None
     raise LabelwoodError(
-        "Blend: models must be methods, objects of a method and its parameters, or estimators; "
-        f"got {model!r}"
+        f"Blend: models must be methods, objects of a method and its parameters, or estimators; got {model!r}"
     )
 
 

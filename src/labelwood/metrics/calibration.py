@@ -54,7 +54,7 @@ def calibration_error(Y: CSR, top: TopK, *, n_bins: int = 15) -> float:
 
 
 def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
-    """Precision, recall and F1 of predicted sets of labels, over all of them (micro), and the mean F1 of labels (macro).
+    """Precision, recall and F1 of predicted sets of labels over all of them (micro), the mean F1 of labels (macro).
 
     Labels without a true row are left out of the macro mean.
 
