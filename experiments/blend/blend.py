@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from labelwood import Blend, data
-from labelwood.decisions import Decisions, label_weights
+from labelwood.decisions import label_weights
 from labelwood.metrics import (
     calibration_error,
     evaluate,
@@ -29,7 +29,7 @@ from labelwood.metrics import (
     set_scores,
 )
 from labelwood.progress import Run
-from labelwood.sparse import TopK, from_scipy
+from labelwood.sparse import TopK, from_lists
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data"))
@@ -42,6 +42,7 @@ MEMBERS = [
 QUALITY = ("P@1", "P@3", "P@5", "nDCG@5")
 TAIL = ("PSP@1", "PSP@3", "PSP@5")
 KS = (1, 3, 5)
+WIDTH = 50  # labels that a member proposes
 
 
 def read(name, part):
@@ -67,6 +68,14 @@ def first(top, k=5):
     return TopK(np.ascontiguousarray(top.labels[:, :k]), np.ascontiguousarray(top.scores[:, :k]))
 
 
+def sets(top, threshold, n_labels):
+    """The labels listed that reach a threshold, as a matrix."""
+    rows = zip(top.labels.tolist(), top.scores.tolist(), strict=True)
+    return from_lists(
+        [[i for i, s in zip(*row, strict=True) if i >= 0 and s >= threshold] for row in rows], n_labels
+    )
+
+
 def percent(values):
     return {name: round(100 * value, 2) for name, value in values.items()}
 
@@ -77,14 +86,14 @@ def one_run(name, seed, members, held_out, threads):
     model = Blend(members, decide="micro-f1", held_out=held_out, random_state=seed, n_jobs=threads).fit(X, Y)
     seconds = time.process_time() - start
     run = Run(n_threads=threads)
-    lists = [member._topk(X_test, min(200, Y.n_cols), run) for member in model.members_]
-    raw = model.mix_.combine(lists, min(100, Y.n_cols))
+    lists = [member._topk(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
+    raw = model.mix_.combine(lists, min(WIDTH, Y.n_cols))
     decisions = model._decisions
-    blended = decisions.apply(raw, 100, None)
+    blended = decisions.apply(raw, WIDTH, None)
     counts = label_counts(Y)
     inverse = inverse_propensities(counts, Y.n_rows)
     weights = label_weights("tail", counts, Y.n_rows, strength=decisions.strength)
-    tail = first(decisions.apply(raw, 100, weights))
+    tail = first(decisions.apply(raw, WIDTH, weights))
 
     def figures(top):
         found = evaluate(Y_test, top, KS, inv_propensity=inverse)
@@ -103,12 +112,11 @@ def one_run(name, seed, members, held_out, threads):
             gain = paired_intervals((Y_test, group[best]), (Y_test, first(blended)), KS)[metric]
             beside[f"{metric} over {kind}"] = [best, *(round(100 * value, 2) for value in gain)]
     cut = {
-        "chosen": model.predict(X_test),
-        "0.5": model.predict(X_test, threshold=0.5),
-        "top 5": model.predict(X_test, k=5),
+        "chosen": sets(blended, decisions.threshold, Y.n_cols),
+        "0.5": sets(blended, 0.5, Y.n_cols),
+        "top 5": sets(first(blended), 0.0, Y.n_cols),
+        "0.5, not calibrated": sets(raw, 0.5, Y.n_cols),
     }
-    model._decisions = Decisions()
-    cut["0.5, not calibrated"] = model.predict(X_test, threshold=0.5)
     return {
         "data": name, "seed": seed, "cpu_seconds": round(seconds, 1),
         "mix": model.describe(), "held_out": model.held_out_, "calibration": decisions.calibration.kind,
@@ -122,7 +130,7 @@ def one_run(name, seed, members, held_out, threads):
             "members": [round(calibration_error(Y_test, top), 4) for top in single.values()],
         },
         "microF1": {
-            what: round(100 * set_scores(Y_test, from_scipy(sets))["microF1"], 2) for what, sets in cut.items()
+            what: round(100 * set_scores(Y_test, found)["microF1"], 2) for what, found in cut.items()
         },
         "head to tail": {
             what: {part: round(100 * values["R@5"], 2) for part, values in

@@ -23,7 +23,7 @@ Target = Literal["micro-f1", "macro-f1", "precision"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 TARGETS: tuple[Target, ...] = get_args(Target)
 
-CANDIDATES = 100  # labels looked at when weights or maps by depth may change their order
+CANDIDATES = 50  # labels looked at when weights or maps by depth may change their order
 _FEWEST_RIGHT = 5  # right labels on the held-out rows that a threshold of its own takes
 _ROUNDS = 50
 _PREFIX = "decisions."

@@ -25,7 +25,9 @@ DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
     {"method": "craft-forest", "n_trees": 20},
 )
 _CANDIDATES = 50  # labels that a member proposes, if not more are asked for
+_SEARCHED = 20  # of those, as many of a member are looked at to find the mix: it is judged by five
 _FEWEST_ROWS = 20  # fewer are not worth dividing
+_MOST_HELD_OUT = 10_000  # more tell no better how to blend
 _STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
 _KS = (1, 3, 5)
 
@@ -35,8 +37,8 @@ class Blend(TreeEstimator):
 
     Use it for the last points of quality: it costs the training of all members, twice with ``refit``. Members are
     method names, ``{"method": name, parameter: value, ...}``, or estimators; threads, seed and progress bar are those
-    of the blend. ``fit`` trains them on a part of the rows, learns on the rest how to blend and what the scores mean (see
-    ``calibrate``), then trains them again on all rows. :meth:`of` blends models that are fitted already. One-vs-rest,
+    of the blend. ``fit`` trains them on a part of the rows, learns on the rest how to blend and what the scores mean
+    (see ``calibrate``), then trains them again on all rows. :meth:`of` blends models that are fitted already. One-vs-rest,
     a default member, takes time in proportion to the number of labels: name the members where there are very many.
 
     Fitted attributes: ``members_``, ``mix_`` (weights, temperatures, by rank or not), ``held_out_`` (quality on the
@@ -74,7 +76,12 @@ class Blend(TreeEstimator):
             Param("what the list is for: precision; tail: rare labels (PSP@k); macro: all labels alike"),
         ] = "precision",
         held_out: Annotated[
-            float, Param("share of the rows to learn blending from; 0: none, members alike", ge=0, le=0.9)
+            float,
+            Param(
+                "share of the rows, at most 10,000, to learn blending from; 0: none, members alike",
+                ge=0,
+                le=0.9,
+            ),
         ] = 0.2,
         refit: Annotated[bool, Param("train the members again on all rows in the end")] = True,
         decide: Annotated[
@@ -128,7 +135,7 @@ class Blend(TreeEstimator):
         self.mix_ = self._start(len(self.members_))
         self.trained_ = {"rows": X.n_rows}
         order = np.random.default_rng(run.seed).permutation(X.n_rows)
-        n_out = int(self.held_out * X.n_rows) if X.n_rows >= _FEWEST_ROWS else 0
+        n_out = min(int(self.held_out * X.n_rows), _MOST_HELD_OUT) if X.n_rows >= _FEWEST_ROWS else 0
         kept, out = np.sort(order[n_out:]), np.sort(order[:n_out])
         learns = n_out > 0 and Y.take(kept).nnz > 0 and Y.take(out).nnz > 0
         if learns:
@@ -172,14 +179,13 @@ class Blend(TreeEstimator):
         width = self._listed_width(Y)
         quality = self._quality(Y, self.objective)
         modes = {"auto": (False, True), "probability": (False,), "rank": (True,)}[self.mode]
-        found = [search_mix(lists, quality, max(_KS), by_rank=way, fixed=self.weights) for way in modes]
+        short = [_first(top, _SEARCHED) for top in lists]
+        found = [search_mix(short, quality, max(_KS), by_rank=way, fixed=self.weights) for way in modes]
         self.mix_, reached = max(found, key=lambda pair: pair[1])
-        alone = [quality(TopK(top.labels[:, : max(_KS)], top.scores[:, : max(_KS)])) for top in lists]
+        alone = [quality(_first(top, max(_KS))) for top in lists]
         self.held_out_ = {"rows": X.n_rows, "blend": reached, "members": alone}
         wide = self.mix_.combine(lists, max(width, min(_CANDIDATES, self.n_labels_)))
-        listed = TopK(
-            np.ascontiguousarray(wide.labels[:, :width]), np.ascontiguousarray(wide.scores[:, :width])
-        )
+        listed = _first(wide, width)
         self._decisions = self._calibrated(listed, Y)
         rare: Objective = "tail" if self.objective == "precision" else self.objective
         gain = self._quality(Y, rare)
@@ -196,18 +202,23 @@ class Blend(TreeEstimator):
 
     def _quality(self, Y: CSR, objective: Objective) -> Callable[[TopK], float]:
         """What lists of five are judged by: the mean of the objective's metrics."""
-        from labelwood.metrics import evaluate, inverse_propensities  # noqa: PLC0415 - only learning measures
+        from labelwood.metrics import definitions, inverse_propensities  # noqa: PLC0415 - only learning measures
+        from labelwood.metrics.judged import judge  # noqa: PLC0415
+        from labelwood.metrics.propensity import propensity_scored  # noqa: PLC0415
 
-        names, weights = ["P@1", "P@3", "P@5", "nDCG@5"], None
-        if objective == "tail":
-            names = ["PSP@1", "PSP@3", "PSP@5"]
-            weights = inverse_propensities(self.label_counts_, self.trained_["rows"])
-        elif objective == "macro":
-            names = ["macroF1@5"]
+        counts = np.zeros(Y.n_cols, np.int64)  # of labels that no member knows: none
+        counts[: self.n_labels_] = self.label_counts_
+        weights = inverse_propensities(counts, self.trained_["rows"])
 
         def quality(top: TopK) -> float:
-            found = evaluate(Y, top, _KS, inv_propensity=weights)
-            return float(np.mean([found[name] for name in names]))
+            judged = judge(Y, top)
+            if objective == "tail":
+                found = propensity_scored(Y, judged, weights, _KS)
+                return float(np.mean([found[f"PSP@{k}"] for k in _KS]))
+            if objective == "macro":
+                return definitions.macro_f1(definitions.label_totals(judged, max(_KS)))
+            gains = [definitions.precision(judged, k) for k in _KS]
+            return float(np.mean([*gains, definitions.ndcg(judged, max(_KS))]))
 
         return quality
 
@@ -221,10 +232,10 @@ class Blend(TreeEstimator):
         ]
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
-        return self.mix_.combine(self._lists(X, 2 * k, run), k)
+        return self.mix_.combine(self._lists(X, k, run), k)
 
     def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
-        lists = self._lists(row, 2 * k, run)
+        lists = self._lists(row, k, run)
         top = self.mix_.combine(lists, k)
         amounts = [
             dict(zip(added.labels[0].tolist(), added.scores[0].tolist(), strict=True))
@@ -300,6 +311,10 @@ class Blend(TreeEstimator):
             raise FormatError("weights and temperatures must be one number, at least 0, a member")
         self.mix_ = Mix(tuple(numbers[0].tolist()), tuple(numbers[1].tolist()), bool(facts["by_rank"]))
         self.held_out_ = dict(facts["held_out"])
+
+
+def _first(top: TopK, k: int) -> TopK:
+    return TopK(np.ascontiguousarray(top.labels[:, :k]), np.ascontiguousarray(top.scores[:, :k]))
 
 
 def _method(name: Any) -> type[TreeEstimator]:
