@@ -39,7 +39,8 @@ class Blend(TreeEstimator):
     method names, ``{"method": name, parameter: value, ...}``, or estimators; threads, seed and progress bar are those
     of the blend. ``fit`` trains them on a part of the rows, learns on the rest how to blend and what the scores mean
     (see ``calibrate``), then trains them again on all rows. :meth:`of` blends models that are fitted already.
-    One-vs-rest, a default member, takes time in proportion to the number of labels: name the members where there are very many.
+    One-vs-rest, a default member, takes time in proportion to the number of labels: name the members where these
+    are very many.
 
     Fitted attributes: ``members_``, ``mix_`` (weights, temperatures, by rank or not), ``held_out_`` (quality on the
     held-out rows, of the blend and of each member).
