@@ -182,7 +182,24 @@ void accumulate(const int32_t* rows, const float* values, int64_t count, const f
     }
 }
 
+// Without a branch: what is not matched is overwritten by the next.
+int64_t match(const int32_t* columns, const float* values, int64_t count, const Rank* ranks, int32_t* rows,
+              float* matched) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const Rank word = ranks[columns[i] >> 5];
+        const uint32_t bit = 1u << (columns[i] & 31);
+        rows[n] = static_cast<int32_t>(word.before) + __builtin_popcount(word.bits & (bit - 1));
+        matched[n] = values[i];
+        n += (word.bits & bit) != 0;
+    }
+    return n;
+}
+
 inline float widen_one(uint16_t half) {
+#if defined(__F16C__)
+    return _cvtsh_ss(half);
+#endif
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
     uint32_t rest = (static_cast<uint32_t>(half & 0x7fffu) << 13);
     float value;
@@ -192,6 +209,10 @@ inline float widen_one(uint16_t half) {
     rest |= sign;
     __builtin_memcpy(&value, &rest, 4);
     return value;
+}
+
+inline float widen_one(float plain) {
+    return plain;
 }
 
 void widen(const uint16_t* half, int64_t count, float* out) {
@@ -205,14 +226,53 @@ void widen(const uint16_t* half, int64_t count, float* out) {
     for (; i < count; ++i) out[i] = widen_one(half[i]);
 }
 
+template <class Child, class Weight>
+void add_pairs_of(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
+                  float* scores) {
+    const auto* child = static_cast<const Child*>(pairs.child);
+    const auto* weights = static_cast<const Weight*>(pairs.weights);
+    for (int64_t i = 0; i < count; ++i) {
+        if (i + 2 * kAhead < count) __builtin_prefetch(pairs.start + rows[i + 2 * kAhead]);
+        if (i + kAhead < count) {
+            const uint32_t next = pairs.start[rows[i + kAhead]];
+            __builtin_prefetch(child + next);
+            __builtin_prefetch(weights + next);
+        }
+        const uint32_t end = rows[i] + 1 < pairs.n_rows ? pairs.start[rows[i] + 1] : pairs.total;
+        const float value = values[i];
+        for (uint32_t e = pairs.start[rows[i]]; e < end; ++e) {
+            scores[child[e]] += value * widen_one(weights[e]);
+        }
+    }
+}
+
+template <class Child>
+void add_pairs_by(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
+                  float* scores) {
+    if (pairs.half) {
+        add_pairs_of<Child, uint16_t>(pairs, rows, values, count, scores);
+    } else {
+        add_pairs_of<Child, float>(pairs, rows, values, count, scores);
+    }
+}
+
+void add_pairs(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
+               float* scores) {
+    switch (pairs.child_bytes) {
+        case 1:
+            return add_pairs_by<uint8_t>(pairs, rows, values, count, scores);
+        case 2:
+            return add_pairs_by<uint16_t>(pairs, rows, values, count, scores);
+        default:
+            return add_pairs_by<int32_t>(pairs, rows, values, count, scores);
+    }
+}
+
 inline void widen_eight(const uint16_t* half, float* out) {
     widen(half, 8, out);
 }
 inline void widen_eight(const float* plain, float* out) {
     __builtin_memcpy(out, plain, 32);
-}
-inline float widen_one(float plain) {
-    return plain;
 }
 
 // Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
@@ -281,6 +341,8 @@ const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     pass_of<SquaredHinge>,
                     pass_of<Logistic>,
                     accumulate,
+                    match,
+                    add_pairs,
                     widen,
                     gather_dot<uint16_t, uint16_t>,
                     gather_dot<uint16_t, float>,
