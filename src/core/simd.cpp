@@ -169,16 +169,36 @@ int64_t pass_of(const NodeRows& rows, const int32_t* order, int64_t count, const
     }
 }
 
-void accumulate(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
-                float* out) {
+// N vectors of the sum stay in registers while the rows go by.
+template <int N>
+inline void accumulate_tile(const int32_t* rows, const float* values, int64_t count, const float* matrix,
+                            int64_t width, float* out) {
     using F = Native<kNative>::F;
+    F sum[N];
+    for (int n = 0; n < N; ++n) sum[n] = load<F>(out + n * kNative);
     for (int64_t i = 0; i < count; ++i) {
         const float* row = matrix + static_cast<int64_t>(rows[i]) * width;
-        int64_t c = 0;
-        for (; c + kNative <= width; c += kNative) {
-            store(out + c, load<F>(out + c) + values[i] * load<F>(row + c));
+        for (int n = 0; n < N; ++n) sum[n] += values[i] * load<F>(row + n * kNative);
+    }
+    for (int n = 0; n < N; ++n) store(out + n * kNative, sum[n]);
+}
+
+void accumulate(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
+                float* out) {
+    int64_t c = 0;
+    for (; c + 8 * kNative <= width; c += 8 * kNative) {
+        accumulate_tile<8>(rows, values, count, matrix + c, width, out + c);
+    }
+    for (; c + 2 * kNative <= width; c += 2 * kNative) {
+        accumulate_tile<2>(rows, values, count, matrix + c, width, out + c);
+    }
+    for (; c + kNative <= width; c += kNative) {
+        accumulate_tile<1>(rows, values, count, matrix + c, width, out + c);
+    }
+    for (; c < width; ++c) {
+        for (int64_t i = 0; i < count; ++i) {
+            out[c] += values[i] * matrix[static_cast<int64_t>(rows[i]) * width + c];
         }
-        for (; c < width; ++c) out[c] += values[i] * row[c];
     }
 }
 
