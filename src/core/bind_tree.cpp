@@ -58,6 +58,7 @@ nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
     arrays["child"] = to_numpy(std::move(out.child));
     arrays["weights"] = to_numpy(std::move(out.weights));
     arrays["bias"] = to_numpy(std::move(out.bias));
+    arrays["weight_bytes"] = out.weight_bytes;
     return arrays;
 }
 
@@ -187,7 +188,7 @@ void bind_tree(nb::module_& m) {
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("logistic"),
           arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("offset"),
           arg("threshold"), arg("seed"), arg("n_threads"), arg("progress").none(),
-          "Weights of every inner node of a label tree.");
+          "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
     m.def("average_topk", average_topk_, arg("labels"), arg("scores"), arg("k"),
           "Average of several top-k lists per row.");
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")

@@ -122,11 +122,13 @@ int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Bl
         active[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
     }
     int64_t n_restless = 0;
+    spread->read = spread->written = 0;
     for (int64_t visit = 0; visit < count; ++visit) {
         const int32_t row = order[visit];
         if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
         const int64_t begin = rows.indptr[row], length = rows.indptr[row + 1] - begin;
         const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, length, block.weights);
+        spread->read += length;
         float* duals = block.duals + static_cast<int64_t>(row) * S;
         Lanes<S> step;
         bool moved = false;
@@ -148,6 +150,7 @@ int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Bl
         if (!moved) continue;
         add_row<S>(rows.features + begin, rows.values + begin, length, step, block.weights);
         restless[n_restless++] = row;
+        spread->written += length;
     }
     for (int n = 0; n < L::N; ++n) {
         store(spread->highest + n * L::W, highest[n]);

@@ -33,9 +33,12 @@ struct Block {
 };
 
 // What a pass saw of each lane's projected gradient; its spread is the stopping rule.
+// `read` and `written`: non-zeros of rows whose weights it read, and of those whose weights it changed.
 struct Spread {
     float highest[kMaxLanes];
     float lowest[kMaxLanes];
+    int64_t read;
+    int64_t written;
 };
 
 // How many steps ahead of its use memory is asked for.
