@@ -86,14 +86,23 @@ def main() -> None:
         sizes = list(zip(options.rows, options.labels, strict=True))
     results = []
     for n_rows, n_labels in sizes:
-        command = [sys.executable, __file__, "--one", f"{n_rows},{n_labels}", "--threads", str(options.threads)]
+        command = [
+            sys.executable,
+            __file__,
+            "--one",
+            f"{n_rows},{n_labels}",
+            "--threads",
+            str(options.threads),
+        ]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         results.append(json.loads(done.stdout))
         print({name: COLUMNS[name].format(value) for name, value in results[-1].items()}, flush=True)
     options.out.mkdir(exist_ok=True)
     (options.out / "growth.json").write_text(json.dumps(results, indent=1))
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---:|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(COLUMNS[name].format(row[name]) for name in COLUMNS) + " |" for row in results]
+    lines += [
+        "| " + " | ".join(COLUMNS[name].format(row[name]) for name in COLUMNS) + " |" for row in results
+    ]
     (options.out / "growth.md").write_text("\n".join(lines) + "\n")
     slope = np.polyfit(
         np.log([row["nonzeros"] for row in results]), np.log([row["train_cpu_s"] for row in results]), 1
