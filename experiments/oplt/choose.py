@@ -1,4 +1,4 @@
-"""Which learning rate and leaf size for OnlineTree: measured on a held-out fifth of the training rows, never on a test part.
+"""Which learning rate and leaf size for OnlineTree: measured on a held-out fifth of the training rows.
 
     python experiments/oplt/choose.py bibtex delicious --epochs 3
     python experiments/oplt/choose.py yso_finna_en eurlex57k

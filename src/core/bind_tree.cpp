@@ -115,9 +115,8 @@ class TreeSearcher {
 
   private:
     Searchable model() const {
-        return {tree_view(child_ptr_, label_), inner_of_.data(),
-                index_,
-                bias_.data(), logistic_ ? Link::kLogistic : Link::kSquaredHinge};
+        return {tree_view(child_ptr_, label_), inner_of_.data(), index_, bias_.data(),
+                logistic_ ? Link::kLogistic : Link::kSquaredHinge};
     }
 
     template <class Use>

@@ -285,11 +285,10 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
         };
         // Few nodes: each is split by all threads. Many: one thread each. The result is the same.
         const bool few = static_cast<int64_t>(level.size()) < 4 * static_cast<int64_t>(options.n_threads);
-        parallel_for(
-            static_cast<int64_t>(level.size()), few ? 1 : options.n_threads, monitor,
-            [&](int64_t i, int worker) {
-                split(level[static_cast<size_t>(i)], few ? options.n_threads : 1, worker);
-            });
+        parallel_for(static_cast<int64_t>(level.size()), few ? 1 : options.n_threads, monitor,
+                     [&](int64_t i, int worker) {
+                         split(level[static_cast<size_t>(i)], few ? options.n_threads : 1, worker);
+                     });
         next.clear();
         for (Pending& p : level) {
             if (p.parts.size() <= 1) {  // small enough, or labels that clustering cannot tell apart

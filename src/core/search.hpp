@@ -99,8 +99,8 @@ class Searcher {
                      [&](int64_t i, int worker) { task(i, spaces[static_cast<size_t>(worker)]); });
     }
 
-    // Log-probabilities of the children of a node for one query, left in space.scores. Null ranks: the node is
-    // searched by its buckets.
+    // Log-probabilities of the children of a node for one query, left in space.scores. Null ranks: the node
+    // is searched by its buckets.
     void score_children(int32_t node, const Query& query, float base, const Rank* ranks,
                         const float* unpacked, SearchSpace& space) {
         const int64_t inner = model_.inner_of[node];
