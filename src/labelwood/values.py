@@ -1,0 +1,16 @@
+"""What values that travel share."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+
+class Rebuilt:
+    """A frozen dataclass of which only the fields are pickled and copied.
+
+    What it caches is rebuilt on first use: kernels cannot be pickled, and all of it derives from the fields.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # see above
