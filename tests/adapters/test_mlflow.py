@@ -21,10 +21,10 @@ def texts():
 
 
 @pytest.fixture
-def run(tmp_path):
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    mlflow.create_experiment("tagging", artifact_location=(tmp_path / "artifacts").as_uri())
-    mlflow.set_experiment("tagging")
+def run(tmp_path, monkeypatch):
+    """A run in a store of files, the only one that mlflow-skinny has."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     with mlflow.start_run() as started:
         yield started
 
@@ -39,9 +39,40 @@ def same(table, expected):
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 def test_a_logged_model_comes_back(run, texts, tmp_path):
-    pytest.importorskip("sqlalchemy", reason="the tracking store of whole MLflow")
     texts.save(tmp_path / "model")
-    for given in (texts, tmp_path / "model"):
-        info = log_model(given, name="tagger")
+    for number, given in enumerate((texts, tmp_path / "model", str(tmp_path / "model"))):
+        info = log_model(given, name=f"tagger-{number}")
         loaded = mlflow.pyfunc.load_model(info.model_uri)
         same(loaded.predict(TEXTS, params={"k": 2}), texts.predict_topk(TEXTS, k=2))
+        same(loaded.predict(TEXTS), texts.predict_topk(TEXTS, k=5))
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+def test_texts_come_as_lists_columns_or_tables(texts, tmp_path):
+    save_model(tmp_path / "tagger", texts)
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "tagger"))
+    expected = texts.predict_topk(TEXTS, k=5)
+    wide = pd.DataFrame({"id": range(4), "text": TEXTS})
+    for given in (TEXTS, np.array(TEXTS), pd.Series(TEXTS), pd.DataFrame({"body": TEXTS}), wide):
+        same(loaded.predict(given), expected)
+    with pytest.raises(LabelwoodError, match="must have one column, or a column 'text'; got id, body"):
+        loaded.predict(wide.rename(columns={"text": "body"}))
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+@pytest.mark.parametrize("method", [LinearTree, OnlineTree])
+def test_vectors(method, tmp_path):
+    X, Y = np.eye(6, dtype=np.float32), np.eye(6)[:, :3] + np.eye(6)[:, 3:]
+    model = method(n_jobs=1).fit(X, Y)
+    save_model(tmp_path / "model", model)
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    for given in (X, sp.csr_matrix(X), pd.DataFrame(X)):
+        found = loaded.predict(given, params={"k": 4})
+        labels, _ = model.predict_topk(X, k=3)
+        assert found["labels"].tolist() == labels.tolist()  # there are three: no padding
+
+
+def test_what_is_no_model_is_not_logged(tmp_path):
+    with pytest.raises(FormatError, match="not a Labelwood model"):
+        save_model(tmp_path / "out", tmp_path)
+    assert not (tmp_path / "out").exists()
