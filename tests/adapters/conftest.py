@@ -1,4 +1,4 @@
-"""What the tests of adapters share: a directory in which Annif runs."""
+"""What the tests of adapters share: a directory in which Annif runs, and a hub."""
 
 import os
 import subprocess
@@ -79,6 +79,17 @@ class AnnifFolder:
                 "PATH": scripts + os.pathsep + os.environ["PATH"],
             },
         )
+
+
+@pytest.fixture
+def tiny_hub(monkeypatch):
+    """A hub on this machine."""
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    from tiny_hub import TinyHub
+
+    hub = TinyHub()
+    yield hub
+    hub.close()
 
 
 @pytest.fixture(scope="session")

@@ -37,12 +37,11 @@ def model_card(
 ) -> str:
     """The model card of a model directory: what it learned from, its parameters, its quality and its size.
 
-    ``data`` says in a sentence what the rows were; ``metrics`` is what ``metrics.evaluate`` returned, fractions;
-    ``license`` and ``language`` are what the Hub filters by.
+    ``name`` is that of the repository, ``owner/name``; ``data`` says in a sentence what the rows were; ``metrics`` is
+    what ``metrics.evaluate`` returned, fractions; ``license`` and ``language`` are what the Hub filters by.
     """
     manifest, _ = persist.read_model(path)
     is_text = ENCODER in manifest
-    title = name or Path(path).name
     languages = [language] if isinstance(language, str) else list(language or ())
     head: dict[str, Any] = {
         "library_name": "labelwood",
@@ -57,13 +56,13 @@ def model_card(
             *(f"{key}: {json.dumps(value)}" for key, value in head.items()),  # JSON is YAML
             "---",
             "",
-            f"# {title}",
+            f"# {(name or Path(path).name).rsplit('/', 1)[-1]}",
             "",
             f"A `{manifest['class']}` of [Labelwood](https://pypi.org/project/labelwood/) {manifest['library_version']}, "
             f"which suggests labels for {'texts' if is_text else 'vectors'}: the few right ones out of "
             f"{manifest['labels']['count']:,}.",
             "",
-            *_section("Use", _usage(is_text=is_text)),
+            *_section("Use", _usage(name or "owner/name", is_text=is_text)),
             *_section("Data", _facts(manifest, data)),
             *_section("Parameters", _parameters(manifest)),
             *_section("Metrics", _metrics(metrics)),
@@ -99,16 +98,18 @@ def push(
     private: bool | None = None,
     token: str | None = None,
     revision: str | None = None,
+    endpoint: str | None = None,
     message: str = "Labelwood model",
     **card: Any,
 ) -> str:
     """Upload a model and its card as ``repo_id``, which is made if it is not there; the address of the commit.
 
-    Files of an earlier model there that this one lacks are removed. ``card`` goes to :func:`model_card`.
+    Arrays of an earlier model there that this one lacks are removed. ``endpoint`` is the address of another hub.
+    ``card`` goes to :func:`model_card`.
     """
-    api = required("huggingface_hub", extra="hub").HfApi(token=token)
+    api = required("huggingface_hub", extra="hub").HfApi(endpoint=endpoint, token=token)
     with tempfile.TemporaryDirectory() as folder:
-        prepared = prepare(model, Path(folder) / "model", **{"name": repo_id.rsplit("/", 1)[-1], **card})
+        prepared = prepare(model, Path(folder) / "model", **{"name": repo_id, **card})
         api.create_repo(repo_id, private=private, exist_ok=True)
         commit = api.upload_folder(
             repo_id=repo_id,
@@ -125,6 +126,7 @@ def pull(
     *,
     revision: str | None = None,
     token: str | None = None,
+    endpoint: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     local_files_only: bool = False,
 ) -> Path:
@@ -133,6 +135,7 @@ def pull(
         repo_id,
         revision=revision,
         token=token,
+        endpoint=endpoint,
         cache_dir=cache_dir,
         local_files_only=local_files_only,
         allow_patterns=[persist.MANIFEST, "*.npy", CARD],
@@ -144,14 +147,14 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
     return [f"## {title}", "", *lines, ""]
 
 
-def _usage(*, is_text: bool) -> list[str]:
+def _usage(name: str, *, is_text: bool) -> list[str]:
     rows = '["a text"]' if is_text else "X"
     return [
         "```python",
         "import labelwood",
         "from labelwood.adapters import hub",
         "",
-        'model = labelwood.load(hub.pull("owner/name"))',
+        f'model = labelwood.load(hub.pull("{name}"))',
         f"labels, scores = model.predict_topk({rows}, k=5)",
         "```",
     ]
