@@ -109,7 +109,10 @@ def test_arrays_are_mapped_not_read(model):
             "must be a plain file",
         ),
         (lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("..")), "must be a plain file"),
-        (lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("/dev/zero")), "must be a plain file"),
+        (
+            lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("/dev/zero")),
+            "must be a plain file",
+        ),
         (lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("x")), "ids.npy is missing"),
         (
             lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("manifest.json")),

@@ -15,8 +15,9 @@ from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
 from sklearn.utils.estimator_checks import check_estimator
 
 import labelwood
-from labelwood import METHODS, LabelwoodError, LinearTree, OnlineTree, TextClassifier
+from labelwood import METHODS, FormatError, LabelwoodError, LinearTree, OnlineTree, TextClassifier
 from labelwood.metrics import scorer
+from labelwood.persist import read_model, write_model
 
 # Why scikit-learn's checks cannot pass; docs/integrations.md tells users.
 A_MATRIX = "predict answers with a matrix, rows x labels, also where Y was one label a row"
@@ -120,7 +121,13 @@ def test_metadata_routing():
         assert pipeline.classes_.tolist() == list("abcde")
         assert (pipeline.predict(X, k=2).sum(axis=1) == 2).all()
         found = cross_validate(
-            step, X, Y, cv=2, params={"label_names": list("abcde")}, scoring=scorer("P@1"), error_score="raise"
+            step,
+            X,
+            Y,
+            cv=2,
+            params={"label_names": list("abcde")},
+            scoring=scorer("P@1"),
+            error_score="raise",
         )
     assert found["test_score"].min() > 0.5
 
@@ -189,14 +196,27 @@ def test_the_columns_of_tables_are_remembered_and_compared(model, tmp_path):
             np.testing.assert_array_equal(one, other)
         with pytest.raises(LabelwoodError, match="'column 14' in place 0, where fit had 'column 0'"):
             each.predict(Table(X, names[::-1]))
-        with pytest.raises(LabelwoodError, match="X has 3 features, but .* is expecting 15 features"):
+        with pytest.raises(LabelwoodError, match=r"X has 3 features, but .* is expecting 15 features"):
             each.predict(Table(X[:, :3], names[:3]))
         with pytest.warns(UserWarning, match="X does not have valid feature names, but"):
             each.predict(X)
     assert not hasattr(plain, "feature_names_in_")
-    with pytest.warns(UserWarning, match="X has feature names, but .* was fitted without"):
+    with pytest.warns(UserWarning, match=r"X has feature names, but .* was fitted without"):
         plain.predict_topk(Table(X, names))
     assert not hasattr(fitted.fit(X, Y), "feature_names_in_")
+
+
+@pytest.mark.parametrize("lost", ["feature_names.utf8", "feature_names.offsets", None])
+def test_damaged_names_of_columns_are_refused(lost, tmp_path):
+    X, Y = planted()
+    LinearTree(n_jobs=1).fit(Table(X, [f"column {j}" for j in range(X.shape[1])]), Y).save(tmp_path / "model")
+    manifest, arrays = read_model(tmp_path / "model")
+    changed = {name: array for name, array in arrays.items() if name != lost}
+    if lost is None:
+        changed["feature_names.offsets"] = changed["feature_names.offsets"][:-1]
+    write_model(tmp_path / "forged", manifest, changed)
+    with pytest.raises(FormatError, match=r"feature_names|feature names are damaged"):
+        labelwood.load(tmp_path / "forged")
 
 
 def test_columns_of_a_stream_may_grow():

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import labels, params, persist, strings
+from labelwood import frames, labels, params, persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.frames import check_columns, column_names, n_dimensions
 from labelwood.params import Param, check_parameters
@@ -44,8 +44,6 @@ Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
 _FIRST_CANDIDATES = 16
 _PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
 _COUNTS = "label_counts"
-_FEATURES = "feature_names."  # opens the names of the saved arrays that hold the names of X's columns
-_FEATURES_UTF8, _FEATURES_OFFSETS = _FEATURES + "utf8", _FEATURES + "offsets"
 
 
 class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -184,10 +182,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "facts": facts,
             "trained": {**self.trained_, "seconds": self.fit_seconds_},
         }
-        if self._feature_names is not None:
-            utf8, offsets = strings.pack(self._feature_names)
-            arrays = {**arrays, _FEATURES_UTF8: utf8, _FEATURES_OFFSETS: offsets}
-        return manifest, {**arrays, **label_arrays, _COUNTS: self.label_counts_}
+        feature_arrays = frames.to_arrays(self._feature_names)
+        return manifest, {**arrays, **label_arrays, **feature_arrays, _COUNTS: self.label_counts_}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
@@ -211,7 +207,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         own = {
             name: array
             for name, array in arrays.items()
-            if not name.startswith((_PARAMETER, _FEATURES, labels.PREFIX))
+            if not name.startswith((_PARAMETER, frames.PREFIX, labels.PREFIX))
         }
         given = {
             name.removeprefix(_PARAMETER): array
@@ -229,7 +225,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             counts = model.label_counts_ = own.pop(_COUNTS)
             if counts.shape != (model.n_labels_,) or counts.dtype != np.int64 or (counts < 0).any():
                 raise FormatError(f"{_COUNTS} must be one integer, at least 0, a label")
-            model._name_features(_read_feature_names(arrays, model.n_features_in_))
+            model._name_features(frames.from_arrays(arrays, model.n_features_in_))
             model._restore(manifest["facts"], own)
             model._note_fitted()
         except KeyError as error:
@@ -257,7 +253,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     @property
     def _feature_names(self) -> list[str] | None:
-        names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        names: list[str] | None = (
+            self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        )
         return names
 
     def _name_features(self, names: Sequence[str] | None) -> None:
@@ -268,9 +266,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def _check_columns(self, X: Any, *, may_grow: bool = False) -> None:
         """Compare the names of X's columns with those at fit; what comes from within the library has none."""
         if n_dimensions(X) == 2:
-            check_columns(
-                self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow
-            )
+            check_columns(self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow)
 
     def _topk_ids(self, X: Any, k: int) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
@@ -363,15 +359,6 @@ def _read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> 
     distinct = labels.distinct_names(rows, owner=owner)
     index = {name: label for label, name in enumerate(distinct)}
     return labels.LabelNames.of(distinct), labels.to_csr(rows, index, len(distinct), owner=owner)
-
-
-def _read_feature_names(arrays: Mapping[str, npt.NDArray[Any]], n_features: int) -> list[str] | None:
-    if _FEATURES_UTF8 not in arrays:
-        return None
-    utf8, offsets = arrays[_FEATURES_UTF8], arrays[_FEATURES_OFFSETS]
-    if not strings.are_sound(utf8, offsets, n_features):
-        raise FormatError("the feature names are damaged: their number or their offsets do not agree")
-    return strings.unpack(utf8, offsets, what="a feature name")
 
 
 def _check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labelwood.errors import LabelwoodError
+import numpy.typing as npt
+
+from labelwood import strings
+from labelwood.errors import FormatError, LabelwoodError
+
+PREFIX = "feature_names."  # opens the names of the saved arrays
+_UTF8, _OFFSETS = PREFIX + "utf8", PREFIX + "offsets"
 
 
 def n_dimensions(values: Any) -> int:
@@ -47,3 +53,18 @@ def check_columns(
             raise LabelwoodError(
                 f"{owner}: X has {len(given)} features, but {owner} is expecting {len(known)} features as input"
             )
+
+
+def to_arrays(names: Sequence[str] | None) -> dict[str, npt.NDArray[Any]]:
+    """The names of columns as arrays to save; none if there are no names."""
+    return {} if names is None else dict(zip((_UTF8, _OFFSETS), strings.pack(list(names)), strict=True))
+
+
+def from_arrays(arrays: Mapping[str, npt.NDArray[Any]], n_columns: int) -> list[str] | None:
+    """The inverse of :func:`to_arrays`, checked."""
+    if _UTF8 not in arrays and _OFFSETS not in arrays:
+        return None
+    utf8, offsets = arrays[_UTF8], arrays[_OFFSETS]
+    if not strings.are_sound(utf8, offsets, n_columns):
+        raise FormatError("the feature names are damaged: their number or their offsets do not agree")
+    return strings.unpack(utf8, offsets, what="a feature name")

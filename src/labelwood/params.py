@@ -19,7 +19,6 @@ import numpy as np
 
 from labelwood.errors import LabelwoodError
 
-
 _JSON_KINDS = (list, tuple, dict)
 TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
 

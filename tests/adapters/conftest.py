@@ -33,7 +33,7 @@ WORDS = [
     "barking puppy leash bone",
     "feathers wings nest song",
     "gills fins pond scales",
-    "saddle hooves gallop mane",
+    "saddle hooves gallop stable",
     "andes wool caravan spit",
 ]
 
@@ -69,6 +69,7 @@ class AnnifFolder:
             command,
             cwd=self.folder,
             input=text,
+            check=False,
             capture_output=True,
             text=True,
             timeout=300,

@@ -8,7 +8,9 @@ from labelwood import METHODS, LabelwoodError
 
 @pytest.fixture(params=["pandas", "polars"])
 def frames(request):
-    return pytest.importorskip(request.param, reason=f"{request.param} is absent; make test-adapters brings it")
+    return pytest.importorskip(
+        request.param, reason=f"{request.param} is absent; make test-adapters brings it"
+    )
 
 
 @pytest.fixture(params=list(METHODS))
@@ -59,5 +61,5 @@ def test_a_column_of_lists(frames, model):
 
 
 def test_what_is_no_number_is_refused(frames, model):
-    with pytest.raises(LabelwoodError, match="X must hold real numbers|X must be finite"):
+    with pytest.raises(LabelwoodError, match=r"X must hold real numbers|X must be finite"):
         model.fit(frames.DataFrame({"a": ["red", "blue"]}), [["x"], ["y"]])

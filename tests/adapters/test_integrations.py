@@ -45,6 +45,7 @@ def test_python(name, tmp_path, tiny_hub):
     done = subprocess.run(
         [sys.executable, "-c", block(section, "python")],
         cwd=tmp_path,
+        check=False,
         capture_output=True,
         text=True,
         timeout=300,

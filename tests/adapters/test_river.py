@@ -134,7 +134,9 @@ def test_copies_learn_on_alone():
 
 def test_what_is_no_example_is_refused():
     model = OnlineTreeClassifier()
-    with pytest.raises(LabelwoodError, match="y must be a dict from label to truth, or the labels.*got 'spam'"):
+    with pytest.raises(
+        LabelwoodError, match=r"y must be a dict from label to truth, or the labels.*got 'spam'"
+    ):
         model.learn_one({"a": 1}, "spam")
     with pytest.raises(LabelwoodError, match="feature values must be numbers"):
         model.learn_one({"a": "red"}, {"spam": True})

@@ -102,6 +102,8 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc]  # 
         ----------
         x
             Feature to value.
+        **kwargs
+            Not used; river passes on what a stream brings besides.
 
         """
         return {label: {False: 1.0 - score, True: score} for label, score in self._scores(x).items()}
@@ -113,6 +115,8 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc]  # 
         ----------
         x
             Feature to value.
+        **kwargs
+            Not used; river passes on what a stream brings besides.
 
         """
         return Marks((label, score >= self.threshold) for label, score in self._scores(x).items())
