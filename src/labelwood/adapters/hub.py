@@ -59,8 +59,8 @@ def model_card(
             f"# {(name or Path(path).name).rsplit('/', 1)[-1]}",
             "",
             f"A `{manifest['class']}` of [Labelwood](https://pypi.org/project/labelwood/) "
-            f"{manifest['library_version']}, which suggests labels for {'texts' if is_text else 'vectors'}: the few right ones out of "
-            f"{manifest['labels']['count']:,}.",
+            f"{manifest['library_version']}, which suggests labels for {'texts' if is_text else 'vectors'}: "
+            f"the few right ones out of {manifest['labels']['count']:,}.",
             "",
             *_section("Use", _usage(name or "owner/name", is_text=is_text)),
             *_section("Data", _facts(manifest, data)),
