@@ -77,9 +77,11 @@ def test_a_copy_of_an_online_tree_learns_on_alone():
     X, Y = planted()
     tree = OnlineTree(n_jobs=1).partial_fit(X[:30], Y[:30])
     before = tree.predict_topk(X)
+    copy.copy(tree).partial_fit(X[30:], np.ones((30, 7)))
     twin = pickle.loads(pickle.dumps(tree)).partial_fit(X[30:], Y[30:])
     for one, other in zip(before, tree.predict_topk(X), strict=True):
         np.testing.assert_array_equal(one, other)
+    assert tree.n_labels_ == 5
     same_answers(tree.partial_fit(X[30:], Y[30:]), twin, X)
     assert twin.n_seen_ == tree.n_seen_ == 60
     frozen = tree.freeze()

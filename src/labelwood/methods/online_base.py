@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
@@ -180,6 +181,10 @@ class GrowingEstimator(TreeEstimator):
         state: dict[str, Any] = super().__getstate__()
         tree = state.get("_tree")
         return state if tree is None else {**state, "_tree": (tree.facts(), tree.state())}
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing: what grows would grow in both."""
+        return copy.deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
