@@ -28,7 +28,7 @@ _MODEL, _TRAIN = "labelwood-model", "labelwood-train.npz"
 _OWN = ("n_jobs", "verbose")  # Annif decides: --jobs, --verbosity
 
 
-class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc]  # Annif is not there for the type checker
+class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc,name-defined]  # Annif is absent here
     """What both backends share: a method, its parameters from the project, its directory in Annif's data."""
 
     method: ClassVar[type[TreeEstimator]]
@@ -130,7 +130,7 @@ class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc]  # Annif is no
         return Path(self.datadir) / name
 
 
-class LinearTreeBackend(annif_mixins.TfidfVectorizerMixin, _Backend):  # type: ignore[misc]  # as above
+class LinearTreeBackend(annif_mixins.TfidfVectorizerMixin, _Backend):  # type: ignore[misc,name-defined]  # as above
     """``backend=labelwood``: LinearTree over tf-idf."""
 
     name = "labelwood"
@@ -154,7 +154,7 @@ class LinearTreeBackend(annif_mixins.TfidfVectorizerMixin, _Backend):  # type: i
         return self.create_vectorizer(texts, settings)
 
 
-class OnlineTreeBackend(_Backend, annif_backend.AnnifLearningBackend):  # type: ignore[misc]  # as above
+class OnlineTreeBackend(_Backend, annif_backend.AnnifLearningBackend):  # type: ignore[misc,name-defined]  # as above
     """``backend=labelwood_online``: OnlineTree over hashed words, which goes on learning."""
 
     name = "labelwood_online"

@@ -28,7 +28,7 @@ class Marks(dict[Hashable, bool]):
         return False
 
 
-class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc]  # river is not there for the type checker
+class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name-defined]  # river is absent here
     """OnlineTree as a multi-label classifier of river.
 
     Features are the keys of a dict and may be new in any example, as may labels. What is true of an example is a dict
