@@ -231,3 +231,10 @@ def test_an_unknown_label_is_refused():
 def test_k_must_be_a_positive_integer(k):
     with pytest.raises(LabelwoodError, match="k must be an integer, at least 1"):
         by_hand().explain(np.eye(4, dtype=np.float32), k=k)
+
+
+def test_columns_known_at_fit_name_the_features():
+    model = by_hand()
+    model.feature_names_in_ = np.array(["w", "x", "y", "z"], dtype=object)
+    [explanation] = model.explain(np.eye(4, dtype=np.float32)[:1], k=1)
+    assert {c.name for step in steps_of(explanation) for c in step.contributions} == {"w"}
