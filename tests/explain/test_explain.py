@@ -17,6 +17,7 @@ from labelwood import (
     TextClassifier,
     TfidfEncoder,
 )
+from labelwood.sparse import as_features
 
 N_LABELS = 24
 CASES = {
@@ -236,5 +237,6 @@ def test_k_must_be_a_positive_integer(k):
 def test_columns_known_at_fit_name_the_features():
     model = by_hand()
     model.feature_names_in_ = np.array(["w", "x", "y", "z"], dtype=object)
-    [explanation] = model.explain(np.eye(4, dtype=np.float32)[:1], k=1)
+    row = as_features(np.eye(4, dtype=np.float32)[:1], owner="test")
+    [explanation] = model.explain(row, k=1)
     assert {c.name for step in steps_of(explanation) for c in step.contributions} == {"w"}
