@@ -172,7 +172,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """
         rows, k = self._read_features(X), self._checked_k(k)
         ids = [self._id_of(label) for label in missed]
-        columns = self._feature_names or ()
+        columns: Sequence[str] = self._feature_names or ()
         named = feature_name or (lambda column: columns[column] if column < len(columns) else None)
         asked = Asked(self._name_of, named, n_features)
         run = Run(n_threads=self._n_threads())
