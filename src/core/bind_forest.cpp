@@ -51,15 +51,10 @@ class ForestRouter {
         Monitor monitor = monitor_of(progress);
         without_gil([&] {
             over_shards(x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, RouteSpace& space) {
-                space.sums.resize(static_cast<size_t>(n_labels_), 0.0f);
-                sort_by_row(end - begin, space);
-                with_leaves([&](const auto& leaves) {
-                    for (int64_t row = begin; row < end; ++row) {
-                        const int64_t from = space.reached_ptr[static_cast<size_t>(row - begin)];
-                        const int64_t to = space.reached_ptr[static_cast<size_t>(row - begin) + 1];
-                        average_leaves(space.by_row.data() + from, to - from, routing_, leaves, k, space,
-                                       labels.data() + row * k, scores.data() + row * k);
-                    }
+                with_leaves([&]<class Label, class Value>(const LeafTable<Label, Value>& leaves) {
+                    LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
+                        .average(end - begin, n_labels_, space, labels.data() + begin * k,
+                                 scores.data() + begin * k);
                 });
             });
             return 0;
@@ -78,7 +73,8 @@ class ForestRouter {
         without_gil([&] {
             over_shards(
                 x, n_threads, monitor, [&](size_t shard, int64_t begin, int64_t end, RouteSpace& space) {
-                    sort_by_row(end - begin, space);
+                    place_in_order(end - begin, space);
+                    sort_by_row(space.place, space);
                     for (const Reached& r : space.by_row) {
                         ++ptr[static_cast<size_t>(begin + r.row) * n_trees + static_cast<size_t>(r.tree) + 1];
                         parts[shard].push_back(r.leaf);
