@@ -39,7 +39,9 @@ def main():
     print("| change | P@1 | P@3 | P@5 | fit, s | depth | MB of 50 trees |\n|---|---|---|---|---|---|---|")
     for name in options.order.split(","):
         for value in VALUES[name][1:] if best >= 0 else VALUES[name]:
-            p, seconds, _, model = measure(fit, held_out, n_trees=options.trees, n_jobs=1, **{**chosen, name: value})
+            p, seconds, _, model = measure(
+                fit, held_out, n_trees=options.trees, n_jobs=1, **{**chosen, name: value}
+            )
             size = model.forest_.nbytes * 50 / options.trees / 1e6
             kept = np.mean(p) > best and size <= options.megabytes
             if kept:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "child_block.hpp"
 #include "common.hpp"
 #include "label_sums.hpp"
 #include "projection.hpp"
@@ -32,16 +33,6 @@ struct Routing {
     bool is_leaf(int32_t node) const { return child_ptr[node] == child_ptr[node + 1]; }
 };
 
-// Row u is the vector by which u's parent scores u.
-template <class Index, class Weight>
-struct NodeVectors {
-    const int64_t* ptr;
-    const Index* features;
-    const Weight* weights;
-
-    int64_t length(int32_t node) const { return ptr[node + 1] - ptr[node]; }
-};
-
 struct Reached {
     int32_t row;  // within the shard
     int32_t tree;
@@ -62,11 +53,7 @@ struct RouteSpace {
     std::vector<float> values;
     std::vector<int32_t> node_columns;  // one row, projected for one node
     std::vector<float> node_values;
-    std::vector<float> block;       // vectors laid side by side; all zero between uses
-    std::vector<float> widened;     // one vector
-    std::vector<float> found;       // of one row, the values whose columns are in the block
-    std::vector<int32_t> found_at;  // and where
-    std::vector<int32_t> position;  // of a column in the block, all zero between uses
+    ChildBlock block;
     std::vector<double> scores;
     std::vector<int32_t> rows, group, choices, path;
     std::vector<std::pair<int32_t, size_t>>

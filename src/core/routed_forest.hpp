@@ -9,16 +9,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "child_block.hpp"
 #include "common.hpp"
 #include "packed_rows.hpp"
 #include "route_space.hpp"
-#include "simd.hpp"
-#include "simd_forest.hpp"
-#include "weights.hpp"
 
 namespace labelwood {
 
@@ -52,13 +49,11 @@ class Router {
     static constexpr int32_t kTreesAtOnce = 8;  // whose projections of a row are laid out side by side
     static constexpr size_t kNodesAhead = 3;
     static constexpr int32_t kSeveral = -1;
-    // Nanoseconds, roughly: an element gathered; a column searched for; an element laid out and cleared; a
-    // column looked up in a block, per 16 children; what a row loses by going on alone.
-    static constexpr double kGather = 0.4, kFind = 12.0, kLay = 1.2, kLook = 0.9, kAlone = 50.0;
+    // Nanoseconds, roughly: an element laid out and cleared; a column looked up in a block, per 16 children;
+    // what a row loses by going on alone.
+    static constexpr double kLay = 1.2, kLook = 0.9, kAlone = 50.0;
 
     bool per_node() const { return routing_.seed_per_node && routing_.projection != ProjectionKind::kNone; }
-    static int lanes_of(int32_t count) { return count <= 2 ? 2 : count <= 4 ? 4 : (count + 7) / 8 * 8; }
-
     void project(int64_t begin, int64_t end, uint32_t seed, RouteSpace& space) const {
         space.start.assign(1, 0);
         for (int64_t row = begin; row < end; ++row) {
@@ -135,127 +130,33 @@ class Router {
 
     void score_group(int32_t node, int64_t begin, RouteSpace& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        const int lanes = lanes_of(count);
-        space.scores.resize(space.group.size() * static_cast<size_t>(lanes));
-        if (lanes == 2) {
-            score_narrow<2>(node, first, count, begin, space);
-        } else if (lanes == 4) {
-            score_narrow<4>(node, first, count, begin, space);
-        } else {
-            const int32_t used = lay_wide(first, count, lanes, space);
-            each_row(node, lanes, begin, space, [&](const Query& row, double* scores) {
-                // Most columns of a row are in no child's vector.
-                space.found.resize(static_cast<size_t>(row.count));
-                space.found_at.resize(static_cast<size_t>(row.count));
-                const int64_t found =
-                    forest_simd().find_columns(row.columns, row.values, row.count, space.position.data(),
-                                               space.found_at.data(), space.found.data());
-                forest_simd().row_scores(space.found_at.data(), space.found.data(), found, space.block.data(),
-                                         lanes, scores);
-            });
-            clear_wide(first, count, lanes, used, space);
-        }
-    }
-
-    template <size_t Lanes>
-    void score_narrow(int32_t node, int32_t first, int32_t count, int64_t begin, RouteSpace& space) const {
-        constexpr int kLanes = static_cast<int>(Lanes);
-        const auto scores_of = forest_simd().row_scores;
-        lay_narrow<Lanes>(first, count, space);
-        each_row(node, kLanes, begin, space, [&](const Query& row, double* scores) {
-            scores_of(row.columns, row.values, row.count, space.block.data(), kLanes, scores);
-        });
-        clear_narrow<Lanes>(first, count, space);
-    }
-
-    // Calls score(row, scores) on every row of the group and adds the biases.
-    template <class Score>
-    void each_row(int32_t node, int lanes, int64_t begin, RouteSpace& space, Score&& score) const {
-        const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        for (size_t i = 0; i < space.group.size(); ++i) {
-            double* scores = space.scores.data() + i * static_cast<size_t>(lanes);
-            score(seen(node, begin, space.group[i], space), scores);
-            for (int32_t child = 0; child < count; ++child) scores[child] += routing_.bias[first + child];
-        }
-    }
-
-    // Calls put(feature, weight) on every entry of the vector of `child`.
-    template <class Put>
-    void each_weight(int32_t child, RouteSpace& space, Put&& put) const {
-        const int64_t from = vectors_.ptr[child], length = vectors_.length(child);
-        const float* weights;
-        if constexpr (std::is_same_v<Weight, Half>) {
-            space.widened.resize(static_cast<size_t>(length));
-            simd().widen(bits_of(vectors_.weights + from), length, space.widened.data());
-            weights = space.widened.data();
-        } else {
-            weights = vectors_.weights + from;
-        }
-        for (int64_t j = 0; j < length; ++j) {
-            put(static_cast<size_t>(vectors_.features[from + j]), weights[j]);
-        }
-    }
-
-    // One block row per column.
-    template <size_t Lanes>
-    void lay_narrow(int32_t first, int32_t count, RouteSpace& space) const {
-        const size_t size = static_cast<size_t>(space.projector.n_columns()) * Lanes;
-        if (space.block.size() < size) space.block.resize(size, 0.0f);
-        for (int32_t child = 0; child < count; ++child) {
-            float* lane = space.block.data() + child;
-            each_weight(first + child, space,
-                        [&](size_t feature, float weight) { lane[feature * Lanes] = weight; });
-        }
-    }
-
-    // One block row per column that some child uses, and row 0, of zeros, for the others. Returns how many.
-    int32_t lay_wide(int32_t first, int32_t count, int lanes, RouteSpace& space) const {
-        const auto wide = static_cast<size_t>(lanes);
-        space.position.resize(static_cast<size_t>(space.projector.n_columns()), 0);
-        const auto most = static_cast<size_t>(vectors_.ptr[first + count] - vectors_.ptr[first]) + 1;
-        if (space.block.size() < most * wide) space.block.resize(most * wide, 0.0f);
-        int32_t used = 0;
-        for (int32_t child = 0; child < count; ++child) {
-            float* lane = space.block.data() + child;
-            each_weight(first + child, space, [&](size_t feature, float weight) {
-                int32_t& at = space.position[feature];
-                if (at == 0) at = ++used;
-                lane[static_cast<size_t>(at) * wide] = weight;
-            });
-        }
-        return used;
-    }
-
-    template <size_t Lanes>
-    void clear_narrow(int32_t first, int32_t count, RouteSpace& space) const {
-        const size_t size = static_cast<size_t>(space.projector.n_columns()) * Lanes;
-        if (static_cast<size_t>(vectors_.ptr[first + count] - vectors_.ptr[first]) * 8 > size) {
-            std::fill_n(space.block.data(), size, 0.0f);
-            return;
-        }
-        for (int32_t child = 0; child < count; ++child) {
-            float* lane = space.block.data() + child;
-            for (int64_t j = vectors_.ptr[first + child]; j < vectors_.ptr[first + child + 1]; ++j) {
-                lane[static_cast<size_t>(vectors_.features[j]) * Lanes] = 0.0f;
+        const auto lanes = static_cast<size_t>(lanes_of(count));
+        space.scores.resize(space.group.size() * lanes);
+        score_together(vectors_, first, count, space.projector.n_columns(), space.block, [&](auto&& score) {
+            for (size_t i = 0; i < space.group.size(); ++i) {
+                double* scores = space.scores.data() + i * lanes;
+                score(seen(node, begin, space.group[i], space), scores);
+                for (int32_t child = 0; child < count; ++child) scores[child] += routing_.bias[first + child];
             }
-        }
+        });
     }
 
-    void clear_wide(int32_t first, int32_t count, int lanes, int32_t used, RouteSpace& space) const {
-        for (int64_t j = vectors_.ptr[first]; j < vectors_.ptr[first + count]; ++j) {
-            space.position[static_cast<size_t>(vectors_.features[j])] = 0;
-        }
-        std::fill_n(space.block.data(), static_cast<size_t>(used + 1) * static_cast<size_t>(lanes), 0.0f);
-    }
-
-    // The best child, the first of equals; or kSeveral: every child above the threshold.
+    // The best child, the first of equals; or kSeveral: every child above the threshold. Without branches, as
+    // no processor guesses where a row goes; so are the two functions below.
     int32_t choice(const double* scores, int32_t count) const {
-        const double* best = std::max_element(scores, scores + count);
-        if (routing_.several && *best > routing_.threshold) return kSeveral;
-        return static_cast<int32_t>(best - scores);
+        int32_t best = 0;
+        double top = scores[0];
+        for (int32_t child = 1; child < count; ++child) {
+            const bool above = scores[child] > top;
+            best = above ? child : best;
+            top = above ? scores[child] : top;
+        }
+        const bool several = routing_.several & (top > routing_.threshold);
+        return several ? kSeveral : best;
     }
-    bool goes_to(int32_t child, int32_t choice, const double* scores) const {
-        return choice == kSeveral ? scores[child] > routing_.threshold : choice == child;
+    size_t goes_to(int32_t child, int32_t choice, const double* scores) const {
+        return static_cast<size_t>((choice == child) |
+                                   ((choice == kSeveral) & (scores[child] > routing_.threshold)));
     }
 
     void send_on(int32_t node, RouteSpace& space) const {
@@ -268,12 +169,14 @@ class Router {
         // Backwards, so that the first child is taken up first.
         for (int32_t child = count - 1; child >= 0; --child) {
             const size_t from = space.rows.size();
+            space.rows.resize(from + space.group.size());
+            size_t end = from;
             for (size_t i = 0; i < space.group.size(); ++i) {
-                if (goes_to(child, space.choices[i], space.scores.data() + i * lanes)) {
-                    space.rows.push_back(space.group[i]);
-                }
+                space.rows[end] = space.group[i];
+                end += goes_to(child, space.choices[i], space.scores.data() + i * lanes);
             }
-            if (space.rows.size() == from) continue;
+            space.rows.resize(end);
+            if (end == from) continue;
             space.pending.emplace_back(first + child, from);
             prefetch_children(first + child);
         }
@@ -313,18 +216,13 @@ class Router {
         space.scores.resize(static_cast<size_t>(count));
         for (int32_t child = 0; child < count; ++child) {
             const int64_t from = vectors_.ptr[first + child], length = vectors_.length(first + child);
-            const bool is_long =
-                kGather * static_cast<double>(length) > kFind * static_cast<double>(query.count);
             const double dot =
-                is_long ? find_dot(query, vectors_.features + from, vectors_.weights + from, length)
-                        : packed_simd(vectors_.features, vectors_.weights)
-                              .gather_dot(vectors_.features + from, bits_of(vectors_.weights + from), length,
-                                          dense);
+                sparse_dot(query, dense, vectors_.features + from, vectors_.weights + from, length);
             space.scores[static_cast<size_t>(child)] = dot + routing_.bias[first + child];
         }
         const int32_t chosen = choice(space.scores.data(), count);
         for (int32_t child = count - 1; child >= 0; --child) {
-            if (goes_to(child, chosen, space.scores.data())) path.push_back(first + child);
+            if (goes_to(child, chosen, space.scores.data()) != 0) path.push_back(first + child);
         }
     }
 
@@ -426,27 +324,6 @@ class Router {
         for (int64_t j = from; j < to; j += kLine / static_cast<int64_t>(sizeof(Weight))) {
             __builtin_prefetch(vectors_.weights + j);
         }
-    }
-
-    static void lay_out(const Query& query, float* dense) {
-        for (int64_t j = 0; j < query.count; ++j) dense[query.columns[j]] += query.values[j];
-    }
-    static void clear(const Query& query, float* dense) {
-        for (int64_t j = 0; j < query.count; ++j) dense[query.columns[j]] = 0.0f;
-    }
-
-    static double find_dot(const Query& query, const Index* features, const Weight* weights, int64_t length) {
-        double sum = 0.0;
-        for (int64_t j = 0; j < query.count; ++j) {
-            const Index* at =
-                std::lower_bound(features, features + length, query.columns[j],
-                                 [](Index a, int32_t b) { return static_cast<int32_t>(a) < b; });
-            if (at != features + length && static_cast<int32_t>(*at) == query.columns[j]) {
-                sum +=
-                    static_cast<double>(query.values[j]) * static_cast<double>(widen(weights[at - features]));
-            }
-        }
-        return sum;
     }
 
     const Routing routing_;
