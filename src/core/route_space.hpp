@@ -48,6 +48,7 @@ struct RouteSpace {
 
     Projector projector;
     std::vector<float> dense;  // rows laid out, one after the other; all zero between uses
+    double mean_width = 0.0;   // entries of a projected row of the shard
     std::vector<int64_t> start;
     std::vector<int32_t> columns;  // projected rows of the shard
     std::vector<float> values;

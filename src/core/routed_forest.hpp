@@ -35,6 +35,8 @@ class Router {
             for (int64_t row = begin; row < end; ++row) route_row(begin, row, space);
             return;
         }
+        const int64_t mean = (x_.indptr[end] - x_.indptr[begin]) / std::max<int64_t>(end - begin, 1);
+        space.mean_width = static_cast<double>(space.projector.width(mean));
         if (routing_.projection == ProjectionKind::kNone) project(begin, end, 0, space);
         for (int32_t tree = 0; tree < routing_.n_trees; ++tree) {
             if (routing_.projection != ProjectionKind::kNone && !routing_.seed_per_node) {
@@ -51,7 +53,7 @@ class Router {
     static constexpr int32_t kSeveral = -1;
     // Nanoseconds, roughly: an element laid out and cleared; a column looked up in a block, per 16 children;
     // what a row loses by going on alone.
-    static constexpr double kLay = 1.2, kLook = 0.9, kAlone = 50.0;
+    static constexpr double kLay = 0.8, kLook = 0.9, kAlone = 100.0;
 
     bool per_node() const { return routing_.seed_per_node && routing_.projection != ProjectionKind::kNone; }
     void project(int64_t begin, int64_t end, uint32_t seed, RouteSpace& space) const {
@@ -101,7 +103,7 @@ class Router {
             }
             space.group.assign(space.rows.begin() + static_cast<int64_t>(from), space.rows.end());
             space.rows.resize(from);
-            if (!together(node, begin, space)) {
+            if (!together(node, space)) {
                 for (const int32_t row : space.group) walk(tree, node, begin, row, space);
                 continue;
             }
@@ -111,14 +113,10 @@ class Router {
     }
 
     // Whether laying the children's vectors out once for the whole group is cheaper than walking row by row.
-    bool together(int32_t node, int64_t begin, const RouteSpace& space) const {
+    bool together(int32_t node, const RouteSpace& space) const {
         if (space.group.size() < 2) return false;
         const int32_t first = routing_.child_ptr[node], last = routing_.child_ptr[node + 1];
-        const auto n_rows = static_cast<double>(space.group.size());
-        double entries = 0.0;
-        for (const int32_t row : space.group) {
-            entries += static_cast<double>(space.projector.width(x_.row_nnz(begin + row)));
-        }
+        const auto n_rows = static_cast<double>(space.group.size()), entries = n_rows * space.mean_width;
         double alone = n_rows * kAlone;
         for (int32_t c = first; c < last; ++c) {
             const auto length = static_cast<double>(vectors_.length(c));
