@@ -27,26 +27,26 @@ inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const 
                    float* out_scores) {
     struct Space {
         std::vector<float> dense;
+        LaidOut row;
         std::vector<Scored> pool;
     };
     constexpr int64_t kRows = 64;
     std::vector<Space> spaces(static_cast<size_t>(std::max(n_threads, 1)));
     const auto wide = static_cast<int64_t>(options.candidates), k = static_cast<int64_t>(options.k);
     auto order_row = [&](int64_t row, Space& space) {
-        const Query query = row_of(x, row);
-        lay_out(query, space.dense.data());
+        space.row.lay(row_of(x, row), space.dense.data());
         space.pool.clear();
         for (int64_t j = row * wide; j < (row + 1) * wide && labels[j] >= 0; ++j) {
             const int64_t from = means.indptr[labels[j]];
-            const double cosine = sparse_dot(query, space.dense.data(), means.indices + from,
-                                             means.data + from, means.row_nnz(labels[j]));
+            const double cosine =
+                space.row.dot(means.indices + from, means.data + from, means.row_nnz(labels[j]));
             // Half the squared distance of unit vectors is 1 - cosine.
             const double nearness = -std::log1p(std::exp(options.sharpness * (1.0 - cosine)));
             const double combined =
                 options.share * std::log(static_cast<double>(scores[j])) + (1.0 - options.share) * nearness;
             space.pool.push_back({static_cast<float>(std::exp(combined)), labels[j]});
         }
-        clear(query, space.dense.data());
+        space.row.clear();
         const auto kept = std::min<int64_t>(k, static_cast<int64_t>(space.pool.size()));
         std::partial_sort(space.pool.begin(), space.pool.begin() + kept, space.pool.end(), better);
         for (int64_t j = 0; j < k; ++j) {

@@ -10,6 +10,7 @@
 #include "child_block.hpp"
 #include "common.hpp"
 #include "label_sums.hpp"
+#include "packed_rows.hpp"
 #include "projection.hpp"
 #include "topk.hpp"
 
@@ -48,7 +49,8 @@ struct RouteSpace {
 
     Projector projector;
     std::vector<float> dense;  // rows laid out, one after the other; all zero between uses
-    double mean_width = 0.0;   // entries of a projected row of the shard
+    std::vector<LaidOut> laid{1};
+    double mean_width = 0.0;  // entries of a projected row of the shard
     std::vector<int64_t> start;
     std::vector<int32_t> columns;  // projected rows of the shard
     std::vector<float> values;

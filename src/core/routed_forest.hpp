@@ -183,12 +183,8 @@ class Router {
     // One row from `node` down to its leaves.
     void walk(int32_t tree, int32_t node, int64_t begin, int32_t row, RouteSpace& space) const {
         space.path.assign(1, node);
-        float* dense = space.dense.data();
-        Query query{nullptr, nullptr, 0};
-        if (!per_node()) {
-            query = seen(node, begin, row, space);
-            lay_out(query, dense);
-        }
+        LaidOut& laid = space.laid[0];
+        if (!per_node()) laid.lay(seen(node, begin, row, space), space.dense.data());
         while (!space.path.empty()) {
             const int32_t at = space.path.back();
             space.path.pop_back();
@@ -196,26 +192,20 @@ class Router {
                 space.reached.push_back({row, tree, at, routing_.numbers[at]});
                 continue;
             }
-            if (per_node()) {
-                query = seen(at, begin, row, space);
-                lay_out(query, dense);
-            }
-            step(at, query, dense, space.path, space);
-            if (per_node()) clear(query, dense);
+            if (per_node()) laid.lay(seen(at, begin, row, space), space.dense.data());
+            step(at, laid, space.path, space);
+            if (per_node()) laid.clear();
         }
-        if (!per_node()) clear(query, dense);
+        if (!per_node()) laid.clear();
     }
 
-    // Scores the children of an inner node for a row laid out in `dense` and appends those it goes to, the
-    // first last.
-    void step(int32_t node, const Query& query, const float* dense, std::vector<int32_t>& path,
-              RouteSpace& space) const {
+    // Scores the children of an inner node for a row and appends those it goes to, the first last.
+    void step(int32_t node, const LaidOut& row, std::vector<int32_t>& path, RouteSpace& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
         space.scores.resize(static_cast<size_t>(count));
         for (int32_t child = 0; child < count; ++child) {
             const int64_t from = vectors_.ptr[first + child], length = vectors_.length(first + child);
-            const double dot =
-                sparse_dot(query, dense, vectors_.features + from, vectors_.weights + from, length);
+            const double dot = row.dot(vectors_.features + from, vectors_.weights + from, length);
             space.scores[static_cast<size_t>(child)] = dot + routing_.bias[first + child];
         }
         const int32_t chosen = choice(space.scores.data(), count);
@@ -232,29 +222,25 @@ class Router {
         const auto width = static_cast<size_t>(space.projector.n_columns());
         const auto number = static_cast<int32_t>(row - begin);
         if (!plain) space.dense.resize(width * static_cast<size_t>(at_once), 0.0f);
+        if (!plain) space.laid.resize(static_cast<size_t>(at_once));
         for (int32_t from = 0; from < routing_.n_trees; from += at_once) {
             const int32_t to = std::min(from + at_once, routing_.n_trees);
-            const int32_t layouts = plain ? 1 : to - from;
-            const int64_t length = x_.row_nnz(row);
-            space.columns.resize(static_cast<size_t>(length * layouts));
+            const auto layouts = plain ? size_t{1} : static_cast<size_t>(to - from);
+            const auto length = static_cast<size_t>(x_.row_nnz(row));
+            space.columns.resize(length * layouts);
             space.values.resize(space.columns.size());
-            auto query = [&](int32_t layout) {
-                return Query{space.columns.data() + layout * length, space.values.data() + layout * length,
-                             length};
-            };
-            for (int32_t i = 0; i < layouts; ++i) {
-                space.projector.project(row_of(x_, row), plain ? 0 : routing_.seeds[from + i],
-                                        space.columns.data() + i * length, space.values.data() + i * length);
-                lay_out(query(i), space.dense.data() + static_cast<size_t>(i) * width);
+            for (size_t i = 0; i < layouts; ++i) {
+                int32_t* columns = space.columns.data() + i * length;
+                float* values = space.values.data() + i * length;
+                space.projector.project(row_of(x_, row),
+                                        plain ? 0 : routing_.seeds[from + static_cast<int32_t>(i)], columns,
+                                        values);
+                space.laid[i].lay({columns, values, x_.row_nnz(row)}, space.dense.data() + i * width);
             }
-            take_turns(from, to, space, [&](int32_t node, int32_t i) {
-                const int32_t layout = plain ? 0 : i;
-                step(node, query(layout), space.dense.data() + static_cast<size_t>(layout) * width,
-                     space.paths[static_cast<size_t>(i)], space);
+            take_turns(from, to, space, [&](int32_t node, size_t i) {
+                step(node, space.laid[plain ? 0 : i], space.paths[i], space);
             });
-            for (int32_t i = 0; i < layouts; ++i) {
-                clear(query(i), space.dense.data() + static_cast<size_t>(i) * width);
-            }
+            for (size_t i = 0; i < layouts; ++i) space.laid[i].clear();
             for (int32_t i = 0; i < to - from; ++i) {
                 for (const int32_t leaf : space.leaves[static_cast<size_t>(i)]) {
                     space.reached.push_back({number, from + i, leaf, routing_.numbers[leaf]});
@@ -292,7 +278,7 @@ class Router {
             for (size_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_children(space.next[j]);
             for (size_t j = 0; j < kept; ++j) {
                 if (j + kNodesAhead < kept) prefetch_children(space.next[j + kNodesAhead]);
-                step_at(space.next[j], space.live[j]);
+                step_at(space.next[j], static_cast<size_t>(space.live[j]));
                 for (const int32_t node : space.paths[static_cast<size_t>(space.live[j])]) {
                     __builtin_prefetch(routing_.child_ptr + node);
                 }

@@ -21,6 +21,9 @@ inline float widen_one(float plain) {
     return plain;
 }
 inline float widen_one(uint16_t half) {
+#if defined(__F16C__)
+    return _cvtsh_ss(half);
+#else
     uint32_t bits = static_cast<uint32_t>(half & 0x7fffu) << 13;
     float value;
     __builtin_memcpy(&value, &bits, 4);
@@ -29,6 +32,7 @@ inline float widen_one(uint16_t half) {
     bits |= static_cast<uint32_t>(half & 0x8000u) << 16;
     __builtin_memcpy(&value, &bits, 4);
     return value;
+#endif
 }
 
 inline void widen_eight(const float* plain, float* out) {
@@ -64,7 +68,7 @@ inline __m512d high_half(__m512 v) {
 
 // Sixteen independent sums; a product of two floats is exact in double precision.
 template <class Id, class Value>
-double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense) {
+double gather_all(const Id* ids, const Value* values, int64_t count, const float* dense) {
     __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
     for (int64_t i = 0; i < count; i += 16) {
         const auto mask = static_cast<__mmask16>(count - i >= 16 ? 0xffffu : 0xffffu >> (16 - (count - i)));
@@ -78,11 +82,42 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
     _mm512_storeu_pd(sums, _mm512_add_pd(low, high));
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
+
+// Thirty-two ids at a time meet the filter in registers; few get through.
+template <class Value>
+double gather_filtered(const uint16_t* ids, const Value* values, int64_t count, const float* dense,
+                       const uint16_t* filter) {
+    const __m512i low = _mm512_loadu_si512(filter), high = _mm512_loadu_si512(filter + 32);
+    const __m512i bits = _mm512_set1_epi16(15), one = _mm512_set1_epi16(1);
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; i += 32) {
+        const auto mask =
+            static_cast<__mmask32>(count - i >= 32 ? 0xffffffffu : 0xffffffffu >> (32 - (count - i)));
+        const __m512i own = _mm512_maskz_loadu_epi16(mask, ids + i);
+        const __m512i words = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(own, 4), high);
+        const __m512i wanted = _mm512_sllv_epi16(one, _mm512_and_si512(own, bits));
+        __mmask32 through = _mm512_mask_test_epi16_mask(mask, words, wanted);
+        for (; through != 0; through &= through - 1) {
+            const int64_t at = i + __builtin_ctz(through);
+            sum += static_cast<double>(widen_one(values[at])) * static_cast<double>(dense[ids[at]]);
+        }
+    }
+    return sum;
+}
+
+template <class Id, class Value>
+double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense,
+                  [[maybe_unused]] const uint16_t* filter) {
+    if constexpr (sizeof(Id) == 2) {
+        if (filter != nullptr) return gather_filtered(ids, values, count, dense, filter);
+    }
+    return gather_all(ids, values, count, dense);
+}
 #else
 // Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
 // precision.
 template <class Id, class Value>
-double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense) {
+double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense, const uint16_t*) {
     using D = double __attribute__((vector_size(64)));
     D sums{};
     int64_t i = 0;

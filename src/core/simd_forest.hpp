@@ -8,11 +8,17 @@ namespace labelwood {
 // Labels whose sums share a mark: one cache line of sums.
 constexpr int kMarked = 16;
 
+// 1024 bits, two registers of AVX-512.
+constexpr int kFilterWords = 64;
+
 // Functions of packed rows exist for ids of 16 and 32 bits and for half and full precision.
 template <class Id, class Value>
 struct PackedSimd {
-    // sum_i values[i] * dense[ids[i]], in double precision.
-    double (*gather_dot)(const Id* ids, const Value* values, int64_t count, const float* dense);
+    // sum_i values[i] * dense[ids[i]], in double precision. `filter`, if not null, has kFilterWords words;
+    // bit id % 16 of word id / 16 (of so many, in turn) is set for every id whose element of `dense` is not
+    // 0.
+    double (*gather_dot)(const Id* ids, const Value* values, int64_t count, const float* dense,
+                         const uint16_t* filter);
     // sums[ids[i]] += share * values[i], and marks[ids[i] / kMarked] = 1.
     void (*add_leaf)(const Id* ids, const Value* values, int64_t count, float share, float* sums,
                      uint8_t* marks);
