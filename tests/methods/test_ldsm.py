@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from labelwood import FormatError, LdsmForest, load
+from labelwood import FormatError, LabelwoodError, LdsmForest, load
 from labelwood.cli import main
 from labelwood.methods.ldsm import SPLIT_COLUMNS
 from labelwood.persist import read_model, write_model
 from labelwood.sparse import CSR, from_scipy
+from labelwood.split_plots import by_level
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,18 @@ def test_statistics_survive_saving_and_are_shown(forest, tmp_path, capsys):
     assert load(tmp_path / "model").splits_.tobytes() == forest.splits_.tobytes()
     assert main(["info", str(tmp_path / "model"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mean_purity"] == forest.describe()["mean_purity"]
+
+
+def test_splits_are_drawn_by_level(forest, planted, tmp_path):
+    forest.plot(tmp_path / "splits.png")
+    assert (tmp_path / "splits.png").read_bytes().startswith(b"\x89PNG")
+    found = by_level(forest.forest_, forest.splits_[:, 0])
+    first = forest.splits_[: forest.forest_.n_trees, 0]  # every root of this data is split
+    np.testing.assert_allclose(found[0], np.quantile(first, (0.1, 0.5, 0.9)), rtol=1e-6)
+    assert len(found) == forest.forest_.depth
+    stump = LdsmForest(n_trees=2, max_nodes=1, n_jobs=1).fit(planted.X, planted.Y)
+    with pytest.raises(LabelwoodError, match="no splits"):
+        stump.plot(tmp_path / "none.png")
 
 
 def test_statistics_of_another_forest_are_refused(forest, tmp_path):
