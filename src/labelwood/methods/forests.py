@@ -39,15 +39,15 @@ MILLION = 1_000_000  # kernels report progress in millionths
 class ForestEstimator(TreeEstimator):
     """An instance forest; subclasses implement ``_grow_forest``.
 
-    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, and ``rerank`` if they offer it. Fitted
-    attributes: ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
+    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, ``rerank``. Fitted attributes:
+    ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
     :class:`labelwood.rerank.TailReranker` ``tail_``.
     """
 
     n_trees: int
     idf: bool | str
     normalize: bool
-    rerank: bool = False
+    rerank: bool
     forest_: RoutedForest
     tail_: TailReranker
 
@@ -67,8 +67,7 @@ class ForestEstimator(TreeEstimator):
         if not self.rerank:
             return self.forest_.topk(X, k, run)
         top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
-        with run.phase("rerank"):
-            return self.tail_.order(self.forest_.prepare(X), top, k)
+        return self.tail_.order(self.forest_.prepare(X), top, k, run)
 
     def paths(self, X: Any) -> Paths:
         """The leaves each row reaches in each tree; ``forest_.path_to(leaf)`` gives the nodes on the way."""
@@ -112,4 +111,5 @@ class ForestEstimator(TreeEstimator):
             "leaves": len(forest.leaves),
             "nonzero_weights": len(forest.weights),
             "leaf_entries": len(forest.leaf_values),
+            **({"mean_entries": self.tail_.means.nnz} if self.rerank else {}),
         }
