@@ -24,6 +24,7 @@ from labelwood.methods.forests import (
     MaxLeaf,
     Normalize,
     NTrees,
+    Rerank,
     WeightDtype,
 )
 from labelwood.params import Param
@@ -81,6 +82,7 @@ class CraftForest(ForestEstimator):
             int | None, Param("largest entries kept of a centroid; None: all", ge=1)
         ] = 50,
         leaf_size: LeafSize = None,
+        rerank: Rerank = False,
         idf: Idf = "auto",
         normalize: Normalize = True,
         weight_dtype: WeightDtype = "float16",
@@ -100,6 +102,7 @@ class CraftForest(ForestEstimator):
         self.metric = metric
         self.centroid_size = centroid_size
         self.leaf_size = leaf_size
+        self.rerank = rerank
         self.idf = idf
         self.normalize = normalize
         self.weight_dtype = weight_dtype

@@ -42,15 +42,15 @@ MILLION = 1_000_000  # kernels report progress in millionths
 class ForestEstimator(TreeEstimator):
     """An instance forest; subclasses implement ``_grow_forest``.
 
-    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, and ``rerank`` if they offer it. Fitted
-    attributes: ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
+    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, ``rerank``. Fitted attributes:
+    ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
     :class:`labelwood.rerank.TailReranker` ``tail_``.
     """
 
     n_trees: int
     idf: bool | str
     normalize: bool
-    rerank: bool = False
+    rerank: bool
     forest_: RoutedForest
     tail_: TailReranker
 
@@ -70,8 +70,7 @@ class ForestEstimator(TreeEstimator):
         if not self.rerank:
             return self.forest_.topk(X, k, run)
         top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
-        with run.phase("rerank"):
-            return self.tail_.order(self.forest_.prepare(X), top, k)
+        return self.tail_.order(self.forest_.prepare(X), top, k, run)
 
     def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
         top = self._topk(row, k, run)
@@ -135,4 +134,5 @@ class ForestEstimator(TreeEstimator):
             "leaves": len(forest.leaves),
             "nonzero_weights": len(forest.weights),
             "leaf_entries": len(forest.leaf_values),
+            **({"mean_entries": self.tail_.means.nnz} if self.rerank else {}),
         }
