@@ -115,10 +115,11 @@ def test_fitted_models_are_blended_as_they_are(planted, planted_test):
 
 
 def test_the_tail_objective_is_one_switch(planted, planted_test):
-    models = ["linear-tree", "one-vs-rest"]
+    models = ["linear-tree", {"method": "craft-forest", "n_trees": 5}]
     plain = Blend(models, n_jobs=1).fit(planted.X, planted.Y)
     tail = Blend(models, objective="tail", n_jobs=1).fit(planted.X, planted.Y)
     asked = plain.predict_topk(planted_test.X, objective="tail")[0]
+    assert [hasattr(member, "tail_") for member in tail.members_] == [False, True]
     assert tail.score(planted_test.X, planted_test.Y) > 0.8
     assert (
         plain.label_counts_[asked].sum() <= plain.label_counts_[plain.predict_topk(planted_test.X)[0]].sum()

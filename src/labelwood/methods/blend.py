@@ -42,6 +42,9 @@ class Blend(TreeEstimator):
     One-vs-rest, a default member, takes time in proportion to the number of labels: name the members where these
     are very many.
 
+    ``objective="tail"`` is the switch for rare labels: forests re-rank their candidates by nearness (``rerank``), the
+    mix is learnt for PSP@k, and lists are ordered by probability times inverse propensity.
+
     Fitted attributes: ``members_``, ``mix_`` (weights, temperatures, by rank or not), ``held_out_`` (quality on the
     held-out rows, of the blend and of each member).
 
@@ -156,7 +159,11 @@ class Blend(TreeEstimator):
         if not models:
             raise LabelwoodError("Blend: models must name at least one model; got none")
         common = {"n_jobs": self.n_jobs, "random_state": seed, "verbose": self.verbose}
-        return [_estimator(model).set_params(**common) for model in models]
+        members = [_estimator(model).set_params(**common) for model in models]
+        for member in members:
+            if self.objective == "tail" and "rerank" in member.get_params(deep=False):
+                member.set_params(rerank=True)
+        return members
 
     def _start(self, n_members: int) -> Mix:
         if self.weights is None:
