@@ -78,7 +78,7 @@ class Calibration:
     def restore(cls, kind: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Calibration:
         """The inverse of :meth:`arrays`; checks every invariant."""
         ptr, x, y, group = (arrays[_PREFIX + name] for name in ("ptr", "x", "y", "group"))
-        types = (ptr.dtype, x.dtype, y.dtype, group.dtype) == (np.int64, np.float64, np.float64, np.int32)
+        types = [array.dtype.name for array in (ptr, x, y, group)] == ["int64", "float64", "float64", "int32"]
         flat = all(array.ndim == 1 for array in (ptr, x, y, group))
         if not (types and flat and len(ptr) > 1 and len(x) == len(y) and ptr[0] == 0 and ptr[-1] == len(x)):
             raise FormatError("calibration: ptr, x, y and group do not fit together")

@@ -41,7 +41,11 @@ class Deciding:
     _decisions: Decisions = Decisions()
 
     if TYPE_CHECKING:  # what the estimator has
-        n_labels_: int
+
+        @property
+        def n_labels_(self) -> int:
+            """Number of labels."""
+
         _topk: Callable[[CSR, int, Run], TopK]
         _read_features: Callable[[Any], CSR]
         _encode_labels: Callable[[Any], CSR]

@@ -131,7 +131,8 @@ def label_weights(
     else:
         raise LabelwoodError(f"objective must be one of {', '.join(OBJECTIVES)}; got {objective!r}")
     powered: F64 = weights**strength
-    return powered / powered.max(initial=1e-300)
+    scaled: F64 = powered / powered.max(initial=1e-300)
+    return scaled
 
 
 def choose_thresholds(
@@ -192,7 +193,7 @@ def _of_each(listed: Listed, n_positive: I64, target: Target, level: float, comm
     predicted = np.arange(len(labels)) - np.repeat(starts, sizes) + 1
     cut_here = np.append((np.diff(labels) != 0) | (np.diff(scores) != 0), True)  # not between equal scores
 
-    def cuts(value: F64) -> tuple[npt.NDArray[Any], F64]:
+    def cuts(value: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Of each label the place of its best cut, and the value there; the last of the best."""
         shown = np.where(cut_here, value, -np.inf)
         highest = np.maximum.reduceat(shown, starts)

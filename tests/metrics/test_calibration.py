@@ -17,7 +17,7 @@ def test_by_hand():
     found = reliability(Y, top, n_bins=2)
     np.testing.assert_allclose(found.score, [0.3, 0.925], rtol=1e-6)
     np.testing.assert_allclose(found.right, [0, 0.5])
-    assert found.count.tolist() == [1, 2]
+    assert found.size.tolist() == [1, 2]
     assert calibration_error(Y, top, n_bins=2) == pytest.approx((0.3 + 2 * 0.425) / 3)
 
 

@@ -18,6 +18,7 @@ from labelwood.cli.inputs import (
 )
 from labelwood.cli.output import shown_label, to_json, whole_file
 from labelwood.cli.parser import Parser, UsageError, at_least
+from labelwood.decisions import Objective
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     model = read_model(options)
     rows = read_rows(model, options)
     estimator = estimator_of(model)
-    objective = "precision" if options.decide else options.objective
+    objective: Objective | None = "precision" if options.decide else options.objective
     labels, scores = estimator.predict_topk(rows, k=options.k, objective=objective)
     as_text = _json_line if options.json else _plain_line
     chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)

@@ -284,7 +284,8 @@ class Blend(TreeEstimator):
         return manifest, arrays
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        manifests, arrays = [], {}
+        manifests: list[dict[str, Any]] = []
+        arrays: dict[str, npt.NDArray[Any]] = {}
         for number, member in enumerate(self.members_):
             manifest, own = member.to_saved()
             manifests.append(manifest)

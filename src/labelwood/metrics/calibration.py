@@ -19,12 +19,12 @@ class Reliability(NamedTuple):
 
     score: F64
     right: F64
-    count: F64
+    size: F64
 
     @property
     def error(self) -> float:
         """The mean distance of score and share, over the listed labels."""
-        return float((np.abs(self.score - self.right) * self.count).sum() / max(self.count.sum(), 1))
+        return float((np.abs(self.score - self.right) * self.size).sum() / max(self.size.sum(), 1))
 
 
 def reliability(Y: CSR, top: TopK, *, n_bins: int = 15) -> Reliability:
@@ -68,8 +68,10 @@ def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
             f"metrics: Y must have a row for each predicted set; got {Y.n_rows}, {predicted.n_rows}"
         )
     width = max(Y.n_cols, predicted.n_cols)
-    keys = [np.repeat(np.arange(m.n_rows), np.diff(m.indptr)) * width + m.indices for m in (Y, predicted)]
-    right = np.bincount(np.intersect1d(*keys, assume_unique=True) % width, minlength=width)
+    pairs, said_pairs = (
+        np.repeat(np.arange(m.n_rows), np.diff(m.indptr)) * width + m.indices for m in (Y, predicted)
+    )
+    right = np.bincount(np.intersect1d(pairs, said_pairs, assume_unique=True) % width, minlength=width)
     true, said = (np.bincount(m.indices, minlength=width) for m in (Y, predicted))
     f1 = 2 * right / np.maximum(true + said, 1)
     return {
