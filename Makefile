@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: demo test test-adapters check format clean install versus
+.PHONY: demo test test-adapters test-browser check format clean install versus
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -21,6 +21,11 @@ ADAPTERS := build/adapters
 test-adapters: $(ADAPTERS)/main/installed $(ADAPTERS)/annif/installed
 	$(ADAPTERS)/main/bin/python -m pytest --doctest-modules --ignore-glob='*/_annif.py' --pyargs labelwood.adapters tests/adapters tests/test_sklearn.py $(ARGS)
 	$(ADAPTERS)/annif/bin/python -m pytest tests/adapters/test_annif.py tests/adapters/test_integrations.py $(ARGS)
+
+# The page of `labelwood tree` in a real browser: Debian's chromium, driven by Playwright.
+test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser
+	command -v chromium > /dev/null || apt-get install --yes --no-install-recommends chromium
+	$(BIN)/python -m pytest -rs tests/browser $(ARGS)
 
 check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from labelwood import persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.explain import Explanation
 from labelwood.params import declared
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32, TopK
@@ -83,6 +84,28 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         vectors = self.encode(texts)
         return self.classifier_.predict_proba(vectors, k=k)
 
+    def explain(
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        *,
+        missed: Sequence[Hashable] = (),
+        n_features: int | None = 10,
+    ) -> list[Explanation]:
+        """Why the k best labels of each text are suggested, with its words; see the classifier's ``explain``."""
+        listed = list(texts)
+        vectors = self.encode(listed)
+        found = []
+        for number, text in enumerate(listed):
+            found += self.classifier_.explain(
+                vectors.rows(number, number + 1),
+                k,
+                missed=missed,
+                n_features=n_features,
+                feature_name=self.encoder_.term_of(text),
+            )
+        return found
+
     def score(self, texts: Iterable[str], y: Any) -> float:
         """Precision at 1: the share of texts whose best label is right."""
         vectors = self.encode(texts)
@@ -111,6 +134,13 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         }
         learnt = {_PREFIX + name: array for name, array in self.encoder_.state().items()}
         persist.write_model(path, manifest, {**arrays, **learnt})
+
+    @classmethod
+    def of(cls, encoder: TextEncoder, classifier: TreeEstimator) -> Self:
+        """The model of a fitted encoder and of a classifier fitted to its vectors."""
+        model = cls(clone(classifier), clone(encoder))
+        model.classifier_, model.encoder_ = classifier, encoder
+        return model
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
@@ -149,9 +179,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise FormatError(f"{where}: the model lacks {error}") from None
         except (TypeError, LabelwoodError) as error:
             raise FormatError(f"{where}: {error}") from error
-        model = cls(clone(fitted), clone(encoder))
-        model.classifier_, model.encoder_ = fitted, encoder
-        return model
+        return cls.of(encoder, fitted)
 
     def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:
         """As the classifier's, for scorers."""
