@@ -82,14 +82,14 @@ class CraftForest(ForestEstimator):
             Param(
                 "share of a centroid's squared length that its kept entries, the largest, make up", gt=0, le=1
             ),
-        ] = 0.9,
+        ] = 0.95,
         centroid_size: Annotated[
             int | None,
             Param("entries kept of a centroid at most, in nodes below centroid_rows; None: no limit", ge=1),
-        ] = 50,
+        ] = 30,
         centroid_rows: Annotated[
             int, Param("centroids of nodes of this many rows or more are not limited by centroid_size", ge=1)
-        ] = 100,
+        ] = 300,
         leaf_size: LeafSize = None,
         idf: Idf = "auto",
         normalize: Normalize = True,
