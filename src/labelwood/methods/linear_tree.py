@@ -17,7 +17,7 @@ from labelwood import _core, trees
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.params import Param
-from labelwood.progress import Run
+from labelwood.progress import Run, logger
 from labelwood.search import PackedTree, average, narrow
 from labelwood.sparse import CSR, TopK
 from labelwood.trees import LabelTree
@@ -92,6 +92,7 @@ class _LinearModel(TreeEstimator):
                 self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias, self.intercept,
                 -1.0 if self.weight_threshold is None else self.weight_threshold, seed, run.n_threads, progress,
             )  # fmt: skip
+            logger.debug("train: %.2f GB of weights moved", arrays.pop("weight_bytes") / 1e9)
             return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
