@@ -16,7 +16,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.params import declared
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR, F32, TopK
 from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         vectors = self.encode(texts)
         return self.classifier_.predict_proba(vectors, k=k)
 
-    def score(self, texts: Iterable[str], Y: Any) -> float:
+    def score(self, texts: Iterable[str], y: Any) -> float:
         """Precision at 1: the share of texts whose best label is right."""
         vectors = self.encode(texts)
-        return self.classifier_.score(vectors, Y)
+        return self.classifier_.score(vectors, y)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -152,6 +152,16 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         model = cls(clone(fitted), clone(encoder))
         model.classifier_, model.encoder_ = fitted, encoder
         return model
+
+    def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:
+        """As the classifier's, for scorers."""
+        vectors = self.encode(texts)
+        return self.classifier_._topk_ids(vectors, k)
+
+    def _encode_labels(self, Y: Any) -> CSR:
+        """As the classifier's, for scorers."""
+        self._check_fitted()
+        return self.classifier_._encode_labels(Y)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
