@@ -58,7 +58,9 @@ class TailReranker:
         """The logarithm of how near rows are to labels, of each (row, label) pair: what :meth:`order` adds, explained."""
         unit = CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols).to_scipy()
         cosines = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
-        near: npt.NDArray[np.float64] = -np.logaddexp(0, SHARPNESS / 2 * (2 - 2 * np.asarray(cosines).ravel()))
+        near: npt.NDArray[np.float64] = -np.logaddexp(
+            0, SHARPNESS / 2 * (2 - 2 * np.asarray(cosines).ravel())
+        )
         return near
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
