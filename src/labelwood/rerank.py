@@ -55,21 +55,13 @@ class TailReranker:
         return TopK(labels, scores)
 
     def nearness(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The logarithm of how near rows are to labels, of each (row, label) pair."""
+        """The logarithm of how near rows are to labels, of each (row, label) pair: what :meth:`order` adds, explained."""
+        unit = CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols).to_scipy()
+        cosines = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
         near: npt.NDArray[np.float64] = -np.logaddexp(
-            0, SHARPNESS / 2 * (2 - 2 * self._cosines(X, rows, labels))
+            0, SHARPNESS / 2 * (2 - 2 * np.asarray(cosines).ravel())
         )
         return near
-
-    def _cosines(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Of each (row, label) pair, in pieces that fit in memory."""
-        unit = CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols).to_scipy()
-        means = self.means.to_scipy()
-        found = np.empty(len(rows))
-        for start in range(0, len(rows), 1 << 16):
-            part = slice(start, start + (1 << 16))
-            found[part] = unit[rows[part]].multiply(means[labels[part]]).sum(axis=1)
-        return found
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""
