@@ -48,7 +48,7 @@ $(VENV)/build-tools: pyproject.toml | $(VENV)/bin/python
 
 # The build directory is kept, so a reinstall after an edit compiles only what changed.
 $(VENV)/installed: $(VENV)/build-tools $(SOURCES)
-	$(PIP) install --no-build-isolation '.[plots]'
+	$(PIP) install --no-build-isolation '.[plots,serve]'
 	touch $@
 
 $(VENV)/tools-%: pyproject.toml $(VENV)/build-tools

@@ -23,6 +23,8 @@ COMMANDS = {
     "eval": "measure a model on a data file with known labels",
     "learn": "teach an online-tree model more rows, from a file or a pipe",
     "labels": "list, rename, retire, merge and restore the labels of an online-tree model",
+    "serve": "answer over HTTP, and learn there, losing nothing that was acknowledged",
+    "restore": "write the model of a service's state as it was at a time",
     "info": "show what a model is: parameters, sizes, how it was trained",
     "convert": "turn a data file into another format",
     "data": "generate a data set",

@@ -10,10 +10,8 @@ from typing import Any
 from labelwood.cli.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
-    Model,
     add_data_arguments,
     encoder_flag,
-    estimator_of,
     has_texts,
     method_flag,
     named_in,
@@ -25,7 +23,7 @@ from labelwood.cli.output import peak_memory, print_facts, print_json, shown_byt
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.methods import METHODS
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.persist import check_target
 from labelwood.progress import Run
 from labelwood.text import ENCODERS
