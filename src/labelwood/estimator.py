@@ -1,13 +1,14 @@
 """The base of every method: scikit-learn's conventions outside, checked CSR inside.
 
-A method implements four functions and gets the rest:
+A method implements five functions and gets the rest:
 
     _fit(X, Y, run)           learn; set the fitted state on self
     _topk(X, k, run)          the k best label ids of each row, 1 <= k <= n_labels
+    _explain(row, k, ...)     why these are the k best of one row
     _state()                  JSON-able facts and arrays, to save
     _restore(facts, arrays)   the inverse; checks every invariant that a damaged file could break
 
-In all four, ``self.n_features_in_`` and ``self.n_labels_`` are set.
+In all five, ``self.n_features_in_`` and ``self.n_labels_`` are set.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import datetime
 import os
 import secrets
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from sklearn.utils import ClassifierTags
 
 from labelwood import labels, params, persist
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.explain import Asked, Explanation, Place
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, I64, TopK, as_features
@@ -41,6 +43,7 @@ RandomState = Annotated[
 Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
 
 _FIRST_CANDIDATES = 16
+_LONG_LIST = 1000  # how far down a missed label is looked for
 _PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
 _COUNTS = "label_counts"
 
@@ -69,6 +72,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         raise NotImplementedError
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
+        raise NotImplementedError
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
         raise NotImplementedError
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -144,6 +150,31 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """The scores of the k best labels of each row as a sparse matrix, rows x labels."""
         top = self._topk_ids(X, k)
         return self._matrix(len(top.labels), *_entries(top))
+
+    def explain(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        missed: Sequence[Hashable] = (),
+        n_features: int | None = 10,
+        feature_name: Callable[[int], str | None] | None = None,
+    ) -> list[Explanation]:
+        """Why the k best labels of each row are suggested: plain records, see :mod:`labelwood.explain`.
+
+        ``missed`` are labels of which to tell where they were lost, and to whom. A step lists its ``n_features``
+        largest contributions (None: all), named by ``feature_name``.
+        """
+        rows, k = self._read_features(X), self._checked_k(k)
+        ids = [self._id_of(label) for label in missed]
+        asked = Asked(self._name_of, feature_name or (lambda column: None), n_features)
+        run = Run(n_threads=self._n_threads())
+        found = []
+        for number in range(rows.n_rows):
+            row = rows.rows(number, number + 1)
+            places = self._places(row, ids, run)
+            found.append(self._explain(row, min(k, self.n_labels_), asked, places, run))
+        return found
 
     def score(self, X: Any, Y: Any) -> float:
         """Precision at 1: the share of rows whose best label is right."""
@@ -243,16 +274,41 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _topk_ids(self, X: Any, k: int) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
-        features = self._read_features(X)
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
+        features, k = self._read_features(X), self._checked_k(k)
         run = Run(n_threads=self._n_threads(), verbose=bool(self.verbose))
-        top = self._topk(features, min(int(k), self.n_labels_), run)
-        lacking = int(k) - top.labels.shape[1]
+        top = self._topk(features, min(k, self.n_labels_), run)
+        lacking = k - top.labels.shape[1]
         if lacking == 0:
             return top
         right = ((0, 0), (0, lacking))
         return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
+
+    def _checked_k(self, k: Any) -> int:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
+        return int(k)
+
+    def _id_of(self, label: Hashable) -> int:
+        try:
+            return self._names.index[label]
+        except (KeyError, TypeError):
+            raise LabelwoodError(f"{type(self).__name__}: there is no label {label!r}") from None
+
+    def _name_of(self, label: int) -> Any:
+        return self._names.take(np.array([label])).tolist()[0]
+
+    def _places(self, row: CSR, ids: Sequence[int], run: Run) -> list[Place]:
+        """Where labels stand in a long list of suggestions."""
+        if not ids:
+            return []
+        top = self._topk(row, min(_LONG_LIST, self.n_labels_), run)
+        at = {label: place for place, label in enumerate(top.labels[0].tolist()) if label >= 0}
+        return [
+            Place(label, float(top.scores[0, at[label]]), at[label] + 1)
+            if label in at
+            else Place(label, 0.0, None)
+            for label in ids
+        ]
 
     def _encode_labels(self, Y: Any) -> CSR:
         """A user's Y with this model's label ids; labels unknown to the model become further columns."""

@@ -47,8 +47,7 @@ class TailReranker:
         """The best k of the candidates; scores are ``exp`` of the combination, so they fall from 1 to 0."""
         rows = np.repeat(np.arange(X.n_rows), top.labels.shape[1]).reshape(top.labels.shape)
         known = top.labels >= 0
-        distance = 2 - 2 * self._cosines(X, rows[known], top.labels[known])
-        nearness = -np.logaddexp(0, SHARPNESS / 2 * distance)
+        nearness = self.nearness(X, rows[known], top.labels[known])
         combined = np.full(top.labels.shape, -np.inf)
         with np.errstate(divide="ignore"):
             combined[known] = SHARE * np.log(top.scores[known]) + (1 - SHARE) * nearness
@@ -60,6 +59,13 @@ class TailReranker:
             np.pad(labels, lacking, constant_values=-1),
             np.pad(np.take_along_axis(scores, best, axis=1), lacking),
         )
+
+    def nearness(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The logarithm of how near rows are to labels, of each (row, label) pair."""
+        near: npt.NDArray[np.float64] = -np.logaddexp(
+            0, SHARPNESS / 2 * (2 - 2 * self._cosines(X, rows, labels))
+        )
+        return near
 
     def _cosines(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Of each (row, label) pair, in pieces that fit in memory."""

@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "train a model on a data file",
     "predict": "write the best labels of every row of a data file",
     "eval": "measure a model on a data file with known labels",
+    "explain": "tell why labels are suggested, and where one was lost",
     "learn": "teach an online-tree model more rows, from a file or a pipe",
     "labels": "list, rename, retire, merge and restore the labels of an online-tree model",
     "serve": "answer over HTTP, and learn there, losing nothing that was acknowledged",

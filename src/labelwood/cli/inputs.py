@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Hashable
 from itertools import pairwise
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def read_model(options: argparse.Namespace) -> Model:
 
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     """The rows to predict: vectors, or texts that go through the model's encoder; DATA may be a text itself."""
-    if isinstance(model, TextClassifier) and _is_a_text(options):
+    if isinstance(model, TextClassifier) and is_a_text(options):
         return model.encode([options.data])
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
@@ -135,12 +136,19 @@ def _encoder_of(model: Model, options: argparse.Namespace) -> TextClassifier:
     return model
 
 
-def _is_a_text(options: argparse.Namespace) -> bool:
+def is_a_text(options: argparse.Namespace) -> bool:
     """Whether DATA is a text and no file: there is no such file, and nothing looks like the name of one."""
     word = options.data
     if word == "-" or options.format is not None or _exists(word):
         return False
     return " " in word.strip() or not Path(word).suffix
+
+
+def label_of(model: Model, text: str) -> Hashable:
+    """The label a word of the command line means: the name itself, or the number it spells."""
+    if text not in estimator_of(model)._names.index and text.lstrip("-").isdigit():
+        return int(text)
+    return text
 
 
 def _exists(word: str) -> bool:

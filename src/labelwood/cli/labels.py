@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Hashable
 from typing import Any
 
-from labelwood.cli.inputs import add_model_argument, read_model
+from labelwood.cli.inputs import add_model_argument, label_of, read_model
 from labelwood.cli.output import print_json, print_table, shown
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "list":
         _print(model, as_json=options.json)
         return 0
-    names: list[Any] = [_known(model, text) for text in options.names]
+    names: list[Any] = [label_of(model, text) for text in options.names]
     if options.action == "rename":
         names[1] = options.names[1]
     getattr(model.labels, options.action)(*names)
@@ -70,13 +69,6 @@ def _print(model: OnlineTree, *, as_json: bool) -> None:
         for entry in entries
     ]  # fmt: skip
     print_table(["label", "id", "state", "support", "age", "idle"], rows)
-
-
-def _known(model: OnlineTree, text: str) -> Hashable:
-    """The label a word of the command line means: the name itself, or the number it spells."""
-    if text not in model._names.index and text.lstrip("-").isdigit():
-        return int(text)
-    return text
 
 
 def _action(text: str) -> str:

@@ -8,6 +8,7 @@ in those rows are never stored (the paper's inherent pruning).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy.typing as npt
 from labelwood import _core, trees
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.explain import Asked, Explanation, Place
+from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.params import Param
 from labelwood.progress import Run
 from labelwood.search import PackedTree, average, narrow
@@ -95,11 +98,27 @@ class _LinearModel(TreeEstimator):
             return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
-        rows = self._prepare(X)
+        return average(self._members(self._prepare(X), k, run), k)
+
+    def _members(self, rows: CSR, k: int, run: Run) -> list[TopK]:
+        """What each tree proposes for prepared rows."""
         beam_width, exact = self._search()
         wide = k if len(self.trees_) == 1 else min(_ENSEMBLE_CANDIDATES * k, self.n_labels_)
-        members = [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
-        return average(members, k)
+        return [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
+        prepared = self._prepare(row)
+        beam_width, exact = self._search()
+        members = self._members(prepared, k, run)
+        views = [RowInTree(tree, prepared, asked, number=number) for number, tree in enumerate(self.trees_)]
+        return explain_row(
+            views,
+            [members_of(member) for member in members],
+            average(members, k),
+            asked,
+            beam_width=None if exact else beam_width,
+            missed=missed,
+        )
 
     def _prepare(self, X: CSR) -> CSR:
         if not self.normalize:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.explain import Asked, Explanation, Place
+from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.methods.online_names import GrowingNames, read_targets
 from labelwood.methods.online_rows import as_i32, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
@@ -111,18 +113,36 @@ class GrowingEstimator(TreeEstimator):
             tree = self._growing_tree()
             return TopK(*tree.search(X.indptr, X.indices, X.data, k, run.n_threads, progress))
 
-    def _topk_packed(self, X: CSR, k: int, run: Run) -> TopK:
-        assert self._packed is not None
+    def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
+        """Rows as a packed tree takes them: scaled if the method scales, without features it has not seen."""
         values = (
             _core.unit_rows(X.indptr, as_i32(X, MAX_COLUMNS).indices, X.data) if self.normalize else X.data
         )
-        rows = as_i32(CSR(X.indptr, X.indices, values, X.n_cols), self._packed.n_features)
+        return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
+
+    def _topk_packed(self, X: CSR, k: int, run: Run) -> TopK:
+        assert self._packed is not None
+        rows = self._packed_rows(X, self._packed)
         # Leaves of merged labels suggest the same label: ask for as many more as there are doubles.
         doubles = len(self._leaf_labels) - len(np.unique(self._leaf_labels))
         wide = min(k + doubles, len(self._leaf_labels))
         top = self._packed.topk(rows, wide, beam_width=self.beam_width, exact=self.search == "exact", run=run)
         found = np.where(top.labels >= 0, self._leaf_labels[top.labels], -1).astype(np.int32)
         return TopK(found, top.scores) if doubles == 0 else _first_of_each(TopK(found, top.scores), k)
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
+        """Explained on the packed tree; a live one is packed for it with every weight, which takes a copy."""
+        frozen = self if self._packed is not None else self.freeze()
+        packed, leaf_labels = frozen._packed, frozen._leaf_labels
+        assert packed is not None
+        top = self._topk(row, k, run)
+        view = RowInTree(packed, self._packed_rows(row, packed), asked, number=0, leaf_labels=leaf_labels)
+        beam_width = self.beam_width if self._packed is not None and self.search == "beam" else None
+        return explain_row([view], [members_of(top)], top, asked, beam_width=beam_width, missed=missed)
+
+    def freeze(self, *, weight_threshold: float | None = None) -> Self:
+        """A packed copy for prediction only."""
+        raise NotImplementedError
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         self._fit_counts()

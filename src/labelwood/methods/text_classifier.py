@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from labelwood import persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.explain import Explanation
 from labelwood.params import declared
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32
@@ -82,6 +83,28 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """The scores of the k best labels of each text as a sparse matrix, texts x labels."""
         vectors = self.encode(texts)
         return self.classifier_.predict_proba(vectors, k=k)
+
+    def explain(
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        *,
+        missed: Sequence[Hashable] = (),
+        n_features: int | None = 10,
+    ) -> list[Explanation]:
+        """Why the k best labels of each text are suggested, with its words; see the classifier's ``explain``."""
+        listed = list(texts)
+        vectors = self.encode(listed)
+        found = []
+        for number, text in enumerate(listed):
+            found += self.classifier_.explain(
+                vectors.rows(number, number + 1),
+                k,
+                missed=missed,
+                n_features=n_features,
+                feature_name=self.encoder_.term_of(text),
+            )
+        return found
 
     def score(self, texts: Iterable[str], Y: Any) -> float:
         """Precision at 1: the share of texts whose best label is right."""
