@@ -39,7 +39,7 @@ def assert_same_state(one: Model, other: Model) -> None:
     assert arrays.keys() == expected.keys()
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name, strict=True)
-    passing = ("rows_learned",)  # rows of the last call: a matter of how examples were grouped
+    passing = ("rows_learned", "bytes")  # rows of the last call, room held in memory: not what was learned
     for name in facts["facts"].keys() - set(passing):
         assert facts["facts"][name] == expected_facts["facts"][name], name
     assert facts["labels"] == expected_facts["labels"]

@@ -114,15 +114,19 @@ class Store:
     def write_snapshot(self, captured: Captured) -> Path:
         """Write a snapshot, then remove what is behind the ones that are kept."""
         target = _write_snapshot(self.folder / _SNAPSHOTS, captured)
-        kept = sorted(int(path.name) for path in snapshots(self.folder))[-self._keep :]
-        for path in snapshots(self.folder):
-            if int(path.name) < kept[0]:
-                shutil.rmtree(path, ignore_errors=True)
-        self.log.drop_before(kept[0] + 1)
-        for path in (self.folder / _MODELS).iterdir():
-            if path.name.isdigit() and int(path.name) <= kept[0]:
-                shutil.rmtree(path, ignore_errors=True)
+        found = [int(path.name) for path in snapshots(self.folder)]
+        if len(found) >= self._keep:  # until then the beginning of the log is one more to fall back on
+            self._forget_before(found[-self._keep])
         return target
+
+    def _forget_before(self, oldest: int) -> None:
+        for path in snapshots(self.folder):
+            if int(path.name) < oldest:
+                shutil.rmtree(path, ignore_errors=True)
+        self.log.drop_before(oldest + 1)
+        for path in (self.folder / _MODELS).iterdir():
+            if path.name.isdigit() and int(path.name) <= oldest:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _set_aside(self, path: Path, reason: str) -> None:
         aside = path.with_suffix(".damaged")
