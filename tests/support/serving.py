@@ -59,7 +59,7 @@ class Running:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(self.stop()[1])
+            raise RuntimeError(self.process.communicate()[1])
         self.facts = json.loads(line)
         self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
 
@@ -79,9 +79,11 @@ class Running:
     def kill(self) -> None:
         self.process.kill()
         self.process.communicate()
+        self.http.close()
 
     def stop(self) -> tuple[int, str]:
         """End it as an administrator does; the exit code and what it said."""
         self.process.terminate()
         _, said = self.process.communicate(timeout=60)
+        self.http.close()
         return self.process.returncode, said

@@ -21,7 +21,7 @@ from labelwood.progress import logger
 from labelwood.serve.replica import Answer, change_model
 from labelwood.serve.store import Captured, Store, capture
 from labelwood.serve.views import LiveView, copy_of, from_saved, packed_for_reading
-from labelwood.serve.wal import LogRefusedError, Record
+from labelwood.serve.wal import LogRefusedError, Record, encode_record
 
 _GROUP = 256
 
@@ -49,6 +49,7 @@ class Learned:
 @dataclass(frozen=True)
 class _Waiting:
     record: Record
+    encoded: bytes
     future: Future[Learned] = field(default_factory=Future)
 
 
@@ -88,7 +89,7 @@ class Learner:
 
     def submit(self, record: Record) -> Future[Learned]:
         """Hand a record to the writer."""
-        waiting = _Waiting(record)
+        waiting = _Waiting(record, encode_record(record))
         self._put(waiting)
         return waiting.future
 
@@ -98,7 +99,8 @@ class Learner:
 
         def work() -> None:
             try:
-                self._apply([_Waiting(self.store.adopt(model), future)])
+                record = self.store.adopt(model)
+                self._apply([_Waiting(record, encode_record(record), future)])
             except (LabelwoodError, OSError) as error:
                 logger.warning("the model in use is kept: %s", error)
                 future.set_exception(StoppedError(str(error)))
@@ -185,7 +187,7 @@ class Learner:
     def _log_and_learn(self, fresh: list[_Waiting]) -> None:
         records = [waiting.record for waiting in fresh]
         try:
-            frame = self.store.log.append(records)
+            frame = self.store.log.append(records, [waiting.encoded for waiting in fresh])
         except LogRefusedError as refusal:
             self.refused = str(refusal)
             logger.warning("%s", refusal)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 MAX_K = 1000
 MAX_ROWS = 1000
 MAX_LABELS = 1000
 MAX_FEATURES = 100_000
 
-LabelName = Annotated[str, Field(min_length=1, max_length=1000)]
+def _sound(text: str) -> str:
+    """Refuse half characters, which JSON can spell and UTF-8 cannot."""
+    text.encode()
+    return text
+
+
+Text = Annotated[str, AfterValidator(_sound)]
+LabelName = Annotated[Text, Field(min_length=1, max_length=1000)]
 LabelNumber = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)]
 Label = LabelName | LabelNumber
 Column = Annotated[int, Field(ge=0, le=2**53)]
@@ -30,7 +37,7 @@ class _Strict(BaseModel):
 class Input(_Strict):
     """A text, or for a model of vectors its features: column to value. Exactly one of the two."""
 
-    text: Annotated[str | None, Field(description="the text to find labels for")] = None
+    text: Annotated[Text | None, Field(description="the text to find labels for")] = None
     features: Annotated[
         dict[Column, Value] | None, Field(max_length=MAX_FEATURES, description='column to value, {"12": 0.5}')
     ] = None

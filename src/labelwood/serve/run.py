@@ -74,8 +74,16 @@ def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     """Serve until told to stop; ``announce`` is told the address once requests can come."""
     check_host(options.host, Tokens.find(options.tokens))
     sys.setswitchinterval(_SWITCH_SECONDS)
+    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and raises them again at its end
+        signal.signal(ending, lambda sig, frame: None)
     learns = options.learn and can_learn(load(options.model))
-    sock = _listen(options.host, options.port)
+    with _listen(options.host, options.port) as sock:
+        _serve_on(sock, options, learns, announce)
+
+
+def _serve_on(
+    sock: socket.socket, options: Options, learns: bool, announce: Callable[[dict[str, Any]], None]
+) -> None:
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     facts = {"url": f"http://{shown}:{port}/", "learns": learns}

@@ -76,9 +76,14 @@ def segments(folder: Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def encode_frame(sequence: int, micros: int, records: Sequence[Record]) -> bytes:
+def encode_record(record: Record) -> bytes:
+    """A record as JSON; ``ValueError`` if it cannot be one."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def encode_frame(sequence: int, micros: int, records: Sequence[bytes]) -> bytes:
     """The bytes of a frame."""
-    payload = json.dumps(records, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    payload = b"[" + b",".join(records) + b"]"
     if len(payload) > MAX_PAYLOAD:
         raise LogRefusedError(f"log: a frame must have at most {MAX_PAYLOAD} bytes; got {len(payload)}")
     check = zlib.crc32(payload, zlib.crc32(_CHECKED.pack(len(payload), sequence, micros)))
@@ -182,23 +187,26 @@ class LogWriter:
         """Size of the log on disk."""
         return sum(path.stat().st_size for _, path in segments(self._folder))
 
-    def append(self, records: Sequence[Record]) -> Frame:
-        """Write records as one frame and flush it to disk; when this returns they are durable."""
+    def append(self, records: Sequence[Record], encoded: Sequence[bytes] | None = None) -> Frame:
+        """Write records as one frame and flush it to disk; when this returns they are durable.
+
+        ``encoded`` are the records through :func:`encode_record`, if the caller has them.
+        """
         if self._broken:
             raise LogRefusedError(self._broken)
         now = self._clock()
         self.backwards += now < self.last_time
         frame = Frame(self.next_sequence, max(now, self.last_time), list(records))
-        encoded = encode_frame(frame.sequence, frame.time, frame.records)
+        data = encode_frame(frame.sequence, frame.time, encoded or [encode_record(one) for one in records])
         try:
-            if self._end + len(encoded) > self._segment_bytes and self._end > len(OPENING):
+            if self._end + len(data) > self._segment_bytes and self._end > len(OPENING):
                 self._begin_segment()
-            _write_all(self._file, encoded)
+            _write_all(self._file, data)
             os.fdatasync(self._file)
         except OSError as error:
             self._undo(error)
             raise LogRefusedError(f"log: nothing was written: {error.strerror}") from error
-        self._end += len(encoded)
+        self._end += len(data)
         self.next_sequence, self.last_time = frame.last + 1, frame.time
         return frame
 
