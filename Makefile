@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: demo test check format clean install versus
+.PHONY: demo test test-crash check format clean install versus
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -15,6 +15,11 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed $(VENV)/tools-test
 	$(BIN)/python -m pytest -n $(WORKERS) --doctest-modules --pyargs labelwood tests $(ARGS)
+
+# The service killed 200 times under load; KILLS=20 for less.
+KILLS ?= 200
+test-crash: $(VENV)/installed $(VENV)/tools-test
+	LABELWOOD_KILLS=$(KILLS) $(BIN)/python -m pytest -n 0 tests/serve/test_crash.py $(ARGS)
 
 check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .

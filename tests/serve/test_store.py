@@ -11,7 +11,8 @@ from labelwood import load
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.serve.learner import KeyReusedError, Learner, StoppedError
-from labelwood.serve.store import Store, restore, snapshots
+from labelwood.serve.store import Store, capture, restore, snapshots
+from labelwood.serve.views import from_saved
 
 
 def learn(*numbers, key=None):
@@ -191,6 +192,16 @@ def test_hot_swap_survives_a_restart(learner_at, tmp_path, model):
     with pytest.raises(StoppedError, match="not found"):
         learner.swap(model).result()
     assert_same_state(learner.store.replica.model, expected)
+
+
+def test_what_is_captured_stays(learner_at, model):
+    learner = learner_at()
+    learner.submit(learn(*range(20))).result()
+    captured = capture(learner.store.replica)
+    for _ in range(3):
+        learner.submit(learn(*range(20))).result()
+    learner.view.catch_up()
+    assert_same_state(from_saved(captured.manifest, captured.arrays), taught(model, range(20)))
 
 
 def test_one_writer_only(learner_at, tmp_path, model):
