@@ -28,7 +28,9 @@ SERVER_CORE, CLIENT_CORE = 0, 1
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=8.0)
@@ -107,7 +109,10 @@ def measure(name, model, asked, taught, options):
         half = asyncio.run(open_loop(port, asked, rate / 2, options.seconds))
         taught_rate = (learned.value - before) / (time.perf_counter() - started)
         what = f", learning {taught_rate:.0f} examples/s" if taught else ""
-        print(f"{name}{what}: {rate:.0f} suggestions/s ({shown(full)}); at {rate / 2:.0f}/s {shown(half)}", flush=True)
+        print(
+            f"{name}{what}: {rate:.0f} suggestions/s ({shown(full)}); at {rate / 2:.0f}/s {shown(half)}",
+            flush=True,
+        )
         if teacher is not None:
             teacher.terminate()
             teacher.join()

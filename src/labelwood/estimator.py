@@ -102,7 +102,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         run = Run(n_threads=self._n_threads(), seed=seed, verbose=bool(self.verbose))
         with run.phase("prepare"):
             features = as_features(X, owner=owner)
-            names, targets = _read_labels(Y, label_names, owner)
+            names, targets = read_labels(Y, label_names, owner)
         _check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
         fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
@@ -370,7 +370,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         return tags
 
 
-def _read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[labels.LabelNames, CSR]:
+def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[labels.LabelNames, CSR]:
+    """The names of the labels and the label matrix of what a user calls Y."""
     if labels.is_matrix(Y):
         matrix = labels.read_matrix(Y, owner=owner)
         if label_names is None:

@@ -23,11 +23,15 @@ READ, WRITE = "reading-token-0001", "writing-token-0001"
 def test_suggest_learn_explain(serving, model):
     service = serving(model)
     assert service.suggest("a dog", k=1)[0]["label"] == "pets"
-    batch = service.http.post("/suggest-batch", json={"inputs": [{"text": text} for text in TEXTS], "k": 2}).json()
+    batch = service.http.post(
+        "/suggest-batch", json={"inputs": [{"text": text} for text in TEXTS], "k": 2}
+    ).json()
     for row, labels in zip(batch["results"], LABELS, strict=True):
         assert row["suggestions"][0]["label"] in labels
     assert service.suggest("zebra stripes", k=1, allowed=["zoo"]) == []
-    taught = service.http.post("/learn", json={"examples": [{"text": "zebra stripes", "labels": ["zoo"]}] * 3})
+    taught = service.http.post(
+        "/learn", json={"examples": [{"text": "zebra stripes", "labels": ["zoo"]}] * 3}
+    )
     assert taught.json() == {"learned": 3, "new_labels": 1, "sequence": 2, "replayed": False}
     assert service.suggest("zebra stripes", k=1)[0]["label"] == "zoo"
     told = service.http.post("/explain", json={"text": "zebra stripes", "k": 1, "missed": ["pets"]}).json()
@@ -45,8 +49,16 @@ def test_suggest_learn_explain(serving, model):
 def test_labels_are_listed_and_changed_durably(serving, model):
     service = serving(model)
     listed = service.http.get("/labels").json()
-    assert (listed["total"], [entry["label"] for entry in listed["labels"]]) == (4, ["court", "law", "money", "pets"])
-    assert service.http.get("/labels", params={"contains": "O", "start": 1, "limit": 5}).json()["labels"][0]["label"] == "money"
+    assert (listed["total"], [entry["label"] for entry in listed["labels"]]) == (
+        4,
+        ["court", "law", "money", "pets"],
+    )
+    assert (
+        service.http.get("/labels", params={"contains": "O", "start": 1, "limit": 5}).json()["labels"][0][
+            "label"
+        ]
+        == "money"
+    )
     changes = [
         {"action": "rename", "label": "pets", "to": "animals"},
         {"action": "merge", "label": "money", "to": "law"},
@@ -178,7 +190,12 @@ def test_a_slow_body_is_given_up(shared):
 
 
 def test_no_path_of_a_request_reaches_the_disk(shared):
-    for path in ("/../../etc/passwd", "/page/page.html", "/%2e%2e/%2e%2e/etc/passwd", "/v1/projects/..%2f..%2fetc%2fpasswd"):
+    for path in (
+        "/../../etc/passwd",
+        "/page/page.html",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/v1/projects/..%2f..%2fetc%2fpasswd",
+    ):
         assert shared.http.get(path).status_code == 404, path
 
 
@@ -298,7 +315,9 @@ def test_hot_swap_without_a_failed_request(serving, model, learns):
 def test_several_processes(serving, model):
     service = serving(model, "--workers", 2, "--snapshot-seconds", 0.2)
     with httpx.Client(base_url=service.facts["url"], timeout=30) as other:
-        assert other.post("/suggest", json={"text": "a dog", "k": 1}).json()["suggestions"][0]["label"] == "pets"
+        assert (
+            other.post("/suggest", json={"text": "a dog", "k": 1}).json()["suggestions"][0]["label"] == "pets"
+        )
         taught = other.post("/learn", json={"examples": [{"text": "zebra stripes", "labels": ["zoo"]}] * 5})
         assert taught.json()["learned"] == 5
         assert any(entry["label"] == "zoo" for entry in other.get("/labels").json()["labels"])
@@ -318,7 +337,9 @@ def test_several_processes(serving, model):
 
 def test_drift_alarm(serving, model):
     service = serving(model, "--drift-window", 4, "--drift-alarm", 0.5)
-    service.http.post("/learn", json={"examples": [{"text": t, "labels": x} for t, x in zip(TEXTS, LABELS, strict=True)]})
+    service.http.post(
+        "/learn", json={"examples": [{"text": t, "labels": x} for t, x in zip(TEXTS, LABELS, strict=True)]}
+    )
     assert (service.metric("drift_alarm"), service.metric("drift_precision_at_1")) == (0, 1)
     new = [{"text": f"unheard {n}", "labels": [f"of {n}"]} for n in range(4)]
     service.http.post("/learn", json={"examples": new})
@@ -332,7 +353,11 @@ def test_features_of_a_model_of_vectors(serving, tmp_path):
     assert service.http.post("/suggest", json=asked).json()["suggestions"][0]["label"] == "blue"
     wide = [{"features": {"900719925474099": 1.0}, "labels": ["far", 7]}]
     assert service.http.post("/learn", json={"examples": wide}).json()["new_labels"] == 2
-    assert service.http.post("/suggest", json={**asked, "k": 3}).json()["suggestions"][0]["label"] in ("far", 7, "blue")
+    assert service.http.post("/suggest", json={**asked, "k": 3}).json()["suggestions"][0]["label"] in (
+        "far",
+        7,
+        "blue",
+    )
     assert service.http.post("/suggest", json={"features": {"-1": 1.0}}).status_code == 422
     assert service.http.post("/suggest", json={"features": {"1": 1e39}}).status_code == 422
 
@@ -340,9 +365,14 @@ def test_features_of_a_model_of_vectors(serving, tmp_path):
 def test_numbered_labels(serving, tmp_path):
     import numpy as np
 
-    OnlineTree(n_jobs=1).fit(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)).save(tmp_path / "numbers")
+    OnlineTree(n_jobs=1).fit(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)).save(
+        tmp_path / "numbers"
+    )
     service = serving(tmp_path / "numbers")
-    assert service.http.post("/learn", json={"examples": [{"features": {"2": 1}, "labels": [4]}]}).status_code == 200
+    assert (
+        service.http.post("/learn", json={"examples": [{"features": {"2": 1}, "labels": [4]}]}).status_code
+        == 200
+    )
     for label in (-1, 10**9, "4"):
         answer = service.http.post("/learn", json={"examples": [{"features": {"2": 1}, "labels": [label]}]})
         assert (answer.status_code, "numbers from 0" in answer.json()["detail"]) == (422, True)

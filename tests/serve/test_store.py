@@ -163,7 +163,7 @@ def test_restore_at_a_time(learner_at, tmp_path, model):
         return hour
 
     learner = learner_at(clock=clock, snapshot_seconds=1e9)
-    for hour in range(10, 20):  # noqa: B007 - the clock reads it
+    for hour in range(10, 20):
         learner.submit(learn(hour)).result()
         if hour == 14:
             learner._write_snapshot(learner._capture())

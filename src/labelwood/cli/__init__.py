@@ -19,9 +19,12 @@ from labelwood.errors import LabelwoodError
 
 COMMANDS = {
     "train": "train a model on a data file",
+    "tune": "find the best method and parameters in a given time",
     "predict": "write the best labels of every row of a data file",
     "eval": "measure a model on a data file with known labels",
     "explain": "tell why labels are suggested, and where one was lost",
+    "tree": "look at a tree: a page for the browser, a drawing, JSON",
+    "plot": "draw quality against trees, nodes, size or frequency, depth, LdSM's objective",
     "learn": "teach an online-tree model more rows, from a file or a pipe",
     "labels": "list, rename, retire, merge and restore the labels of an online-tree model",
     "serve": "answer over HTTP, and learn there, losing nothing that was acknowledged",

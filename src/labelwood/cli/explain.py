@@ -21,7 +21,7 @@ from labelwood.cli.inputs import (
     read_texts,
 )
 from labelwood.cli.output import print_json
-from labelwood.cli.parser import Parser, UsageError, at_least
+from labelwood.cli.parser import Parser, UsageError
 from labelwood.explain import Explanation, Lost, Missed, Route, Step, Suggestion
 from labelwood.methods.text_classifier import TextClassifier
 
@@ -46,10 +46,9 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
     add_data_arguments(parser, label_names=False)
-    count = {"takes": "an integer, at least 1", "metavar": "N", "convert": at_least(1)}
-    parser.value("-k", **count, default=3, help="how many suggestions to explain (default 3)")
-    parser.value("--row", **count, default=1, help="the row of a data file, from 1 (default 1)")
-    parser.value("--words", **count, default=8, help="how many words or features a step names (default 8)")
+    parser.count("-k", default=3, help="how many suggestions to explain")
+    parser.count("--row", default=1, help="the row of a data file, from 1")
+    parser.count("--words", default=8, help="how many words or features a step names")
     parser.value(
         "--missed",
         metavar="LABEL",

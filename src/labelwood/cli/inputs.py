@@ -20,10 +20,13 @@ DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
 
 
-def add_data_arguments(parser: Parser, *, label_names: bool = True) -> None:
-    """Add DATA and the flags that say how to read it; ``label_names`` if its labels matter."""
+def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = "data") -> None:
+    """Add DATA and the flags that say how to read it; ``label_names`` if its labels matter.
+
+    ``flag`` is ``--data`` for commands that can do without.
+    """
     parser.value(
-        "data",
+        flag,
         metavar="DATA",
         takes="a data file",
         help="texts: .csv .tsv .jsonl .parquet, Annif, fastText, one a line, - for standard input; "
@@ -64,6 +67,11 @@ def add_data_arguments(parser: Parser, *, label_names: bool = True) -> None:
 def add_model_argument(parser: Parser) -> None:
     """Add MODEL and the number of threads to use it with."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
+    add_threads_argument(parser)
+
+
+def add_threads_argument(parser: Parser) -> None:
+    """Add the number of threads."""
     parser.value(
         "--n-jobs", metavar="N", takes="an integer, at least 1, or -1 for all cores", convert=_threads
     )
@@ -167,12 +175,13 @@ def _truth_for(model: TreeEstimator, dataset: Dataset) -> CSR:
     return model._encode_labels([[names[i] for i in ids[start:stop]] for start, stop in pairwise(bounds)])
 
 
-def method_flag(parser: Parser) -> None:
-    """Add ``--method``."""
-    takes = f"one of {', '.join(METHODS)}"
+def method_flag(parser: Parser, *more: str) -> None:
+    """Add ``--method``, which takes a method or one of the words ``more``."""
+    names = (*METHODS, *more)
+    takes = f"one of {', '.join(names)}"
     text = f"how to learn: {takes} (default {DEFAULT_METHOD})"
     parser.value(
-        "--method", metavar="NAME", takes=takes, help=text, convert=one_of(METHODS), default=DEFAULT_METHOD
+        "--method", metavar="NAME", takes=takes, help=text, convert=one_of(names), default=DEFAULT_METHOD
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,20 +23,25 @@ from labelwood.cli.method_flags import ENCODER, add_method_flags, as_usage_error
 from labelwood.cli.output import peak_memory, print_facts, print_json, shown_bytes, shown_seconds
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
+from labelwood.estimator import TreeEstimator, read_labels
 from labelwood.methods import METHODS
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.persist import check_target
 from labelwood.progress import Run
+from labelwood.sparse import CSR
 from labelwood.text import ENCODERS
+from labelwood.tuning.rules import Auto, rule_of_thumb
 
 EXAMPLES = (
     'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
+    "labelwood train docs.csv -o model --method auto",
     "labelwood train --method one-vs-rest --help",
 )
 _PROG = "labelwood train"
 # Progress is drawn on terminals only, so the command line may always ask for it.
 _SET_HERE = {"verbose": True}
+AUTO = "auto"
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -44,11 +50,15 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "-o", "--output", metavar="MODEL", takes="the directory to write the model to", required=True
     )
-    method_flag(parser)
+    method_flag(parser, AUTO)
     encoder_flag(parser)
     parser.json_flag()
-    method = _known(named_in(argv, "--method", DEFAULT_METHOD), METHODS, DEFAULT_METHOD)
-    add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
+    named = named_in(argv, "--method", DEFAULT_METHOD)
+    if named == AUTO:
+        add_method_flags(parser, Auto, name="any method", hidden_defaults=_SET_HERE)
+    else:
+        method = _known(named, METHODS, DEFAULT_METHOD)
+        add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
     encoder = _known(named_in(argv, "--encoder", DEFAULT_ENCODER), ENCODERS, DEFAULT_ENCODER)
     add_method_flags(
         parser,
@@ -75,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     estimator = estimator_of(model)
     facts = {
         "model": str(target),
-        "method": options.method,
+        "method": estimator.method_name,
         **({"encoder": model.encoder_.encoder_name} if isinstance(model, TextClassifier) else {}),
         "rows": n_rows,
         "features": estimator.n_features_in_,
@@ -100,9 +110,9 @@ def _train_on_vectors(options: argparse.Namespace, clock: Run) -> tuple[Model, i
         raise UsageError(
             f"{_PROG}: {flag} is for texts, but {options.data} holds vectors; see {_PROG} --help"
         )
-    model = METHODS[options.method](**{**_SET_HERE, **given})
     with clock.phase("load"):
         dataset = read_data(options)
+    model = _method(options, given, dataset.X, dataset.Y)
     with clock.phase("fit"):
         try:
             model.fit(dataset.X, dataset.Y, label_names=dataset.label_names)
@@ -114,10 +124,17 @@ def _train_on_vectors(options: argparse.Namespace, clock: Run) -> tuple[Model, i
 def _train_on_texts(options: argparse.Namespace, clock: Run) -> tuple[Model, int]:
     given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
     encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
-    classifier = METHODS[options.method](**{**_SET_HERE, **given})
-    model = TextClassifier(classifier, encoder)
     with clock.phase("load"):
         documents = read_texts(options)
+    if options.method == AUTO:
+        names, targets = read_labels(documents.labels, None, _PROG)
+        with clock.phase("fit"):
+            features = encoder.fit_encode(documents.texts)
+            chosen = _method(options, given, features, targets)
+            chosen.fit(features, targets, label_names=names.array.tolist())
+        return TextClassifier.of(encoder, chosen), len(documents.texts)
+    classifier = METHODS[options.method](**{**_SET_HERE, **given})
+    model = TextClassifier(classifier, encoder)
     with clock.phase("fit"):
         try:
             model.fit(documents.texts, documents.labels)
@@ -125,6 +142,15 @@ def _train_on_texts(options: argparse.Namespace, clock: Run) -> tuple[Model, int
             wrong = as_usage_error(error, encoder, encoder_given, _PROG)
             raise (as_usage_error(error, classifier, given, _PROG) if wrong is error else wrong) from None
     return model, len(documents.texts)
+
+
+def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
+    """The estimator to fit: the method named, or what the rules of thumb say of the data."""
+    if options.method != AUTO:
+        return METHODS[options.method](**{**_SET_HERE, **given})
+    choice = rule_of_thumb(X, Y)
+    print(f"{choice.method}: {choice.why}", file=sys.stderr)
+    return choice.estimator(**{**_SET_HERE, **given})
 
 
 def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float]:

@@ -56,7 +56,7 @@ _MILLION = 1_000_000  # kernels report progress in millionths
 _ENSEMBLE_CANDIDATES = 4  # times k: how many labels each tree contributes to an average
 
 
-class _LinearModel(TreeEstimator):
+class LinearModel(TreeEstimator):
     """What LinearTree and OneVsRest share: training, search and saving of packed trees."""
 
     loss: str
@@ -150,7 +150,7 @@ class _LinearModel(TreeEstimator):
         }
 
 
-class LinearTree(_LinearModel):
+class LinearTree(LinearModel):
     """A label tree with linear classifiers: the default method.
 
     Use it first, above all on text: it trains in seconds, predicts in fractions of a millisecond, and its size is known
@@ -270,7 +270,7 @@ class LinearTree(_LinearModel):
         return trees.freeze(*grown)
 
 
-class OneVsRest(_LinearModel):
+class OneVsRest(LinearModel):
     """One linear classifier per label against all the others: LinearTree with depth 1.
 
     The most accurate linear model and the most expensive one: time and memory grow with rows times labels. Use it up to

@@ -140,6 +140,13 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return manifest, {**arrays, **learnt}
 
     @classmethod
+    def of(cls, encoder: TextEncoder, classifier: TreeEstimator) -> Self:
+        """The model of a fitted encoder and of a classifier fitted to its vectors."""
+        model = cls(clone(classifier), clone(encoder))
+        model.classifier_, model.encoder_ = classifier, encoder
+        return model
+
+    @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
         """Load a model of texts; ``labelwood.load`` takes any model."""
         from labelwood.methods import load  # noqa: PLC0415 - the list of methods imports this module
@@ -176,9 +183,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise FormatError(f"{where}: the model lacks {error}") from None
         except (TypeError, LabelwoodError) as error:
             raise FormatError(f"{where}: {error}") from error
-        model = cls(clone(fitted), clone(encoder))
-        model.classifier_, model.encoder_ = fitted, encoder
-        return model
+        return cls.of(encoder, fitted)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

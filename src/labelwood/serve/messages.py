@@ -11,6 +11,7 @@ MAX_ROWS = 1000
 MAX_LABELS = 1000
 MAX_FEATURES = 100_000
 
+
 def _sound(text: str) -> str:
     """Refuse half characters, which JSON can spell and UTF-8 cannot."""
     text.encode()

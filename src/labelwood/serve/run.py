@@ -74,7 +74,10 @@ def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     """Serve until told to stop; ``announce`` is told the address once requests can come."""
     check_host(options.host, Tokens.find(options.tokens))
     sys.setswitchinterval(_SWITCH_SECONDS)
-    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and raises them again at its end
+    for ending in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # uvicorn takes them over, and raises them again at its end
         signal.signal(ending, lambda sig, frame: None)
     learns = options.learn and can_learn(load(options.model))
     with _listen(options.host, options.port) as sock:
