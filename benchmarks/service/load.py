@@ -2,10 +2,10 @@
 
 python benchmarks/service/load.py ../shared/data/eurlex57k --work /tmp/load
 
-Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and asks it from another. First as
-many requests as it answers, over a few connections that each wait for their answer: the saturation rate. Then half of that
-rate, at times fixed beforehand, each latency counted from the time the request was due, so that a stall counts for every
-request it delays. While learning, a third process sends --learn examples a second, --batch to a request.
+Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and asks it from another. First
+as many requests as it answers, over a few connections that each wait for their answer: the saturation rate. Then half
+of that rate, at times fixed beforehand, each latency counted from the time the request was due, so that a stall counts
+for every request it delays. While learning, a third process sends --learn examples a second, --batch to a request.
 """
 
 import argparse
@@ -79,8 +79,9 @@ def teaching(test, batch):
 
 def request(path, body):
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
-    return head.encode() + content
+    headers = {"Host": "localhost", "Content-Type": "application/json", "Content-Length": len(content)}
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + content
 
 
 def measure(name, model, asked, taught, options):
@@ -88,11 +89,12 @@ def measure(name, model, asked, taught, options):
     subprocess.run(["rm", "-rf", state], check=True)
     words = ["--port", "0", "--json", "--state", state, "--workers", options.workers]
     program = "import sys; from labelwood.cli import main; sys.exit(main())"
+    os.sched_setaffinity(0, {SERVER_CORE} if options.workers == 1 else {SERVER_CORE, CLIENT_CORE})
     server = subprocess.Popen(
         [sys.executable, "-c", program, "serve", model, *map(str, words)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE} if options.workers == 1 else {0, 1}),
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         port = int(json.loads(server.stdout.readline())["url"].rsplit(":", 1)[1].strip("/"))
         os.sched_setaffinity(0, {CLIENT_CORE})

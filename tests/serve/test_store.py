@@ -171,7 +171,7 @@ def test_restore_at_a_time(learner_at, tmp_path, model):
         assert_same_state(restore(tmp_path / "state", at=at).model, taught(model, range(10, min(at, 19) + 1)))
     assert restore(tmp_path / "state", at=5).learned == 0
     learner._write_snapshot(learner._capture())  # the first is no longer needed, nor is the log before it
-    with pytest.raises(FormatError, match="no sound snapshot|no state at that time"):
+    with pytest.raises(FormatError, match="no state at that time"):
         restore(tmp_path / "state", at=12)
 
 

@@ -137,7 +137,7 @@ class Service:
             {
                 "examples_learned": store.replica.learned,
                 "labels": estimator_of(store.replica.model).n_labels_,
-                "log_bytes": store.log.bytes,
+                "log_bytes": store.log.size,
                 "log_sequence": store.replica.sequence,
                 "queue_length": learner.waiting,
                 "learning_refused": float(bool(learner.failed or learner.refused)),

@@ -183,7 +183,7 @@ class LogWriter:
             self._begin_segment()
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
         """Size of the log on disk."""
         return sum(path.stat().st_size for _, path in segments(self._folder))
 
