@@ -16,13 +16,13 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import Running, assert_same_state, example
+from serving import Forked, assert_same_state, example
 
 from labelwood import load
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.serve.store import restore
 
-KILLS = int(os.environ.get("LABELWOOD_KILLS", "4"))
+KILLS = int(os.environ.get("LABELWOOD_KILLS", "8"))
 SEED = int(os.environ.get("LABELWOOD_CRASH_SEED", "0"))
 CLIENTS = 4
 
@@ -86,8 +86,9 @@ def test_kill_at_random_moments(model: Path, capsys: Any) -> None:
     taught = 1  # the first record is the model
     resent = starts_killed = 0
     for kill in range(KILLS):
-        service = Running(model, "--snapshot-seconds", chooser.choice([0.1, 0.5, 60]))
+        service = Forked(model, snapshot_seconds=chooser.choice([0.05, 0.2, 60.0]))
         try:
+            service.wait()
             # What nobody answered is sent again, as a client would; then every record is accounted for.
             for numbers in [load_.in_doubt.pop(0) for _ in range(len(load_.in_doubt))]:
                 resent += 1
@@ -112,7 +113,7 @@ def test_kill_at_random_moments(model: Path, capsys: Any) -> None:
         for thread in threads:
             thread.join()
         if chooser.random() < 0.2:  # and some starts are killed before they are through
-            _kill_while_starting(model, chooser.uniform(0.5, 3.0))
+            _kill_while_starting(model, chooser.uniform(0.0, 0.3))
             starts_killed += 1
     with capsys.disabled():
         print(
@@ -127,15 +128,9 @@ def expected_count(load_: Load, taught: int) -> int:
 
 
 def _kill_while_starting(model: Path, seconds: float) -> None:
-    program = "import sys; from labelwood.cli import main; sys.exit(main())"
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, "serve", str(model), "--port", "0"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    service = Forked(model)
     time.sleep(seconds)
-    process.kill()
-    process.wait()
+    service.kill()
 
 
 def test_full_disk(model: Path, tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -48,7 +50,26 @@ def assert_same_state(one: Model, other: Model) -> None:
     assert estimator_of(one).classes_.tolist() == estimator_of(other).classes_.tolist()
 
 
-class Running:
+class Client:
+    """Calls to a service that runs somewhere."""
+
+    http: httpx.Client
+
+    def learn(self, *numbers: int, key: str | None = None) -> httpx.Response:
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return self.http.post("/learn", json={"examples": [example(n) for n in numbers]}, headers=headers)
+
+    def suggest(self, text: str, **options: Any) -> list[dict[str, Any]]:
+        answer = self.http.post("/suggest", json={"text": text, **options})
+        assert answer.status_code == 200, answer.text
+        return answer.json()["suggestions"]
+
+    def metric(self, name: str) -> float:
+        lines = self.http.get("/metrics").text.splitlines()
+        return float(next(line for line in lines if line.startswith(f"labelwood_{name} ")).split()[1])
+
+
+class Running(Client):
     """A service in a process of its own."""
 
     def __init__(self, *words: object, environment: dict[str, str] | None = None) -> None:
@@ -65,19 +86,6 @@ class Running:
         self.facts = json.loads(line)
         self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
 
-    def learn(self, *numbers: int, key: str | None = None) -> httpx.Response:
-        headers = {} if key is None else {"Idempotency-Key": key}
-        return self.http.post("/learn", json={"examples": [example(n) for n in numbers]}, headers=headers)
-
-    def suggest(self, text: str, **options: Any) -> list[dict[str, Any]]:
-        answer = self.http.post("/suggest", json={"text": text, **options})
-        assert answer.status_code == 200, answer.text
-        return answer.json()["suggestions"]
-
-    def metric(self, name: str) -> float:
-        lines = self.http.get("/metrics").text.splitlines()
-        return float(next(line for line in lines if line.startswith(f"labelwood_{name} ")).split()[1])
-
     def kill(self) -> None:
         self.process.kill()
         self.process.communicate()
@@ -89,3 +97,34 @@ class Running:
         _, said = self.process.communicate(timeout=60)
         self.http.close()
         return self.process.returncode, said
+
+
+class Forked(Client):
+    """A service in a process forked from one that has imported everything: it starts in a tenth of the time."""
+
+    def __init__(self, model: Path, **options: Any) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["labelwood.serve.run", "serving"])
+        self._hears, tells = context.Pipe(duplex=False)
+        self.process = context.Process(target=_serve, args=(model, options, tells))
+        self.process.start()
+        tells.close()
+
+    def wait(self) -> None:
+        """Until it answers."""
+        self.facts = self._hears.recv()
+        self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self._hears.close()
+        if hasattr(self, "http"):
+            self.http.close()
+
+
+def _serve(model: Path, options: dict[str, Any], tells: Any) -> None:
+    from labelwood.serve.run import Options, serve
+
+    serve(Options(model=model, port=0, **options), tells.send)
