@@ -204,6 +204,16 @@ def test_what_is_captured_stays(learner_at, model):
     assert_same_state(from_saved(captured.manifest, captured.arrays), taught(model, range(20)))
 
 
+def test_who_stopped_waiting_is_passed_over(learner_at, model):
+    learner = learner_at()
+    with learner.view.read():  # the writer cannot finish the first while this copy is read
+        learner.submit(learn(1)).result()
+        gone, waits = learner.submit(learn(2)), learner.submit(learn(3))
+        assert gone.cancel()
+    assert waits.result().answer["sequence"] == 3
+    assert_same_state(learner.store.replica.model, taught(model, [1, 3]))
+
+
 def test_one_writer_only(learner_at, tmp_path, model):
     learner_at()
     with pytest.raises(LabelwoodError, match="another service is writing"):

@@ -137,7 +137,8 @@ class Learner:
                 continue
             group: list[_Waiting] = []
             while isinstance(item, _Waiting):
-                group.append(item)
+                if item.future.set_running_or_notify_cancel():  # else nobody waits for it any more
+                    group.append(item)
                 if len(group) >= _GROUP or self._queue.empty():
                     break
                 item = self._queue.get()

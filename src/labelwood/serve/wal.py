@@ -32,6 +32,7 @@ _HEADER = struct.Struct("<4sIQqI")  # magic, bytes of payload, number of the fir
 _CHECKED = struct.Struct("<IQq")  # what the checksum covers besides the payload
 MAX_PAYLOAD = 2**30
 SEGMENT_BYTES = 64 * 2**20
+_flush = getattr(os, "fdatasync", os.fsync)  # not every system tells data from their description
 
 
 class LogRefusedError(LabelwoodError):
@@ -202,7 +203,7 @@ class LogWriter:
             if self._end + len(data) > self._segment_bytes and self._end > len(OPENING):
                 self._begin_segment()
             _write_all(self._file, data)
-            os.fdatasync(self._file)
+            _flush(self._file)
         except OSError as error:
             self._undo(error)
             raise LogRefusedError(f"log: nothing was written: {error.strerror}") from error
