@@ -186,7 +186,9 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
             return Status(status="shutting down", learning=trouble)
         return Status(status="ready", learning=trouble)
 
-    @app.get("/metrics", response_class=PlainTextResponse, **common)
+    text = {"description": "Prometheus' text format", "content": {"text/plain": {}}}
+
+    @app.get("/metrics", **{**common, "responses": {**common["responses"], 200: text}}, response_model=None)
     async def metrics() -> PlainTextResponse:
         """Counts, latencies, drift, for Prometheus."""
         service.push_gauges()

@@ -38,9 +38,23 @@ class _Strict(BaseModel):
 class Input(_Strict):
     """A text, or for a model of vectors its features: column to value. Exactly one of the two."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["text"], "properties": {"text": {"type": "string"}}},
+                {"required": ["features"], "properties": {"features": {"type": "object"}}},
+            ]
+        }
+    )
+
     text: Annotated[Text | None, Field(description="the text to find labels for")] = None
     features: Annotated[
-        dict[Column, Value] | None, Field(max_length=MAX_FEATURES, description='column to value, {"12": 0.5}')
+        dict[Column, Value] | None,
+        Field(
+            max_length=MAX_FEATURES,
+            description='column to value, {"12": 0.5}',
+            json_schema_extra={"propertyNames": {"pattern": "^[0-9]{1,15}$"}},
+        ),
     ] = None
 
     @model_validator(mode="after")
