@@ -27,7 +27,7 @@ from sklearn.utils import ClassifierTags
 
 from labelwood import labels, params, persist
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.explain import Asked, Explanation, Place
+from labelwood.explain import Asked, Explanation, Place, places_in
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, I64, TopK, as_features
@@ -172,7 +172,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         found = []
         for number in range(rows.n_rows):
             row = rows.rows(number, number + 1)
-            places = self._places(row, ids, run)
+            places = places_in(self._topk(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
             found.append(self._explain(row, min(k, self.n_labels_), asked, places, run))
         return found
 
@@ -299,19 +299,6 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _name_of(self, label: int) -> Any:
         return self._names.take(np.array([label])).tolist()[0]
-
-    def _places(self, row: CSR, ids: Sequence[int], run: Run) -> list[Place]:
-        """Where labels stand in a long list of suggestions."""
-        if not ids:
-            return []
-        top = self._topk(row, min(_LONG_LIST, self.n_labels_), run)
-        at = {label: place for place, label in enumerate(top.labels[0].tolist()) if label >= 0}
-        return [
-            Place(label, float(top.scores[0, at[label]]), at[label] + 1)
-            if label in at
-            else Place(label, 0.0, None)
-            for label in ids
-        ]
 
     def _encode_labels(self, Y: Any) -> CSR:
         """A user's Y with this model's label ids; labels unknown to the model become further columns."""

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Hashable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from labelwood import data
 from labelwood.cli.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
@@ -20,13 +21,14 @@ DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
 
 
-def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = "data") -> None:
+def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = "data", **more: Any) -> None:
     """Add DATA and the flags that say how to read it; ``label_names`` if its labels matter.
 
-    ``flag`` is ``--data`` for commands that can do without.
+    ``flag`` is ``--data`` for commands that can do without; ``more`` goes to the parser.
     """
     parser.value(
         flag,
+        **more,
         metavar="DATA",
         takes="a data file",
         help="texts: .csv .tsv .jsonl .parquet, Annif, fastText, one a line, - for standard input; "

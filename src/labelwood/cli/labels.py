@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from labelwood.cli.inputs import add_model_argument, label_of, read_model
+from labelwood.cli.inputs import add_model_argument, estimator_of, label_of, read_model
 from labelwood.cli.output import print_json, print_table, shown
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}"
         )
-    model = read_model(options)
+    whole = read_model(options)
+    model = estimator_of(whole)
     if not isinstance(model, OnlineTree):
         raise LabelwoodError(
             f"{options.model}: only online-tree models keep records of labels; this is {model.method_name}"
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "rename":
         names[1] = options.names[1]
     getattr(model.labels, options.action)(*names)
-    model.save(options.model)
+    whole.save(options.model)
     if options.json:
         print_json({"action": options.action, "labels": options.names})
     return 0

@@ -31,6 +31,8 @@ class Parser(argparse.ArgumentParser):
         )
         self._takes: dict[str, str] = {}
         self.add_argument("-h", "--help", action="store_true", help="show this help")
+        self.add_argument("-q", dest="quiet", action="store_true", help="no progress bars, no remarks")
+        self.add_argument("-v", dest="loud", action="store_true", help="tell the seconds of every phase")
 
     def value(
         self,

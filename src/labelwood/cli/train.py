@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from labelwood.cli.inputs import (
     read_texts,
 )
 from labelwood.cli.method_flags import ENCODER, add_method_flags, as_usage_error, flag_of, given_parameters
-from labelwood.cli.output import peak_memory, print_facts, print_json, shown_bytes, shown_seconds
+from labelwood.cli.output import peak_memory, print_facts, print_json, remark, shown_bytes, shown_seconds
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator, read_labels
@@ -149,7 +148,7 @@ def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CS
     if options.method != AUTO:
         return METHODS[options.method](**{**_SET_HERE, **given})
     choice = rule_of_thumb(X, Y)
-    print(f"{choice.method}: {choice.why}", file=sys.stderr)
+    remark(f"{choice.method}: {choice.why}")
     return choice.estimator(**{**_SET_HERE, **given})
 
 

@@ -7,7 +7,6 @@ halving). With -o the winner is then trained on all rows and saved.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from labelwood.cli.inputs import (
     read_data,
     read_texts,
 )
-from labelwood.cli.output import print_json, print_table, shown_bytes
+from labelwood.cli.output import print_json, print_table, remark, shown_bytes
 from labelwood.cli.parser import Parser, byte_count, duration
 from labelwood.estimator import read_labels
 from labelwood.methods.text_classifier import TextClassifier
@@ -105,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
 def _report(trial: Trial, used: float) -> None:
     """One line on stderr of every trial as it ends."""
     score = f"{100 * trial.score:6.2f}" if trial.share else "     -"
-    print(f"{used:4.0%}  {score}  {trial.share:4.0%} of the rows  {trial.name}", file=sys.stderr, flush=True)
+    remark(f"{used:4.0%}  {score}  {trial.share:4.0%} of the rows  {trial.name}")
 
 
 def _as_json(found: Tuned) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from labelwood.sparse import TopK
+
 Reason = Literal["listed", "beam", "rank", "branch", "share", "absent"]
 
 
@@ -155,6 +157,17 @@ class Place:
     label: int
     score: float
     place: int | None
+
+
+def places_in(top: TopK, labels: Sequence[int]) -> list[Place]:
+    """Where labels stand in the list of one row."""
+    at = {label: place for place, label in enumerate(top.labels[0].tolist()) if label >= 0}
+    return [
+        Place(label, float(top.scores[0, at[label]]), at[label] + 1)
+        if label in at
+        else Place(label, 0.0, None)
+        for label in labels
+    ]
 
 
 @dataclass(frozen=True)

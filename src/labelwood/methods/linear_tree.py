@@ -20,7 +20,7 @@ from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.params import Param
-from labelwood.progress import Run
+from labelwood.progress import Run, logger
 from labelwood.search import PackedTree, average, narrow
 from labelwood.sparse import CSR, TopK
 from labelwood.trees import LabelTree
@@ -95,6 +95,7 @@ class LinearModel(TreeEstimator):
                 self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias, self.intercept,
                 -1.0 if self.weight_threshold is None else self.weight_threshold, seed, run.n_threads, progress,
             )  # fmt: skip
+            logger.debug("train: %.2f GB of weights moved", arrays.pop("weight_bytes") / 1e9)
             return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:

@@ -47,6 +47,10 @@ _MOST_HELD_OUT = 5000
 _FEWEST_ROWS = 1500  # of the first round, if there are as many
 _KEPT = 0.4  # share of the candidates that go on
 _FIRST_ROUND = 0.4  # share of the budget that the first round may take
+_MOST_TIMES = (
+    3.0  # a candidate may take so many times what it should: its share of the first round, or by its last
+)
+_LEAST_SECONDS = 1.0  # quick ones are never stopped for being a little slower than they were
 _SLACK = 1.3  # twice the rows may take a little more than twice the time
 
 
@@ -54,6 +58,7 @@ _SLACK = 1.3  # twice the rows may take a little more than twice the time
 class Trial:
     """A candidate and how far it came: its last score, on which share of the rows, in how many seconds and bytes.
 
+    The seconds are those of training and measuring.
     ``stopped`` says why it went no further; empty for those of the last round.
     """
 
@@ -131,13 +136,16 @@ def tune(
     for number, share in enumerate(shares):
         left = budget - (time.monotonic() - begin)
         allowed = left * (_FIRST_ROUND if number == 0 and len(shares) > 1 else 1.0)
-        started, measured, slow = time.monotonic(), [], set()
-        for place, trial in enumerate(running):
+        started = time.monotonic()
+        measured: list[Trial] = []
+        slow: set[str] = set()
+        for trial in running:
             if trial.method in slow:
                 ended.append(replace(trial, stopped="its method took too long with other parameters"))
                 continue
             rest = allowed - (time.monotonic() - started)
-            limit = rest if number else min(rest, 3 * rest / (len(running) - place))
+            fair = trial.seconds * share / trial.share if trial.share else allowed / len(running)
+            limit = min(rest, max(_LEAST_SECONDS, _MOST_TIMES * fair))
             done, top = _try(task, trial, share, limit)
             if top is not None:
                 predictions[done.name] = top
@@ -190,8 +198,8 @@ def _try(task: _Task, trial: Trial, share: float, limit: float) -> tuple[Trial, 
             raise OutOfTimeError
         with time_limit(limit):
             model.fit(task.X.rows(0, n_rows), task.Y.rows(0, n_rows))
-            seconds = time.monotonic() - begin
             score = task.scorer(model, task.X_out, task.Y_out)
+            seconds = time.monotonic() - begin
     except OutOfTimeError:
         spent = time.monotonic() - begin
         reason = f"took more than {spent:.1f} s" if limit > 0 else "no time was left"
