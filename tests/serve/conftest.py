@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("fastapi", reason="the service needs labelwood[serve]")
-
 from serving import LABELS, TEXTS, Running, online_model
 
 from labelwood import LinearTree, TextClassifier

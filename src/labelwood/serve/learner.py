@@ -239,7 +239,7 @@ class Learner:
             self.store.write_snapshot(captured)
             if self._publish:
                 self._publish_view(captured)
-        except OSError as error:
+        except (OSError, LabelwoodError) as error:
             self.snapshots_failed += 1
             logger.warning("a snapshot could not be written, the log goes on: %s", error)
 
