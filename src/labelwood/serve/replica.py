@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.methods.online_rows import as_i32, read_features
+from labelwood.methods.online_rows import as_i32
 from labelwood.methods.online_tree import OnlineTree
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.serve.drift import Drift
 from labelwood.serve.wal import Frame, Record
-from labelwood.sparse import CSR, I32
+from labelwood.sparse import CSR, I32, MAX_COLUMNS
 
 Answer = dict[str, Any]
 
@@ -56,9 +56,24 @@ def rows_of(model: Model, examples: Sequence[Mapping[str, Any]]) -> CSR:
             )
     if isinstance(model, TextClassifier):
         return model.encode([example["text"] for example in examples])
-    rows = [{int(column): value for column, value in example["features"].items()} for example in examples]
-    features = read_features(rows, model.n_features_in_, owner=type(model).__name__)
+    features = _vectors([example["features"] for example in examples], model.n_features_in_)
     return features if isinstance(model, OnlineTree) else as_i32(features, model.n_features_in_)
+
+
+def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
+    """Rows of columns and values, which the messages have checked, without a step of Python for each."""
+    parts = []
+    for row in rows:
+        columns = np.fromiter(map(int, row), np.int64, len(row))
+        order = np.argsort(columns)
+        parts.append((columns[order], np.fromiter(row.values(), np.float32, len(row))[order]))
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    indices = np.concatenate([columns for columns, _ in parts])
+    widest = int(indices.max(initial=-1)) + 1
+    if widest <= MAX_COLUMNS:
+        indices = indices.astype(np.int32)
+    data = np.concatenate([values for _, values in parts])
+    return CSR(indptr, indices, data, max(n_known, widest, 1))  # type: ignore[arg-type]  # i64 where ids need it
 
 
 def change_model(model: Model, records: Sequence[Record], drift: Drift | None = None) -> list[Answer]:

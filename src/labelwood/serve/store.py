@@ -167,6 +167,7 @@ def restore(
             break
         if replica is None:
             replica = _first(folder, frame, drift_window)
+            continue
         if frame.sequence != replica.sequence + 1:
             break
         replica.apply(frame, lambda name: load(folder / _MODELS / name, verify=True))
@@ -182,7 +183,7 @@ def _first(folder: Path, frame: Frame, drift_window: int) -> Replica:
             f"{folder}: the log begins with record {frame.sequence} and no sound snapshot comes before it"
         )
     model = load(folder / _MODELS / frame.records[0]["model"], verify=True)
-    return Replica(model, drift=Drift(drift_window))
+    return Replica(model, frame.last, frame.time, drift=Drift(drift_window))
 
 
 def snapshots(folder: Path) -> list[Path]:
