@@ -182,15 +182,18 @@ async def open_loop(port, messages, rate, seconds):
 
 def teach(port, messages, rate, batch, learned):
     """Send learning requests at a fixed rate, for ever."""
+    origin = time.perf_counter()
 
-    async def work():
+    async def one(number):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        origin = time.perf_counter()
-        for position in range(10**9):
+        for position in range(number, 10**9, CONNECTIONS):
             await asyncio.sleep(max(0.0, origin + position / rate - time.perf_counter()))
             await ask(reader, writer, messages[position % len(messages)])
             with learned.get_lock():
                 learned.value += batch
+
+    async def work():
+        await asyncio.gather(*(one(number) for number in range(CONNECTIONS)))
 
     asyncio.run(work())
 
