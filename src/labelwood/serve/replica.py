@@ -73,7 +73,7 @@ def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
     if widest <= MAX_COLUMNS:
         indices = indices.astype(np.int32)
     data = np.concatenate([values for _, values in parts])
-    return CSR(indptr, indices, data, max(n_known, widest, 1))  # type: ignore[arg-type]  # i64 where ids need it
+    return CSR(indptr, indices, data, max(n_known, widest, 1))
 
 
 def change_model(model: Model, records: Sequence[Record], drift: Drift | None = None) -> list[Answer]:
