@@ -25,9 +25,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import labels, params, persist
+from labelwood import frames, labels, params, persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.explain import Asked, Explanation, Place, places_in
+from labelwood.frames import check_columns, column_names, n_dimensions
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, I64, TopK, as_features
@@ -53,7 +54,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
     ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (when and on what),
-    ``label_counts_`` (how many rows each label had in training).
+    ``label_counts_`` (how many rows each label had in training), and, if X was a table whose columns have names,
+    ``feature_names_in_``.
     """
 
     method_name: ClassVar[str] = ""
@@ -62,6 +64,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     random_state: int | None
     verbose: bool
     n_features_in_: int
+    feature_names_in_: npt.NDArray[np.object_]
     fit_seconds_: dict[str, float]
     trained_: dict[str, Any]
     label_counts_: I64
@@ -90,10 +93,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
         """Learn from X and Y.
 
-        ``X`` is a sparse or dense matrix, rows x features. ``Y`` is a 0/1 matrix, rows x labels, sparse or
-        dense; or one list, set or tuple of label names a row, the names of any hashable kind. ``label_names``
-        names the columns of a matrix. Names come back from the predictions as they went in. If fit fails or
-        is interrupted, the estimator is what it was before.
+        ``X`` is a sparse or dense matrix or a table, rows x features. ``Y`` is a 0/1 matrix, rows x labels,
+        sparse or dense; or one list, set or tuple of label names a row, the names of any hashable kind; or a
+        one-dimensional array, one label a row. ``label_names`` names the columns of a matrix; those of a table
+        have their names already. Names come back from the predictions as they went in. If fit fails or is
+        interrupted, the estimator is what it was before.
         """
         owner = type(self).__name__
         check_parameters(self)
@@ -105,6 +109,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             names, targets = read_labels(Y, label_names, owner)
         _check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
+        fresh._name_features(column_names(X))
         fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
         fresh._fit(features, targets, run)
         fresh.fit_seconds_ = dict(run.seconds)
@@ -163,11 +168,13 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """Why the k best labels of each row are suggested: plain records, see :mod:`labelwood.explain`.
 
         ``missed`` are labels of which to tell where they were lost, and to whom. A step lists its ``n_features``
-        largest contributions (None: all), named by ``feature_name``.
+        largest contributions (None: all), named by ``feature_name``, else by the columns X had at fit.
         """
         rows, k = self._read_features(X), self._checked_k(k)
         ids = [self._id_of(label) for label in missed]
-        asked = Asked(self._name_of, feature_name or (lambda column: None), n_features)
+        columns: Sequence[str] = self._feature_names or ()
+        named = feature_name or (lambda column: columns[column] if column < len(columns) else None)
+        asked = Asked(self._name_of, named, n_features)
         run = Run(n_threads=self._n_threads())
         found = []
         for number in range(rows.n_rows):
@@ -176,11 +183,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             found.append(self._explain(row, min(k, self.n_labels_), asked, places, run))
         return found
 
-    def score(self, X: Any, Y: Any) -> float:
-        """Precision at 1: the share of rows whose best label is right."""
+    def score(self, X: Any, y: Any) -> float:
+        """Precision at 1: the share of rows whose best label is right; ``y`` is what ``fit`` takes as Y."""
         from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
 
-        top, truth = self._topk_ids(X, 1), self._encode_labels(Y)
+        top, truth = self._topk_ids(X, 1), self._encode_labels(y)
         _check_lengths(len(top.labels), truth.n_rows, type(self).__name__)
         return float(precision_at_k(truth, top, 1))
 
@@ -211,7 +218,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "facts": facts,
             "trained": {**self.trained_, "seconds": self.fit_seconds_},
         }
-        return manifest, {**arrays, **label_arrays, _COUNTS: self.label_counts_.copy()}
+        feature_arrays = frames.to_arrays(self._feature_names)
+        return manifest, {**arrays, **label_arrays, **feature_arrays, _COUNTS: self.label_counts_.copy()}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
@@ -233,7 +241,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     ) -> Self:
         """The estimator that a manifest and its arrays describe; ``where`` opens the error messages."""
         own = {
-            name: array for name, array in arrays.items() if not name.startswith((_PARAMETER, labels.PREFIX))
+            name: array
+            for name, array in arrays.items()
+            if not name.startswith((_PARAMETER, frames.PREFIX, labels.PREFIX))
         }
         given = {
             name.removeprefix(_PARAMETER): array
@@ -251,6 +261,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             counts = model.label_counts_ = own.pop(_COUNTS)
             if counts.shape != (model.n_labels_,) or counts.dtype != np.int64 or (counts < 0).any():
                 raise FormatError(f"{_COUNTS} must be one integer, at least 0, a label")
+            model._name_features(frames.from_arrays(arrays, model.n_features_in_))
             model._restore(manifest["facts"], own)
             model._note_fitted()
         except KeyError as error:
@@ -273,7 +284,25 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _read_features(self, X: Any) -> CSR:
         self._check_fitted()
+        self._check_columns(X)
         return as_features(X, owner=type(self).__name__, n_features=self.n_features_in_)
+
+    @property
+    def _feature_names(self) -> list[str] | None:
+        names: list[str] | None = (
+            self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        )
+        return names
+
+    def _name_features(self, names: Sequence[str] | None) -> None:
+        """Remember the names of X's columns, if it has any."""
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _check_columns(self, X: Any, *, may_grow: bool = False) -> None:
+        """Compare the names of X's columns with those at fit; what comes from within the library has none."""
+        if n_dimensions(X) == 2:
+            check_columns(self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow)
 
     def _topk_ids(self, X: Any, k: int) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
@@ -304,11 +333,13 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """A user's Y with this model's label ids; labels unknown to the model become further columns."""
         self._check_fitted()
         owner = type(self).__name__
-        if not labels.is_matrix(Y):
-            rows = labels.read_rows(Y, owner=owner)
-            return labels.to_csr(rows, self._names.index, self.n_labels_, owner=owner)
-        matrix = labels.read_matrix(Y, owner=owner)
-        return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, self.n_labels_))
+        if labels.is_matrix(Y):
+            matrix, columns = labels.read_matrix(Y, owner=owner), column_names(Y)
+            if columns is None or self._names.kind == "ids":
+                return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, self.n_labels_))
+            Y = labels.named_rows(matrix, columns)
+        rows = labels.read_rows(Y, owner=owner)
+        return labels.to_csr(rows, self._names.index, self.n_labels_, owner=owner)
 
     def _above(self, X: CSR, threshold: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Rows and ids of every label at or above the threshold.
@@ -351,7 +382,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def __sklearn_tags__(self) -> Any:
         # Not "classifier": scikit-learn's splitters would then refuse a Y of label names.
         tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
+        tags.classifier_tags = ClassifierTags(multi_class=True, multi_label=True)
         tags.input_tags.sparse = True
         tags.target_tags.required = tags.target_tags.multi_output = True
         return tags
@@ -361,6 +392,7 @@ def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> t
     """The names of the labels and the label matrix of what a user calls Y."""
     if labels.is_matrix(Y):
         matrix = labels.read_matrix(Y, owner=owner)
+        label_names = column_names(Y) if label_names is None else label_names
         if label_names is None:
             return labels.LabelNames.columns(matrix.n_cols), matrix
         n_distinct = len(labels.distinct_names([list(label_names)], owner=owner))
@@ -387,9 +419,14 @@ def _check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:
 
 def _check_sizes(X: CSR, Y: CSR, owner: str) -> None:
     _check_lengths(X.n_rows, Y.n_rows, owner)
-    for count, what in ((X.n_rows, "row"), (X.n_cols, "feature"), (Y.n_cols, "label")):
+    for count, what, got in (
+        (X.n_rows, "row", "0"),
+        # the second half is what scikit-learn's users, and its checks, look for
+        (X.n_cols, "feature", f"0 feature(s) (shape=({X.n_rows}, 0)) while a minimum of 1 is required."),
+        (Y.n_cols, "label", "0"),
+    ):
         if count == 0:
-            raise LabelwoodError(f"{owner}: at least one {what} is needed to learn from; got 0")
+            raise LabelwoodError(f"{owner}: at least one {what} is needed to learn from; got {got}")
     if Y.nnz == 0:
         raise LabelwoodError(f"{owner}: at least one row must have a label; Y is empty")
 

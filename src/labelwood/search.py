@@ -22,6 +22,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32, I32, I64, TopK
 from labelwood.trees import LabelTree
+from labelwood.values import Rebuilt
 
 _CHILD_TYPES = (np.uint8, np.uint16, np.int32)
 
@@ -128,7 +129,7 @@ def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype
 
 
 @dataclass(frozen=True)
-class PackedTree:
+class PackedTree(Rebuilt):
     """A label tree with its weights; ``link`` turns a margin into a probability.
 
     ``squared_hinge``: ``exp(-max(0, 1 - margin)^2)``, which is 1 where the training loss is 0.

@@ -17,6 +17,7 @@ from labelwood import (
     TextClassifier,
     TfidfEncoder,
 )
+from labelwood.sparse import as_features
 
 N_LABELS = 24
 CASES = {
@@ -231,3 +232,11 @@ def test_an_unknown_label_is_refused():
 def test_k_must_be_a_positive_integer(k):
     with pytest.raises(LabelwoodError, match="k must be an integer, at least 1"):
         by_hand().explain(np.eye(4, dtype=np.float32), k=k)
+
+
+def test_columns_known_at_fit_name_the_features():
+    model = by_hand()
+    model.feature_names_in_ = np.array(["w", "x", "y", "z"], dtype=object)
+    row = as_features(np.eye(4, dtype=np.float32)[:1], owner="test")
+    [explanation] = model.explain(row, k=1)
+    assert {c.name for step in steps_of(explanation) for c in step.contributions} == {"w"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
@@ -15,6 +16,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.frames import column_names
 from labelwood.methods.online_names import GrowingNames, read_targets
 from labelwood.methods.online_rows import as_i32, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
@@ -174,6 +176,9 @@ class GrowingEstimator(TreeEstimator):
         if facts["inference_only"]:
             self._restore_packed(arrays)
             return
+        self._restore_growing(facts, arrays)
+
+    def _restore_growing(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         checked = check_growing(arrays, self.n_labels_)
         counters = [facts[name] for name in ("seen", "updates", "decisions", "cursor")]
         if any(type(value) is not int or value < 0 for value in counters) or counters[-1] >= len(
@@ -191,8 +196,24 @@ class GrowingEstimator(TreeEstimator):
         records = {name: arrays[_RECORD + name] for name in RECORDS}
         self._kept_records = check_records(records, self.n_labels_)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the kernel's tree as its saved state."""
+        state: dict[str, Any] = super().__getstate__()
+        tree = state.get("_tree")
+        return state if tree is None else {**state, "_tree": (tree.facts(), tree.state())}
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing: what grows would grow in both."""
+        return copy.deepcopy(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(state.get("_tree"), tuple):
+            self._restore_growing(*state["_tree"])
+
     def _read_features(self, X: Any) -> CSR:
         self._check_fitted()
+        self._check_columns(X, may_grow=True)
         return read_features(X, self.n_features_in_, owner=type(self).__name__)
 
     def _read_batch(
@@ -200,6 +221,9 @@ class GrowingEstimator(TreeEstimator):
     ) -> tuple[CSR, CSR]:
         """X and Y of a stream, checked against each other before anything of them is kept."""
         features = read_features(X, self.n_features_in_, owner=owner)
+        columns = column_names(X)
+        if self._growing_tree().seen > 0:
+            self._check_columns(X, may_grow=True)
         n_rows = Y.shape[0] if hasattr(Y, "shape") else len(Y) if hasattr(Y, "__len__") else features.n_rows
         if n_rows != features.n_rows:
             raise LabelwoodError(
@@ -209,6 +233,9 @@ class GrowingEstimator(TreeEstimator):
             self._refuse_new_labels(Y, label_names, owner)
         targets = read_targets(Y, label_names, self._names, owner=owner)
         self.n_features_in_ = max(self.n_features_in_, features.n_cols)
+        if self._growing_tree().seen == 0 or self._feature_names is not None:
+            self._name_features(columns)
+            self._fitted |= {"feature_names_in_"} & vars(self).keys()
         return features, targets
 
     def _refuse_new_labels(self, Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> None:

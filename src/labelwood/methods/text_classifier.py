@@ -17,7 +17,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.explain import Explanation
 from labelwood.params import declared
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR, F32, TopK
 from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             )
         return found
 
-    def score(self, texts: Iterable[str], Y: Any) -> float:
+    def score(self, texts: Iterable[str], y: Any) -> float:
         """Precision at 1: the share of texts whose best label is right."""
         vectors = self.encode(texts)
-        return self.classifier_.score(vectors, Y)
+        return self.classifier_.score(vectors, y)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -184,6 +184,16 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         except (TypeError, LabelwoodError) as error:
             raise FormatError(f"{where}: {error}") from error
         return cls.of(encoder, fitted)
+
+    def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:
+        """As the classifier's, for scorers."""
+        vectors = self.encode(texts)
+        return self.classifier_._topk_ids(vectors, k)
+
+    def _encode_labels(self, Y: Any) -> CSR:
+        """As the classifier's, for scorers."""
+        self._check_fitted()
+        return self.classifier_._encode_labels(Y)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -40,7 +40,8 @@ CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("one-vs-rest", {"C": 0.5}),
     ("one-vs-rest", {"C": 0.25}),
     ("online-tree", {"epochs": 3}),
-    ("graph-forest", {"n_trees": 100}),
+    ("graph-forest", {"graph": "tail", "epochs": 2}),
+    ("ldsm-forest", {"weight_threshold": 0.0}),
 )
 _HELD_OUT = 0.2
 _MOST_HELD_OUT = 5000
