@@ -180,7 +180,10 @@ class TreeEstimator(Deciding, BaseEstimator):  # type: ignore[misc]  # scikit-le
         persist.write_model(path, *self.to_saved())
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads."""
+        """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads.
+
+        Learning on does not change them.
+        """
         self._check_fitted()
         facts, arrays = self._state()
         label_facts, label_arrays = self._names.state()
@@ -202,7 +205,7 @@ class TreeEstimator(Deciding, BaseEstimator):  # type: ignore[misc]  # scikit-le
             **({"decisions": decided} if decided else {}),
         }
         feature_arrays = frames.to_arrays(self._feature_names)
-        counts = {_COUNTS: self.label_counts_}
+        counts = {_COUNTS: self.label_counts_.copy()}
         return manifest, {**arrays, **learnt, **label_arrays, **feature_arrays, **counts}
 
     @classmethod

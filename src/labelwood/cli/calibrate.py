@@ -9,13 +9,13 @@ from labelwood.calibration import KINDS
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
-    estimator_of,
     read_model,
     read_rows_and_truth,
 )
 from labelwood.cli.output import print_facts, print_json
 from labelwood.cli.parser import Parser, UsageError, one_of
 from labelwood.decisions import TARGETS
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.metrics import calibration_error
 
 EXAMPLES = (

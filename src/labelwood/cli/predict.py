@@ -11,7 +11,6 @@ from typing import Any
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
-    estimator_of,
     objective_flag,
     read_model,
     read_rows,
@@ -19,6 +18,7 @@ from labelwood.cli.inputs import (
 from labelwood.cli.output import shown_label, to_json, whole_file
 from labelwood.cli.parser import Parser, UsageError, at_least
 from labelwood.decisions import Objective
+from labelwood.methods.text_classifier import estimator_of
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',

@@ -10,10 +10,8 @@ from typing import Any
 from labelwood.cli.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
-    Model,
     add_data_arguments,
     encoder_flag,
-    estimator_of,
     has_texts,
     method_flag,
     named_in,
@@ -26,7 +24,7 @@ from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator, read_labels
 from labelwood.methods import METHODS
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.persist import check_target
 from labelwood.progress import Run
 from labelwood.sparse import CSR
