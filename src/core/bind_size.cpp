@@ -1,15 +1,11 @@
 // Bindings of what is counted and sampled before a label tree is trained.
-#include "bind.hpp"
+#include "bind_tree.hpp"
 #include "tree_size.hpp"
 
 namespace labelwood {
 namespace {
 
 using nb::arg;
-
-Tree tree_view(const Array<int32_t>& child_ptr, const Array<int32_t>& label) {
-    return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))};
-}
 
 nb::tuple count_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                       Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,

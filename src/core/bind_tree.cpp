@@ -1,5 +1,5 @@
 // Bindings of the label-tree kernels. Each function takes arrays its Python caller has checked.
-#include "bind.hpp"
+#include "bind_tree.hpp"
 #include "cluster.hpp"
 #include "csr_ops.hpp"
 #include "search.hpp"
@@ -11,10 +11,6 @@ namespace labelwood {
 namespace {
 
 using nb::arg;
-
-Tree tree_view(const Array<int32_t>& child_ptr, const Array<int32_t>& label) {
-    return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))};
-}
 
 nb::tuple label_vectors_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                          Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, int64_t most, int n_threads,
@@ -69,8 +65,8 @@ class TreeSearcher {
                  Array<int64_t> feature_ptr, Array<int32_t> features, Array<int64_t> weight_ptr,
                  Array<uint32_t> row_start,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child,
-                 nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights, Array<float> bias,
-                 bool logistic, int64_t n_features)
+                 nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights,
+                 Array<float> scale, Array<float> bias, bool logistic, int64_t n_features)
         : child_ptr_(child_ptr),
           label_(label),
           inner_of_(inner_of),
@@ -80,6 +76,7 @@ class TreeSearcher {
           row_start_(row_start),
           child_(child),
           weights_(weights),
+          scale_(scale),
           bias_(bias),
           logistic_(logistic),
           n_features_(n_features),
@@ -136,14 +133,22 @@ class TreeSearcher {
     template <class Child, class Use>
     void with_child(Use&& use) const {
         if (weights_.dtype() == nb::dtype<float>()) {
-            use(SparseWeights<Child, float>{feature_ptr_.data(), weight_ptr_.data(), row_start_.data(),
-                                            static_cast<const Child*>(child_.data()),
-                                            static_cast<const float*>(weights_.data())});
+            use(sparse<Child, float>());
+        } else if (weights_.dtype() == nb::dtype<int8_t>()) {
+            use(sparse<Child, int8_t>());
         } else {
-            use(SparseWeights<Child, Half>{feature_ptr_.data(), weight_ptr_.data(), row_start_.data(),
-                                           static_cast<const Child*>(child_.data()),
-                                           static_cast<const Half*>(weights_.data())});
+            use(sparse<Child, Half>());
         }
+    }
+
+    template <class Child, class Weight>
+    SparseWeights<Child, Weight> sparse() const {
+        return {feature_ptr_.data(),
+                weight_ptr_.data(),
+                row_start_.data(),
+                static_cast<const Child*>(child_.data()),
+                static_cast<const Weight*>(weights_.data()),
+                scale_.shape(0) > 0 ? scale_.data() : nullptr};
     }
 
     Array<int32_t> child_ptr_, label_, inner_of_;
@@ -152,7 +157,7 @@ class TreeSearcher {
     Array<int64_t> weight_ptr_;
     Array<uint32_t> row_start_;
     nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child_, weights_;
-    Array<float> bias_;
+    Array<float> scale_, bias_;
     bool logistic_;
     int64_t n_features_;
     OwnedBuckets buckets_;
@@ -210,11 +215,11 @@ void bind_tree(nb::module_& m) {
         .def(nb::init<Array<int32_t>, Array<int32_t>, Array<int32_t>, Array<int64_t>, Array<int32_t>,
                       Array<int64_t>, Array<uint32_t>,
                       nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>,
-                      nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>, bool,
-                      int64_t>(),
+                      nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>,
+                      Array<float>, bool, int64_t>(),
              arg("child_ptr"), arg("label"), arg("inner_of"), arg("feature_ptr"), arg("features"),
-             arg("weight_ptr"), arg("row_start"), arg("child"), arg("weights"), arg("bias"), arg("logistic"),
-             arg("n_features"))
+             arg("weight_ptr"), arg("row_start"), arg("child"), arg("weights"), arg("scale"), arg("bias"),
+             arg("logistic"), arg("n_features"))
         .def("search", &TreeSearcher::search, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("k"),
              arg("beam_width"), arg("exact"), arg("n_threads"), arg("progress").none(),
              "Best k labels of every row.");

@@ -1,6 +1,7 @@
 // Packed weights of a label tree, read side: from a query and an inner node to the scores of its children.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -32,6 +33,9 @@ struct Half {
 
 inline float widen(float weight) {
     return weight;
+}
+inline float widen(int8_t weight) {
+    return static_cast<float>(weight);
 }
 inline float widen(Half weight) {
     uint32_t rest = static_cast<uint32_t>(weight.bits & 0x7fffu) << 13;
@@ -123,6 +127,7 @@ struct SparseWeights {
     const uint32_t* row_start;
     const Child* child;
     const Weight* weights;
+    const float* scale;  // per inner node, what its int8 weights are multiples of; null for other types
 
     // A node's weights as floats, widened once for a batch that will read them often; null if they are
     // floats.
@@ -130,7 +135,11 @@ struct SparseWeights {
         if constexpr (std::is_same_v<Weight, float>) return nullptr;
         const int64_t count = weight_ptr[node + 1] - weight_ptr[node];
         space.resize(static_cast<size_t>(count));
-        simd().widen(reinterpret_cast<const uint16_t*>(weights + weight_ptr[node]), count, space.data());
+        if constexpr (std::is_same_v<Weight, int8_t>) {
+            std::copy(weights + weight_ptr[node], weights + weight_ptr[node + 1], space.begin());
+        } else {
+            simd().widen(reinterpret_cast<const uint16_t*>(weights + weight_ptr[node]), count, space.data());
+        }
         return space.data();
     }
 
@@ -151,6 +160,7 @@ struct SparseWeights {
         const int64_t n_features = feature_ptr[node + 1] - feature_ptr[node];
         const Child* node_child = child + weight_ptr[node];
         const auto total = static_cast<uint32_t>(weight_ptr[node + 1] - weight_ptr[node]);
+        const float factor = scale != nullptr ? scale[node] : 1.0f;
         for (int64_t i = 0; i < count; ++i) {
             if (i + 2 * kAhead < count) __builtin_prefetch(start + rows[i + 2 * kAhead]);
             if (i + kAhead < count) {
@@ -159,7 +169,7 @@ struct SparseWeights {
                 __builtin_prefetch(node_weights + next);
             }
             const uint32_t end = rows[i] + 1 < n_features ? start[rows[i] + 1] : total;
-            const float value = values[i];
+            const float value = values[i] * factor;
             for (uint32_t e = start[rows[i]]; e < end; ++e) {
                 scores[node_child[e]] += value * widen(node_weights[e]);
             }

@@ -24,8 +24,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import labels, params, persist
+from labelwood import labels, memory, params, persist
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.estimate import GRADES, Estimate, Grade, by_sampling
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, I64, TopK, as_features
@@ -41,6 +42,7 @@ RandomState = Annotated[
 Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
 
 _FIRST_CANDIDATES = 16
+_ROOMY = 50  # times the bytes of the data: more than any method here needs
 _PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
 _COUNTS = "label_counts"
 
@@ -81,14 +83,62 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         """What the fitted model is made of, such as its depth and its number of nodes."""
         raise NotImplementedError
 
-    def fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        label_names: Sequence[Hashable] | None = None,
+        max_memory: str | int | None = None,
+    ) -> Self:
         """Learn from X and Y.
 
         ``X`` is a sparse or dense matrix, rows x features. ``Y`` is a 0/1 matrix, rows x labels, sparse or
         dense; or one list, set or tuple of label names a row, the names of any hashable kind. ``label_names``
         names the columns of a matrix. Names come back from the predictions as they went in. If fit fails or
         is interrupted, the estimator is what it was before.
+
+        ``max_memory``, such as ``"4GB"``, is the most memory that the process may come to hold; by default what
+        is free. A training that would need more is refused before it starts, with what would need less.
         """
+        fresh, features, targets, run = self._begin_fit(X, Y, label_names)
+        run.limit = memory.limit_of(max_memory, owner=type(self).__name__)
+        fresh._check_limit(features, targets, run, is_given=max_memory is not None)
+        fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
+        fresh._fit(features, targets, run)
+        fresh.fit_seconds_ = dict(run.seconds)
+        fresh.trained_ = {
+            "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "rows": features.n_rows,
+            "feature_entries": features.nnz,
+            "label_entries": targets.nnz,
+            "seed": run.seed,
+        }
+        fresh._note_fitted()
+        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
+        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
+        return self
+
+    def estimate(
+        self, X: Any, Y: Any, *, grade: Grade = "exact", label_names: Sequence[Hashable] | None = None
+    ) -> Estimate:
+        """What fit would need on these data: bytes of the model, peak memory, seconds, each with a band.
+
+        ``grade`` "exact" grows the tree of a label-tree method and counts the features of its nodes; "quick"
+        does without clustering, on a random tree of the same shape. Other methods are trained on a part of the
+        rows with one tree, smaller for "quick". Nothing of the estimator changes.
+        """
+        if grade not in GRADES:
+            raise LabelwoodError(
+                f"{type(self).__name__}: grade must be one of {', '.join(GRADES)}; got {grade!r}"
+            )
+        fresh, features, targets, run = self._begin_fit(X, Y, label_names)
+        return fresh._estimate(features, targets, run, grade)
+
+    def _begin_fit(
+        self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
+    ) -> tuple[Self, CSR, CSR, Run]:
+        """A copy that knows its labels and features, the checked data, and the run."""
         owner = type(self).__name__
         check_parameters(self)
         fresh: Self = clone(self)
@@ -99,20 +149,55 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             names, targets = _read_labels(Y, label_names, owner)
         _check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
-        fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
-        fresh._fit(features, targets, run)
-        fresh.fit_seconds_ = dict(run.seconds)
-        fresh.trained_ = {
-            "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "rows": features.n_rows,
-            "feature_entries": features.nnz,
-            "label_entries": targets.nnz,
-            "seed": seed,
-        }
-        fresh._note_fitted()
-        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
-        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
-        return self
+        return fresh, features, targets, run
+
+    def _names_bytes(self) -> int:
+        """Bytes of the label names and counts in a saved model."""
+        return 8 * self.n_labels_ + sum(array.nbytes for array in self._names.state()[1].values())
+
+    def _estimate(self, X: CSR, Y: CSR, run: Run, grade: Grade) -> Estimate:
+        """By training on parts of the rows, with one tree where there are several."""
+        return by_sampling(
+            self._try_rows,
+            X,
+            Y,
+            method=self.method_name,
+            grade=grade,
+            n_trees=int(getattr(self, "n_trees", 1)),
+            names_bytes=self._names_bytes(),
+            held_in_training=self._held_in_training,
+            bound=self._bytes_bound(X, Y),
+            run=run,
+        )
+
+    # Bytes that training holds for each byte of the model: results in their widest types, twice while they are
+    # put together.
+    _held_in_training: ClassVar[float] = 5.0
+
+    def _bytes_bound(self, X: CSR, Y: CSR) -> int | None:
+        """Bytes that the model's arrays cannot exceed, where the method's paper proves a bound."""
+        return None
+
+    def _try_rows(self, X: CSR, Y: CSR, run: Run) -> int:
+        """Bytes of a model of these rows, with one tree where there are several."""
+        fresh: Self = clone(self)
+        if hasattr(fresh, "n_trees"):
+            fresh.set_params(n_trees=1)
+        fresh._names, fresh.n_features_in_ = self._names, self.n_features_in_
+        fresh.label_counts_ = np.zeros(self.n_labels_, np.int64)
+        fresh._fit(X, Y, run)
+        return sum(array.nbytes for array in fresh._state()[1].values())
+
+    def _check_limit(self, X: CSR, Y: CSR, run: Run, *, is_given: bool) -> None:
+        """Refuse a training that would not fit into ``run.limit``.
+
+        Without a limit of the user's, data that are small beside the free memory are let pass unlooked.
+        """
+        if run.limit is None:
+            return
+        roomy = memory.resident() + _ROOMY * (X.nbytes + Y.nbytes) < run.limit.bytes
+        if is_given or not roomy:
+            self._estimate(X, Y, run, "quick").check(run.limit, owner=type(self).__name__)
 
     def predict_topk(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], F32]:
         """The k best labels of each row and their scores, best first: two arrays [rows, k].

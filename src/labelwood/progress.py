@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from labelwood.errors import LabelwoodError
+from labelwood.memory import Limit
 
 logger = logging.getLogger("labelwood")
 logger.addHandler(logging.NullHandler())
@@ -50,10 +51,12 @@ class Bar:
 
 
 class Run:
-    """One fit or prediction: its threads, its seed, whether it shows progress, the seconds of its phases."""
+    """One fit or prediction: threads, seed, limit of memory, whether it shows progress, seconds of its phases."""
 
-    def __init__(self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False) -> None:
-        self.n_threads, self.seed = n_threads, seed
+    def __init__(
+        self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
+    ) -> None:
+        self.n_threads, self.seed, self.limit = n_threads, seed, limit
         self._visible = verbose and sys.stderr.isatty()
         self.seconds: dict[str, float] = {}
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.cli.inputs import add_model_argument, read_data, read_model
-from labelwood.cli.output import print_facts, print_json, shown_bytes, shown_seconds
+from labelwood.cli.output import print_facts, print_json, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.memory import shown_bytes
 from labelwood.methods.online_tree import OnlineTree
 from labelwood.progress import Run
 from labelwood.sparse import CSR
