@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labelwood import memory, size
-from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees
+from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees, known
 from labelwood.methods import tree_estimate
 from labelwood.methods.tree_estimate import Kept, Plan, Sample, Solver
 from labelwood.progress import Run
@@ -113,8 +113,9 @@ class Planner:
     def _totals(self, setting: Setting, kept: Kept | None) -> tuple[Figure, Figure]:
         """Bytes of the saved model and of the process at its peak."""
         layout = tree_estimate.layout(self._plan, kept, WEIGHT_BYTES[setting.dtype])
-        files = _MANIFEST + self._names_bytes + setting.n_trees * _ARRAYS * _HEADER
-        model = layout.stored.times(setting.n_trees).plus(files)
+        files = _MANIFEST + setting.n_trees * _ARRAYS * _HEADER
+        model = layout.stored.times(setting.n_trees).plus(float(self._names_bytes))
+        model = model.plus(known(files) if kept is None else Figure(files, files / 2, files))
         space = tree_estimate.workspace(self._plan, self._X, self._run.n_threads, keeps_all=kept is None)
         training = layout.in_training.plus(layout.stored.times(setting.n_trees - 1)).plus(space)
         safe = Figure(training.value, training.low, _SAFETY * training.high + _SLACK)
