@@ -13,13 +13,14 @@ nb::tuple count_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     Monitor monitor = monitor_of(progress);
     const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
-    NodeSizes out = without_gil(
-        [&] { return count_nodes(x, node_members(y, tree), tree, n_threads, monitor); });
+    NodeSizes out =
+        without_gil([&] { return count_nodes(x, node_members(y, tree), tree, n_threads, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
                           to_numpy(std::move(out.rows)));
 }
 
-// One row of the results per sampled node; a column per threshold, or two seconds.
+// One row of the results per sampled node, of `weights` per picked sibling; a column per threshold, or two
+// seconds.
 struct Samples {
     std::vector<int64_t> weights, features, once, twice, half;
     std::vector<double> seconds;
@@ -64,7 +65,7 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     });
     nb::dict arrays;
     const size_t width = levels.size();
-    arrays["weights"] = to_numpy(std::move(out.weights), n, width);
+    arrays["weights"] = to_numpy(std::move(out.weights), picked.shape(0), width);
     arrays["features"] = to_numpy(std::move(out.features), n, width);
     arrays["once"] = to_numpy(std::move(out.once), n, width);
     arrays["twice"] = to_numpy(std::move(out.twice), n, width);

@@ -1,5 +1,6 @@
 // Bindings of the label-tree kernels. Each function takes arrays its Python caller has checked.
 #include "bind_tree.hpp"
+
 #include "cluster.hpp"
 #include "csr_ops.hpp"
 #include "search.hpp"
@@ -65,8 +66,8 @@ class TreeSearcher {
                  Array<int64_t> feature_ptr, Array<int32_t> features, Array<int64_t> weight_ptr,
                  Array<uint32_t> row_start,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child,
-                 nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights,
-                 Array<float> scale, Array<float> bias, bool logistic, int64_t n_features)
+                 nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights, Array<float> scale,
+                 Array<float> bias, bool logistic, int64_t n_features)
         : child_ptr_(child_ptr),
           label_(label),
           inner_of_(inner_of),

@@ -65,8 +65,9 @@ struct SiblingSample {
     std::vector<int32_t> children;  // counted from the node's first
 };
 
-// What a sample kept, by threshold. `once`, `twice` and `half` extrapolate the features of all siblings:
-// features that one or two of the sampled siblings kept, and those that every other sibling kept alone.
+// What a sample kept, by threshold; `weights` also by sibling, siblings first. `once`, `twice` and `half`
+// extrapolate the features of all siblings: features that one or two of the sampled siblings kept, and those
+// that every other sibling kept alone.
 struct Kept {
     std::vector<int64_t> weights, features, once, twice, half;
     double build_seconds = 0.0, solve_seconds = 0.0;
@@ -97,8 +98,8 @@ inline Kept train_sample(const Csr& x, const NodeMembers& members, const Tree& t
     }
     const auto built = Clock::now();
     const size_t n_features = problem.features.size(), n_levels = thresholds.size();
-    Kept kept{std::vector<int64_t>(n_levels), std::vector<int64_t>(n_levels), std::vector<int64_t>(n_levels),
-              std::vector<int64_t>(n_levels), std::vector<int64_t>(n_levels)};
+    Kept kept{std::vector<int64_t>(n_levels * sample.children.size()), std::vector<int64_t>(n_levels),
+              std::vector<int64_t>(n_levels), std::vector<int64_t>(n_levels), std::vector<int64_t>(n_levels)};
     // Per feature and threshold: how many siblings kept it, and of these how many have an even number.
     std::vector<uint8_t> all(n_features * n_levels, 0), even(n_features * n_levels, 0);
     SolverSpace space;
@@ -107,6 +108,7 @@ inline Kept train_sample(const Csr& x, const NodeMembers& members, const Tree& t
             const float size = std::fabs(column[f * static_cast<size_t>(stride)]);
             for (size_t t = 0; t < n_levels && size > thresholds[t]; ++t) {
                 ++all[f * n_levels + t];
+                ++kept.weights[static_cast<size_t>(number) * n_levels + t];
                 if (number % 2 == 0) ++even[f * n_levels + t];
             }
         }
@@ -118,7 +120,6 @@ inline Kept train_sample(const Csr& x, const NodeMembers& members, const Tree& t
     for (size_t f = 0; f < n_features; ++f) {
         for (size_t t = 0; t < n_levels; ++t) {
             const uint8_t count = all[f * n_levels + t];
-            kept.weights[t] += count;
             kept.features[t] += count > 0;
             kept.once[t] += count == 1;
             kept.twice[t] += count == 2;

@@ -86,7 +86,9 @@ class Chunks:
             _require(len(self.child) == len(self.weights), "child and weights must have the same length")
             self._check_rows(n_children)
         n_scales = n_inner if self.weights.dtype == np.int8 else 0
-        _require(self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none")
+        _require(
+            self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none"
+        )
         finite = all(np.isfinite(array).all() for array in (self.bias, self.weights, self.scale))
         _require(bool(finite), "weights must be finite")
         return self

@@ -13,6 +13,7 @@ What is measured on a real tree starts from ``used_features``, one number per in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -162,7 +163,7 @@ def levels(tree: LabelTree, used_features: npt.ArrayLike) -> list[Level]:
 def inner_levels(tree: LabelTree) -> list[slice]:
     """The inner nodes of each depth as slices of their numbers."""
     bounds = np.searchsorted(tree.inner, tree.level_ptr).tolist()
-    parts = [slice(first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+    parts = [slice(first, last) for first, last in pairwise(bounds)]
     return [part for part in parts if part.start < part.stop]
 
 

@@ -91,7 +91,9 @@ def test_every_method_tells_and_changes_nothing(name, planted, tmp_path):
 def test_a_budget_that_cannot_be_met_is_refused_with_advice(name, planted):
     small = {"n_trees": 4} if "forest" in name else {}
     model = METHODS[name](n_jobs=1, **small)
-    with pytest.raises(LabelwoodError, match=rf"{type(model).__name__}: training needs up to .* max_memory=1MB"):
+    with pytest.raises(
+        LabelwoodError, match=rf"{type(model).__name__}: training needs up to .* max_memory=1MB"
+    ):
         model.fit(planted.X, planted.Y, max_memory="1MB")
     assert not model.__sklearn_is_fitted__()
 

@@ -96,7 +96,7 @@ def test_damaged_scales_are_refused(data):
     model = fitted(data).quantize("int8")
     manifest, arrays = model.to_saved()
     for wrong in (arrays["tree0.scale"][:-1], arrays["tree0.scale"] * np.nan):
-        with pytest.raises(FormatError, match="scale|finite"):
+        with pytest.raises(FormatError, match=r"scale|finite"):
             LinearTree.from_saved(manifest, {**arrays, "tree0.scale": wrong}, where="model")
     without = {name: array for name, array in arrays.items() if name != "tree0.scale"}
     with pytest.raises(FormatError, match="scale"):

@@ -19,9 +19,9 @@ from labelwood.errors import LabelwoodError
 
 COMMANDS = {
     "train": "train a model on a data file",
-    "estimate": "tell the size, peak memory and time of a training before it starts",
     "predict": "write the best labels of every row of a data file",
     "eval": "measure a model on a data file with known labels",
+    "estimate": "tell the size, peak memory and time of a training before it starts",
     "learn": "teach an online-tree model more rows, from a file or a pipe",
     "labels": "list, rename, retire, merge and restore the labels of an online-tree model",
     "shrink": "prune and quantize a label-tree model, and see what it costs",

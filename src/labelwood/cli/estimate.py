@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from labelwood.cli.inputs import add_data_arguments
 from labelwood.cli.learning import add_learning_arguments, explained, read_learning
 from labelwood.cli.output import print_facts, print_json, print_table, shown
 from labelwood.cli.parser import Parser, one_of
@@ -27,6 +28,7 @@ _PROG = "labelwood estimate"
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments; those of the method and the encoder come with the ones named in ``argv``."""
+    add_data_arguments(parser)
     parser.value(
         "--grade",
         metavar="WORD",

@@ -11,7 +11,6 @@ from labelwood.cli.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
     Model,
-    add_data_arguments,
     encoder_flag,
     has_texts,
     method_flag,
@@ -43,8 +42,7 @@ class Task(NamedTuple):
 
 
 def add_learning_arguments(parser: Parser, argv: list[str]) -> None:
-    """Add DATA, the method, the encoder and their parameters, and ``--json``."""
-    add_data_arguments(parser)
+    """Add the method, the encoder and their parameters, and ``--json``."""
     method_flag(parser)
     encoder_flag(parser)
     parser.json_flag()

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.inputs import estimator_of
+from labelwood.cli.inputs import add_data_arguments, estimator_of
 from labelwood.cli.learning import add_learning_arguments, explained, read_learning
 from labelwood.cli.output import print_facts, print_json, shown_seconds
 from labelwood.cli.parser import Parser
@@ -26,6 +26,7 @@ _PROG = "labelwood train"
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments; those of the method and the encoder come with the ones named in ``argv``."""
+    add_data_arguments(parser)
     parser.value(
         "-o", "--output", metavar="MODEL", takes="the directory to write the model to", required=True
     )
@@ -34,7 +35,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         metavar="SIZE",
         takes="a number of bytes, such as 4GB",
         convert=lambda text: parse_bytes(text, owner=_PROG, name="--max-memory"),
-        help="the most memory that training may take; it is refused beforehand if it needs more (default: what is free)",
+        help="the most memory that training may take; refused beforehand if it needs more (default: what is free)",
     )
     add_learning_arguments(parser, argv)
 

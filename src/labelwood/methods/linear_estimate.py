@@ -19,8 +19,14 @@ from labelwood.trees import LabelTree
 
 WEIGHT_BYTES = {"float32": 4, "float16": 2, "int8": 1}
 _THRESHOLDS = (0.0, 0.1, 0.3)
-_ARRAYS, _HEADER, _MANIFEST = 10, 400, 3000  # of a tree; bytes of each on disk besides its data; of the manifest
-_STORE_SECONDS = 4e-9  # per byte of a weight that is kept whatever its size: fresh memory, written with a stride
+_ARRAYS, _HEADER, _MANIFEST = (
+    10,
+    400,
+    3000,
+)  # of a tree; bytes of each on disk besides its data; of the manifest
+_STORE_SECONDS = (
+    4e-9  # per byte of a weight that is kept whatever its size: fresh memory, written with a stride
+)
 _SAFETY, _SLACK = 1.1, 10e6  # of what training holds: what the allocator rounds up, stacks of threads
 _GROW_SHARE = 0.15  # of the training time goes into clustering, where it was not measured
 
@@ -51,17 +57,13 @@ class Planner:
         kept = None if setting.threshold is None else everything
         return self._totals(setting, kept)[1].high
 
-    def estimate(
-        self, method: str, grade: Grade, *, started: float, grow_seconds: float | None
-    ) -> Estimate:
+    def estimate(self, method: str, grade: Grade, *, started: float, grow_seconds: float | None) -> Estimate:
         """Everything; ``grow_seconds`` is what growing a tree took, None if none was grown."""
         plan, setting, run = self._plan, self._setting, self._run
         own = [] if setting.threshold is None else [setting.threshold]
         thresholds = tuple(sorted({*_THRESHOLDS, *own}))
         share = tree_estimate.SAMPLED_SHARE[grade]
-        self._sample = tree_estimate.sample(
-            self._X, self._Y, plan, self._solver, thresholds, share, run
-        )
+        self._sample = tree_estimate.sample(self._X, self._Y, plan, self._solver, thresholds, share, run)
         model, peak = self._totals(setting, self._kept(setting.threshold))
         if grade == "quick":
             model = Figure(model.value, model.low / 1.4, model.high * 1.4)
@@ -137,4 +139,3 @@ class Planner:
             model, peak = self._totals(other, self._kept(other.threshold))
             found.append(Choice(name, model.value, peak.high))
         return found
-

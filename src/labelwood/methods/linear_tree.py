@@ -137,7 +137,8 @@ class _LinearModel(Shrinkable):
         with run.phase("train", _MILLION) as progress:
             arrays = _core.train_tree(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label,
-                *self._solver().arguments, -1.0 if self.weight_threshold is None else self.weight_threshold, seed, run.n_threads, progress,
+                *self._solver().arguments, -1.0 if self.weight_threshold is None else self.weight_threshold, seed,
+                run.n_threads, progress,
             )  # fmt: skip
             if self.weight_dtype != "int8" or self.weight_threshold is None:
                 return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)

@@ -78,17 +78,14 @@ class Shrinkable(TreeEstimator):
         for threshold in thresholds:
             pruned = copy.copy(self).prune(threshold=threshold)
             points.append(pruned._point(f"threshold {threshold:g}", rows, truth, ks))
-        for dtype in dtypes:
-            points.append(copy.copy(self).quantize(dtype)._point(dtype, rows, truth, ks))
+        points += [copy.copy(self).quantize(dtype)._point(dtype, rows, truth, ks) for dtype in dtypes]
         return points
 
     def _point(self, setting: str, rows: CSR, truth: CSR, ks: Sequence[int]) -> Shrunk:
         from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
 
         top = self._topk_ids(rows, max(ks))
-        return Shrunk(
-            setting, self._model_bytes(), {k: float(precision_at_k(truth, top, k)) for k in ks}
-        )
+        return Shrunk(setting, self._model_bytes(), {k: float(precision_at_k(truth, top, k)) for k in ks})
 
     def _model_bytes(self) -> int:
         """Bytes of all arrays of a saved model."""

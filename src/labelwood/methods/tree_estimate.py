@@ -21,12 +21,13 @@ from labelwood.sparse import CSR, I64
 from labelwood.trees import LabelTree
 
 LANES = 16  # siblings that the solver takes side by side
-SAMPLED_SHARE = {"exact": 0.05, "quick": 0.02}  # of the training work goes into trained samples
+SAMPLED_SHARE = {"exact": 0.04, "quick": 0.02}  # of the training work goes into trained samples
 _GIVEN_BACK = 2.0**25  # bytes of a block that every common allocator returns to the system
+_MIXED = 1.4  # a block of rare and frequent siblings takes so much longer than training's, of similar ones
 _FREE_WORK = 2e5  # non-zeros times blocks that are trained in any case: some milliseconds
 # A random tree mixes labels that have little in common, a clustered one does not: the share of all features that its
 # nodes use is the random node's to this power. Measured: 1.3 on yso_finna_en, 1.8 on eurlex57k, 1 on dense data.
-_CLUSTERED_POWER = 1.5
+_CLUSTERED_POWER = 1.4
 F64 = npt.NDArray[np.float64]
 
 
@@ -110,23 +111,42 @@ class Sample:
 
     plan: Plan
     inner: I64  # numbers of the sampled inner nodes
-    picked: I64  # siblings trained of each
+    picked_ptr: I64  # where the trained siblings of each begin
+    picked: npt.NDArray[np.int32]
     thresholds: tuple[float, ...]
     found: dict[str, npt.NDArray[Any]]
 
     def kept(self, threshold: float) -> Kept:
         """Weights and features of the whole tree that are above the threshold."""
         at = self.thresholds.index(threshold)
-        plan, sampled = self.plan, self.inner
-        positives = np.add.reduceat(plan.rows.astype(np.float64), plan.tree.child_ptr[plan.tree.inner])
-        share = plan.children[sampled] / self.picked
-        weights = _by_level(plan, sampled, self.found["weights"][:, at] * share, positives)
+        plan, sampled, found = self.plan, self.inner, self.found["weights"][:, at].astype(np.float64)
+        child = self._size_of_children(found)
+        by_node = np.add.reduceat(child, plan.tree.child_ptr[plan.tree.inner])
+        share = by_node[sampled] / np.array([child[picks].sum() for picks in self.picks])
+        weights = _by_level(plan, sampled, np.add.reduceat(found, self.picked_ptr[:-1]) * share, by_node)
         least, most = self._features(at, share)
         low = _by_level(plan, sampled, least, plan.used)
         high = _by_level(plan, sampled, most, plan.used)
         middle = math.sqrt(low.value * high.value)
         cap = float(plan.used.sum())
         return Kept(weights, Figure(min(middle, cap), min(low.low, cap), min(high.high, cap)))
+
+    def _size_of_children(self, found: F64) -> F64:
+        """A size for every tree node: what a child keeps grows with a power of its rows, read off the sample."""
+        rows = self.plan.rows[np.concatenate(self.picks)]
+        trained = rows > 0
+        x, y = np.log(np.maximum(rows[trained], 1)), np.log(np.maximum(found[trained], 0.5))
+        x = x - x.mean() if len(x) else x
+        power = min(max(float(x @ y / max(x @ x, 1e-9)), 0.0), 1.0)
+        sizes: F64 = np.where(self.plan.rows > 0, np.maximum(self.plan.rows, 1.0) ** power, 1e-9)
+        return sizes
+
+    @property
+    def picks(self) -> list[npt.NDArray[np.int64]]:
+        """The tree nodes that were trained, for each sampled node."""
+        first = self.plan.tree.child_ptr[self.plan.tree.inner[self.inner]]
+        parts = np.split(self.picked, self.picked_ptr[1:-1])
+        return [begin + part for begin, part in zip(first.tolist(), parts, strict=True)]
 
     def _features(self, at: int, share: F64) -> tuple[F64, F64]:
         """Features that all siblings of the sampled nodes keep: a low and a high reading of the sample.
@@ -137,22 +157,24 @@ class Sample:
         found, once, twice, half = (
             self.found[name][:, at].astype(np.float64) for name in ("features", "once", "twice", "half")
         )
-        used = self.plan.used[self.inner]
+        used, n_picked = self.plan.used[self.inner], np.diff(self.picked_ptr)
         unseen = np.minimum(once * np.maximum(once - 1, 0) / (2 * (twice + 1)), np.maximum(used - found, 0))
-        rate = np.where(unseen > 0, once / np.maximum(self.picked * unseen + once, 1e-9), 1.0)
-        least = found + unseen * (1 - (1 - np.minimum(rate, 1.0)) ** (self.picked * (share - 1)))
+        rate = np.where(unseen > 0, once / np.maximum(n_picked * unseen + once, 1e-9), 1.0)
+        least = found + unseen * (1 - (1 - np.minimum(rate, 1.0)) ** (n_picked * np.maximum(share - 1, 0)))
         pace = np.log2(np.maximum(found, 1) / np.maximum(half, 1))
-        return np.minimum(least, used), np.minimum(found * share**pace, used)
+        return np.minimum(least, used), np.minimum(found * np.maximum(share, 1) ** pace, used)
 
     def seconds(self, n_threads: int) -> Figure:
         """Seconds of training the whole tree on so many threads."""
         build, solve = self.found["seconds"].T
         plan, sampled = self.plan, self.inner
         per_group = plan.entries + plan.rows[plan.tree.inner]
-        total = _by_level(plan, sampled, solve * plan.groups[sampled], plan.work)
+        total = _by_level(plan, sampled, solve / _MIXED * plan.groups[sampled], plan.work)
         total = total.plus(_by_level(plan, sampled, build, per_group))
         # Threads share caches and memory: two do the work of 1.8.
-        return Figure(total.value, total.value / 1.5, total.value * 1.5).times(1 / (1 + 0.8 * (n_threads - 1)))
+        return Figure(total.value, total.value / 1.5, total.value * 1.5).times(
+            1 / (1 + 0.8 * (n_threads - 1))
+        )
 
 
 def _by_level(plan: Plan, sampled: I64, found: F64, size_of: F64) -> Figure:
@@ -198,10 +220,10 @@ def sample(
     with run.phase("sample"):
         found = _core.sample_tree(
             X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, plan.tree.child_ptr,
-            plan.tree.label, plan.tree.inner[inner], ptr, np.concatenate(picks).astype(np.int32), *solver.arguments,
+            plan.tree.label, plan.tree.inner[inner], ptr, np.concatenate(picks), *solver.arguments,
             np.array(thresholds, np.float32), run.seed,
         )  # fmt: skip
-    return Sample(plan, inner, np.diff(ptr), thresholds, found)
+    return Sample(plan, inner, ptr, np.concatenate(picks), thresholds, found)
 
 
 def _spread(plan: Plan, number: int, random: np.random.Generator) -> npt.NDArray[np.int32]:
@@ -235,10 +257,11 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> Layout:
     n_nodes, n_inner = plan.tree.n_nodes, len(plan.tree.inner)
     if kept is None:
         packed = dense_bytes(n_nodes, n_inner, plan.weights, float(np.rint(plan.used).sum()))
-        # Nodes' blocks are put together one after the other; an allocator gives back what is large, the rest stays.
+        # Nodes' blocks are put together one after the other; an allocator gives back what is large, and more or
+        # less of the rest.
         blocks = 4.0 * plan.children * plan.used
         twice = float(blocks[blocks < _GIVEN_BACK].sum())
-        return Layout(known(packed), Figure(packed + twice, packed, packed + twice))
+        return Layout(known(packed), Figure(packed + 0.65 * twice, packed, packed + twice))
     fixed = dense_bytes(n_nodes, n_inner, 0, 0)
     widest = int(plan.children.max())
     child_bytes = 1 if widest <= 2**8 else 2 if widest <= 2**16 else 4
