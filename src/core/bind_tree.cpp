@@ -6,7 +6,7 @@
 #include "search.hpp"
 #include "simd.hpp"
 #include "train_tree.hpp"
-#include "weights.hpp"
+#include "weights_int8.hpp"
 
 namespace labelwood {
 namespace {
@@ -55,6 +55,7 @@ nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
     arrays["child"] = to_numpy(std::move(out.child));
     arrays["weights"] = to_numpy(std::move(out.weights));
     arrays["bias"] = to_numpy(std::move(out.bias));
+    arrays["weight_bytes"] = out.weight_bytes;
     return arrays;
 }
 
@@ -81,8 +82,8 @@ class TreeSearcher {
           bias_(bias),
           logistic_(logistic),
           n_features_(n_features),
-          buckets_(build_buckets(feature_ptr.data(), features.data(),
-                                 static_cast<int64_t>(feature_ptr.shape(0)) - 1, n_features)) {}
+          index_(feature_ptr.data(), features.data(), static_cast<int64_t>(feature_ptr.shape(0)) - 1,
+                 n_features) {}
 
     nb::tuple search(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int32_t k, int32_t beam_width,
                      bool exact, int n_threads, nb::object progress) const {
@@ -112,44 +113,29 @@ class TreeSearcher {
 
   private:
     Searchable model() const {
-        return {tree_view(child_ptr_, label_), inner_of_.data(),
-                FeatureIndex{feature_ptr_.data(), features_.data(), buckets_.ptr.data(),
-                             buckets_.starts.data(), buckets_.shift.data()},
-                bias_.data(), logistic_ ? Link::kLogistic : Link::kSquaredHinge};
+        return {tree_view(child_ptr_, label_), inner_of_.data(), index_, bias_.data(),
+                logistic_ ? Link::kLogistic : Link::kSquaredHinge};
     }
 
     template <class Use>
     void with_weights(Use&& use) const {
         if (row_start_.shape(0) == 0) {
             use(DenseWeights{weight_ptr_.data(), static_cast<const float*>(weights_.data())});
-        } else if (child_.dtype() == nb::dtype<uint8_t>()) {
-            with_child<uint8_t>(use);
-        } else if (child_.dtype() == nb::dtype<uint16_t>()) {
-            with_child<uint16_t>(use);
-        } else {
-            with_child<int32_t>(use);
+            return;
         }
-    }
-
-    template <class Child, class Use>
-    void with_child(Use&& use) const {
-        if (weights_.dtype() == nb::dtype<float>()) {
-            use(sparse<Child, float>());
-        } else if (weights_.dtype() == nb::dtype<int8_t>()) {
-            use(sparse<Child, int8_t>());
+        const bool whole = weights_.dtype() == nb::dtype<int8_t>();
+        const SparseWeights pairs{feature_ptr_.data(),
+                                  weight_ptr_.data(),
+                                  row_start_.data(),
+                                  child_.data(),
+                                  child_.dtype().bits / 8,
+                                  weights_.data(),
+                                  !whole && weights_.dtype() != nb::dtype<float>()};
+        if (whole) {
+            use(QuantizedWeights{pairs, static_cast<const int8_t*>(weights_.data()), scale_.data()});
         } else {
-            use(sparse<Child, Half>());
+            use(pairs);
         }
-    }
-
-    template <class Child, class Weight>
-    SparseWeights<Child, Weight> sparse() const {
-        return {feature_ptr_.data(),
-                weight_ptr_.data(),
-                row_start_.data(),
-                static_cast<const Child*>(child_.data()),
-                static_cast<const Weight*>(weights_.data()),
-                scale_.shape(0) > 0 ? scale_.data() : nullptr};
     }
 
     Array<int32_t> child_ptr_, label_, inner_of_;
@@ -161,7 +147,7 @@ class TreeSearcher {
     Array<float> scale_, bias_;
     bool logistic_;
     int64_t n_features_;
-    OwnedBuckets buckets_;
+    FeatureIndex index_;
 };
 
 nb::tuple average_topk_(nb::ndarray<const int32_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> labels,
@@ -209,7 +195,7 @@ void bind_tree(nb::module_& m) {
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("logistic"),
           arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("offset"),
           arg("threshold"), arg("seed"), arg("n_threads"), arg("progress").none(),
-          "Weights of every inner node of a label tree.");
+          "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
     m.def("average_topk", average_topk_, arg("labels"), arg("scores"), arg("k"),
           "Average of several top-k lists per row.");
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")

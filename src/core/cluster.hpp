@@ -16,6 +16,7 @@
 #include "common.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "stamped.hpp"
 
 namespace labelwood {
 
@@ -40,11 +41,12 @@ struct ClusterOptions {
     int n_threads;
 };
 
-// Splits one node's labels. All state of a split is local, so that splits can run side by side.
+// Splits one node's labels. `ids` is the worker's own, so that splits can run side by side.
 class Splitter {
   public:
-    Splitter(const Csr& vectors, const ClusterOptions& options, int n_threads, Monitor& monitor)
-        : vectors_(vectors), options_(options), n_threads_(n_threads), monitor_(monitor) {}
+    Splitter(const Csr& vectors, const ClusterOptions& options, int n_threads, StampedCounts& ids,
+             Monitor& monitor)
+        : vectors_(vectors), options_(options), n_threads_(n_threads), ids_(ids), monitor_(monitor) {}
 
     // Balanced: `parts` groups whose sizes differ by at most one, by recursive 2-means.
     void balanced(std::vector<int32_t> labels, int32_t parts, Rng& rng,
@@ -98,15 +100,15 @@ class Splitter {
 
     // The node's vectors on its own columns, so that centres stay small.
     void compact(const std::vector<int32_t>& labels) {
-        std::vector<int32_t> local(static_cast<size_t>(vectors_.n_cols), -1);
+        ids_.clear();
         ptr_.assign(1, 0);
         columns_.clear();
         values_.clear();
         int32_t next = 0;
         for (const int32_t label : labels) {
             for (int64_t j = vectors_.indptr[label]; j < vectors_.indptr[label + 1]; ++j) {
-                int32_t& id = local[static_cast<size_t>(vectors_.indices[j])];
-                if (id < 0) id = next++;
+                const int32_t id = ids_.value_or(vectors_.indices[j], next);
+                next += id == next;
                 columns_.push_back(id);
                 values_.push_back(vectors_.data[j]);
             }
@@ -240,6 +242,7 @@ class Splitter {
     const Csr& vectors_;
     const ClusterOptions& options_;
     int n_threads_;
+    StampedCounts& ids_;
     Monitor& monitor_;
     std::vector<int64_t> ptr_;
     std::vector<int32_t> columns_;
@@ -255,6 +258,8 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
     };
     GrownTree tree;
     std::vector<Pending> level(1), next;
+    std::vector<StampedCounts> ids(static_cast<size_t>(std::max(options.n_threads, 1)),
+                                   StampedCounts(vectors.n_cols));
     level[0].node = tree.add(-1, -1);
     level[0].labels.resize(static_cast<size_t>(vectors.n_rows));
     std::iota(level[0].labels.begin(), level[0].labels.end(), 0);
@@ -265,10 +270,10 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
             return options.balanced ? n <= std::max(options.max_leaf, 2)
                                     : n <= options.arity || depth >= options.max_depth - 1;
         };
-        auto split = [&](Pending& p, int n_threads) {
+        auto split = [&](Pending& p, int n_threads, int worker) {
             if (ends(p)) return;
             Rng rng(options.seed, static_cast<uint64_t>(p.node));
-            Splitter splitter(vectors, options, n_threads, monitor);
+            Splitter splitter(vectors, options, n_threads, ids[static_cast<size_t>(worker)], monitor);
             if (options.balanced) {
                 const auto n = static_cast<int64_t>(p.labels.size());
                 const auto parts =
@@ -280,9 +285,10 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
         };
         // Few nodes: each is split by all threads. Many: one thread each. The result is the same.
         const bool few = static_cast<int64_t>(level.size()) < 4 * static_cast<int64_t>(options.n_threads);
-        parallel_for(
-            static_cast<int64_t>(level.size()), few ? 1 : options.n_threads, monitor,
-            [&](int64_t i, int) { split(level[static_cast<size_t>(i)], few ? options.n_threads : 1); });
+        parallel_for(static_cast<int64_t>(level.size()), few ? 1 : options.n_threads, monitor,
+                     [&](int64_t i, int worker) {
+                         split(level[static_cast<size_t>(i)], few ? options.n_threads : 1, worker);
+                     });
         next.clear();
         for (Pending& p : level) {
             if (p.parts.size() <= 1) {  // small enough, or labels that clustering cannot tell apart

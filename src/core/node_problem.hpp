@@ -7,41 +7,10 @@
 
 #include "common.hpp"
 #include "simd.hpp"
+#include "stamped.hpp"
 #include "tree.hpp"
 
 namespace labelwood {
-
-// A number per column that can be forgotten in O(1): a stale stamp reads as absent. One per worker.
-class StampedCounts {
-  public:
-    explicit StampedCounts(int64_t size = 0) : cells_(static_cast<size_t>(size)) {}
-
-    void clear() {
-        if (++stamp_ == 0) {
-            std::fill(cells_.begin(), cells_.end(), Cell{});
-            stamp_ = 1;
-        }
-    }
-    // Adds one; true if the column was absent before.
-    bool count(int32_t column) {
-        Cell& cell = cells_[static_cast<size_t>(column)];
-        if (cell.stamp != stamp_) {
-            cell = {stamp_, 1};
-            return true;
-        }
-        ++cell.value;
-        return false;
-    }
-    int32_t& operator[](int32_t column) { return cells_[static_cast<size_t>(column)].value; }
-
-  private:
-    struct Cell {
-        uint32_t stamp = 0;
-        int32_t value = 0;
-    };
-    std::vector<Cell> cells_;
-    uint32_t stamp_ = 0;
-};
 
 // The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the
 // weights touched most lie together in cache; the bias comes last (id n_features) with the same value in

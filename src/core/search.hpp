@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common.hpp"
+#include "feature_index.hpp"
 #include "parallel.hpp"
 #include "topk.hpp"
 #include "tree.hpp"
@@ -38,7 +39,7 @@ inline void log_probabilities(Link link, float base, int32_t count, float* margi
 struct Searchable {
     Tree tree;
     const int32_t* inner_of;  // tree node -> number among inner nodes
-    FeatureIndex index;
+    const FeatureIndex& index;
     const float* bias;  // per tree node
     Link link;
 };
@@ -54,8 +55,8 @@ struct SearchSpace {
     std::vector<int32_t> matched;  // positions within the node of the query's columns that it uses
     std::vector<float> values;     // and the query's values there
     std::vector<float> scores;
-    std::vector<float> unpacked;    // the current node's weights as floats
-    std::vector<int32_t> position;  // column -> position + 1 in the current node; all zero between nodes
+    std::vector<float> unpacked;  // the current node's weights as floats
+    std::vector<Rank> ranks;      // the current node's, if it has none of its own; all zero between nodes
 };
 
 template <class Weights>
@@ -98,38 +99,26 @@ class Searcher {
                      [&](int64_t i, int worker) { task(i, spaces[static_cast<size_t>(worker)]); });
     }
 
-    // Log-probabilities of the children of a node for one query, left in space.scores.
-    void score_children(int32_t node, const Query& query, float base, bool mapped, const float* unpacked,
-                        SearchSpace& space) {
+    // Log-probabilities of the children of a node for one query, left in space.scores. Null ranks: the node
+    // is searched by its buckets.
+    void score_children(int32_t node, const Query& query, float base, const Rank* ranks,
+                        const float* unpacked, SearchSpace& space) {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
-        space.matched.resize(static_cast<size_t>(query.count));
-        space.values.resize(static_cast<size_t>(query.count));
+        const auto room = static_cast<size_t>(query.count) + 1;
+        if (space.matched.size() < room) {
+            space.matched.resize(room);
+            space.values.resize(room);
+        }
         space.scores.assign(model_.bias + first, model_.bias + first + count);
-        int64_t n_matched = 0;
-        for (int64_t j = 0; j < query.count; ++j) {
-            if (!mapped && j + 2 * kAhead < query.count) {
-                model_.index.prefetch_bucket(inner, query.columns[j + 2 * kAhead]);
-                model_.index.prefetch_features(inner, query.columns[j + kAhead]);
-            }
-            const int32_t position = mapped ? space.position[static_cast<size_t>(query.columns[j])] - 1
-                                            : model_.index.find(inner, query.columns[j]);
-            if (position < 0) continue;
-            space.matched[static_cast<size_t>(n_matched)] = position;
-            space.values[static_cast<size_t>(n_matched++)] = query.values[j];
-        }
-        weights_.add(inner, count, space.matched.data(), space.values.data(), n_matched, unpacked,
-                     space.scores.data());
+        int32_t* rows = space.matched.data();
+        float* values = space.values.data();
+        const int64_t n_matched =
+            ranks != nullptr
+                ? simd().match(query.columns, query.values, query.count, ranks, rows, values)
+                : model_.index.match_buckets(inner, query.columns, query.values, query.count, rows, values);
+        weights_.add(inner, count, rows, values, n_matched, unpacked, space.scores.data());
         log_probabilities(model_.link, base, count, space.scores.data());
-    }
-
-    void map_features(int64_t inner, bool set, SearchSpace& space) {
-        const int32_t* features = model_.index.features + model_.index.feature_ptr[inner];
-        const int64_t count = model_.index.n_features(inner);
-        if (set && space.position.empty()) space.position.assign(static_cast<size_t>(x_.n_cols), 0);
-        for (int64_t j = 0; j < count; ++j) {
-            space.position[static_cast<size_t>(features[j])] = set ? static_cast<int32_t>(j) + 1 : 0;
-        }
     }
 
     void beam_shard(int64_t begin, int64_t end, SearchSpace& space, int32_t* labels, float* scores) {
@@ -151,19 +140,21 @@ class Searcher {
                 }
                 const int32_t node = visits[i].node;
                 const int64_t inner = model_.inner_of[node];
-                // A map of the node's columns pays once the look-ups outnumber its features.
-                const bool mapped = look_ups > model_.index.n_features(inner);
-                if (mapped) map_features(inner, true, space);
-                const float* unpacked = mapped ? weights_.unpack(inner, space.unpacked) : nullptr;
+                // Preparing a node pays once the look-ups outnumber its features.
+                const bool many = look_ups > model_.index.n_features(inner);
+                const Rank* ranks = model_.index.ranks(inner);
+                const bool lent = many && ranks == nullptr;
+                if (lent) ranks = model_.index.lend_ranks(inner, space.ranks);
+                const float* unpacked = many ? weights_.unpack(inner, space.unpacked) : nullptr;
                 for (; i < stop; ++i) {
                     const auto q = static_cast<size_t>(visits[i].query);
-                    score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, mapped,
+                    score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks,
                                    unpacked, space);
                     BestOf leaves(found.data() + q * k, &found_size[q], options_.k);
                     BestOf nodes(beams.data() + q * width, &beam_size[q], options_.beam_width);
                     offer_children(node, leaves, nodes, space);
                 }
-                if (mapped) map_features(inner, false, space);
+                if (lent) model_.index.take_back(inner, space.ranks);
             }
             visits.clear();
             for (size_t q = 0; q < n; ++q) {
@@ -208,7 +199,8 @@ class Searcher {
                 found.push_back({top.score, model_.tree.label[top.id]});
                 continue;
             }
-            score_children(top.id, row_of(x_, row), top.score, false, nullptr, space);
+            score_children(top.id, row_of(x_, row), top.score, model_.index.ranks(model_.inner_of[top.id]),
+                           nullptr, space);
             const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
             for (int32_t c = 0; c < count; ++c) {
                 queue.push_back({space.scores[static_cast<size_t>(c)], first + c});

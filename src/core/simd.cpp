@@ -122,11 +122,13 @@ int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Bl
         active[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
     }
     int64_t n_restless = 0;
+    spread->read = spread->written = 0;
     for (int64_t visit = 0; visit < count; ++visit) {
         const int32_t row = order[visit];
         if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
         const int64_t begin = rows.indptr[row], length = rows.indptr[row + 1] - begin;
         const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, length, block.weights);
+        spread->read += length;
         float* duals = block.duals + static_cast<int64_t>(row) * S;
         Lanes<S> step;
         bool moved = false;
@@ -148,6 +150,7 @@ int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Bl
         if (!moved) continue;
         add_row<S>(rows.features + begin, rows.values + begin, length, step, block.weights);
         restless[n_restless++] = row;
+        spread->written += length;
     }
     for (int n = 0; n < L::N; ++n) {
         store(spread->highest + n * L::W, highest[n]);
@@ -169,20 +172,57 @@ int64_t pass_of(const NodeRows& rows, const int32_t* order, int64_t count, const
     }
 }
 
-void accumulate(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
-                float* out) {
+// N vectors of the sum stay in registers while the rows go by.
+template <int N>
+inline void accumulate_tile(const int32_t* rows, const float* values, int64_t count, const float* matrix,
+                            int64_t width, float* out) {
     using F = Native<kNative>::F;
+    F sum[N];
+    for (int n = 0; n < N; ++n) sum[n] = load<F>(out + n * kNative);
     for (int64_t i = 0; i < count; ++i) {
         const float* row = matrix + static_cast<int64_t>(rows[i]) * width;
-        int64_t c = 0;
-        for (; c + kNative <= width; c += kNative) {
-            store(out + c, load<F>(out + c) + values[i] * load<F>(row + c));
+        for (int n = 0; n < N; ++n) sum[n] += values[i] * load<F>(row + n * kNative);
+    }
+    for (int n = 0; n < N; ++n) store(out + n * kNative, sum[n]);
+}
+
+void accumulate(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
+                float* out) {
+    int64_t c = 0;
+    for (; c + 8 * kNative <= width; c += 8 * kNative) {
+        accumulate_tile<8>(rows, values, count, matrix + c, width, out + c);
+    }
+    for (; c + 2 * kNative <= width; c += 2 * kNative) {
+        accumulate_tile<2>(rows, values, count, matrix + c, width, out + c);
+    }
+    for (; c + kNative <= width; c += kNative) {
+        accumulate_tile<1>(rows, values, count, matrix + c, width, out + c);
+    }
+    for (; c < width; ++c) {
+        for (int64_t i = 0; i < count; ++i) {
+            out[c] += values[i] * matrix[static_cast<int64_t>(rows[i]) * width + c];
         }
-        for (; c < width; ++c) out[c] += values[i] * row[c];
     }
 }
 
+// Without a branch: what is not matched is overwritten by the next.
+int64_t match(const int32_t* columns, const float* values, int64_t count, const Rank* ranks, int32_t* rows,
+              float* matched) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const Rank word = ranks[columns[i] >> 5];
+        const uint32_t bit = 1u << (columns[i] & 31);
+        rows[n] = static_cast<int32_t>(word.before) + __builtin_popcount(word.bits & (bit - 1));
+        matched[n] = values[i];
+        n += (word.bits & bit) != 0;
+    }
+    return n;
+}
+
 inline float widen_one(uint16_t half) {
+#if defined(__F16C__)
+    return _cvtsh_ss(half);
+#endif
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
     uint32_t rest = (static_cast<uint32_t>(half & 0x7fffu) << 13);
     float value;
@@ -192,6 +232,10 @@ inline float widen_one(uint16_t half) {
     rest |= sign;
     __builtin_memcpy(&value, &rest, 4);
     return value;
+}
+
+inline float widen_one(float plain) {
+    return plain;
 }
 
 void widen(const uint16_t* half, int64_t count, float* out) {
@@ -205,14 +249,53 @@ void widen(const uint16_t* half, int64_t count, float* out) {
     for (; i < count; ++i) out[i] = widen_one(half[i]);
 }
 
+template <class Child, class Weight>
+void add_pairs_of(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
+                  float* scores) {
+    const auto* child = static_cast<const Child*>(pairs.child);
+    const auto* weights = static_cast<const Weight*>(pairs.weights);
+    for (int64_t i = 0; i < count; ++i) {
+        if (i + 2 * kAhead < count) __builtin_prefetch(pairs.start + rows[i + 2 * kAhead]);
+        if (i + kAhead < count) {
+            const uint32_t next = pairs.start[rows[i + kAhead]];
+            __builtin_prefetch(child + next);
+            __builtin_prefetch(weights + next);
+        }
+        const uint32_t end = rows[i] + 1 < pairs.n_rows ? pairs.start[rows[i] + 1] : pairs.total;
+        const float value = values[i];
+        for (uint32_t e = pairs.start[rows[i]]; e < end; ++e) {
+            scores[child[e]] += value * widen_one(weights[e]);
+        }
+    }
+}
+
+template <class Child>
+void add_pairs_by(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
+                  float* scores) {
+    if (pairs.half) {
+        add_pairs_of<Child, uint16_t>(pairs, rows, values, count, scores);
+    } else {
+        add_pairs_of<Child, float>(pairs, rows, values, count, scores);
+    }
+}
+
+void add_pairs(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
+               float* scores) {
+    switch (pairs.child_bytes) {
+        case 1:
+            return add_pairs_by<uint8_t>(pairs, rows, values, count, scores);
+        case 2:
+            return add_pairs_by<uint16_t>(pairs, rows, values, count, scores);
+        default:
+            return add_pairs_by<int32_t>(pairs, rows, values, count, scores);
+    }
+}
+
 inline void widen_eight(const uint16_t* half, float* out) {
     widen(half, 8, out);
 }
 inline void widen_eight(const float* plain, float* out) {
     __builtin_memcpy(out, plain, 32);
-}
-inline float widen_one(float plain) {
-    return plain;
 }
 
 // Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
@@ -281,6 +364,8 @@ const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     pass_of<SquaredHinge>,
                     pass_of<Logistic>,
                     accumulate,
+                    match,
+                    add_pairs,
                     widen,
                     gather_dot<uint16_t, uint16_t>,
                     gather_dot<uint16_t, float>,

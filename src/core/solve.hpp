@@ -17,6 +17,7 @@
 #include <numeric>
 #include <vector>
 
+#include "aligned.hpp"
 #include "common.hpp"
 #include "node_problem.hpp"
 #include "parallel.hpp"
@@ -49,9 +50,10 @@ struct Positives {
 
 // Buffers of one worker, kept between nodes.
 struct SolverSpace {
-    std::vector<float> weights, duals;
+    AlignedVector<float> weights, duals;
     std::vector<uint16_t> masks;
     std::vector<int32_t> order;
+    int64_t weight_bytes = 0;  // moved between weights and registers so far
 };
 
 // At most this many partial passes between two full ones.
@@ -93,6 +95,7 @@ class BlockSolver {
                 active_, options_.cost,         options_.offset,     options_.skip * options_.tolerance};
             Spread spread;
             n_visits = pass(rows_, space_.order.data(), n_visits, block, &spread, space_.order.data());
+            space_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
             const bool last = passes >= options_.max_passes;
             bool settled = true;
             for (int lane = 0; lane < lanes_; ++lane) {
@@ -169,7 +172,7 @@ class BlockSolver {
     }
 
     // In place: a row's new home never passes its old one.
-    void squeeze(std::vector<float>& array, size_t count, const int* source, int kept, int width,
+    void squeeze(AlignedVector<float>& array, size_t count, const int* source, int kept, int width,
                  float blank) const {
         for (size_t i = 0; i < count; ++i) {
             float held[kMaxLanes];

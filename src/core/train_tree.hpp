@@ -27,6 +27,7 @@ struct Packed {
     std::vector<int32_t> child;
     std::vector<float> weights;
     std::vector<float> bias;
+    int64_t weight_bytes = 0;  // moved between weights and registers by the solver
 };
 
 struct TrainOptions {
@@ -88,6 +89,7 @@ class TreeTrainer {
                      [&](int64_t task, int worker) {
                          train_alone(order[n_large + static_cast<size_t>(task)], worker);
                      });
+        for (const Space& space : spaces_) packed_.weight_bytes += space.solver.weight_bytes;
         concatenate();
         return std::move(packed_);
     }

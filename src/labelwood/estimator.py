@@ -146,7 +146,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         run = Run(n_threads=self._n_threads(), seed=seed, verbose=bool(self.verbose))
         with run.phase("prepare"):
             features = as_features(X, owner=owner)
-            names, targets = _read_labels(Y, label_names, owner)
+            names, targets = labels.read_named(Y, label_names, owner=owner)
         _check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
         return fresh, features, targets, run
@@ -394,26 +394,6 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         tags.input_tags.sparse = True
         tags.target_tags.required = tags.target_tags.multi_output = True
         return tags
-
-
-def _read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[labels.LabelNames, CSR]:
-    if labels.is_matrix(Y):
-        matrix = labels.read_matrix(Y, owner=owner)
-        if label_names is None:
-            return labels.LabelNames.columns(matrix.n_cols), matrix
-        n_distinct = len(labels.distinct_names([list(label_names)], owner=owner))
-        if len(label_names) != matrix.n_cols or n_distinct != matrix.n_cols:
-            raise LabelwoodError(
-                f"{owner}: label_names must be {matrix.n_cols} distinct names, one for each column of Y; "
-                f"got {len(label_names)}, of which {n_distinct} distinct"
-            )
-        return labels.LabelNames.of(label_names), matrix
-    if label_names is not None:
-        raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
-    rows = labels.read_rows(Y, owner=owner)
-    distinct = labels.distinct_names(rows, owner=owner)
-    index = {name: label for label, name in enumerate(distinct)}
-    return labels.LabelNames.of(distinct), labels.to_csr(rows, index, len(distinct), owner=owner)
 
 
 def _check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:

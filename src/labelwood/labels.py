@@ -267,3 +267,24 @@ def to_csr(rows: list[list[Hashable]], index: Mapping[Any, int], n_cols: int, *,
         sp.csr_array((np.ones(len(ids), np.float32), np.array(ids, np.int32), indptr), shape=shape)
     )
     return CSR(matrix.indptr, matrix.indices, np.ones_like(matrix.data), matrix.n_cols)
+
+
+def read_named(Y: Any, label_names: Sequence[Hashable] | None, *, owner: str) -> tuple[LabelNames, CSR]:
+    """A user's Y with its names: a 0/1 matrix, whose columns ``label_names`` may name, or rows of names."""
+    if is_matrix(Y):
+        matrix = read_matrix(Y, owner=owner)
+        if label_names is None:
+            return LabelNames.columns(matrix.n_cols), matrix
+        n_distinct = len(distinct_names([list(label_names)], owner=owner))
+        if len(label_names) != matrix.n_cols or n_distinct != matrix.n_cols:
+            raise LabelwoodError(
+                f"{owner}: label_names must be {matrix.n_cols} distinct names, one for each column of Y; "
+                f"got {len(label_names)}, of which {n_distinct} distinct"
+            )
+        return LabelNames.of(label_names), matrix
+    if label_names is not None:
+        raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
+    rows = read_rows(Y, owner=owner)
+    distinct = distinct_names(rows, owner=owner)
+    index = {name: label for label, name in enumerate(distinct)}
+    return LabelNames.of(distinct), to_csr(rows, index, len(distinct), owner=owner)

@@ -22,7 +22,7 @@ from labelwood.methods import tree_estimate
 from labelwood.methods.linear_estimate import Planner, Setting
 from labelwood.methods.shrinkable import Shrinkable
 from labelwood.params import Param
-from labelwood.progress import Run
+from labelwood.progress import Run, logger
 from labelwood.search import PackedTree, average, narrow
 from labelwood.sparse import CSR, TopK
 from labelwood.trees import LabelTree
@@ -140,6 +140,7 @@ class _LinearModel(Shrinkable):
                 *self._solver().arguments, -1.0 if self.weight_threshold is None else self.weight_threshold, seed,
                 run.n_threads, progress,
             )  # fmt: skip
+            logger.debug("train: %.2f GB of weights moved", arrays.pop("weight_bytes") / 1e9)
             if self.weight_dtype != "int8" or self.weight_threshold is None:
                 return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
             return shrink.quantize(
