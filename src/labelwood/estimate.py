@@ -149,7 +149,7 @@ def by_sampling(
         sizes.append(float(try_rows(X.take(rows), Y.take(rows), Run(seed=run.seed))))
         seconds.append((time.perf_counter() - clock) / run.n_threads)
     factor = X.n_rows / most
-    stored = extrapolate(*sizes, factor, exponents=(0.3, 1.2)).times(n_trees)
+    stored = extrapolate(sizes[0], sizes[1], factor, exponents=(0.3, 1.2)).times(n_trees)
     if bound is not None:
         stored = Figure(*(min(part, float(bound)) for part in stored))
     held = stored.times(held_in_training).plus(1.5 * X.nbytes + Y.nbytes + before)
@@ -160,7 +160,7 @@ def by_sampling(
         n_trees=n_trees,
         model_bytes=model,
         peak_bytes=Figure(*(max(peak, part) for part in held)),
-        seconds=extrapolate(*seconds, factor, exponents=(0.9, 1.5)).times(n_trees),
+        seconds=extrapolate(seconds[0], seconds[1], factor, exponents=(0.9, 1.5)).times(n_trees),
         estimate_seconds=time.perf_counter() - started,
         bound_bytes=bound,
         choices=[

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -142,7 +143,7 @@ def _sparse(chunks: Chunks, tree: LabelTree, threshold: float) -> Chunks:
         starts.append(first.astype(np.uint32))
         children.append(child.astype(np.int32))
         weights.append(block[row, child])
-    arrays = {
+    arrays: dict[str, npt.NDArray[Any]] = {
         "feature_ptr": _pointer([len(part) for part in features]),
         "features": np.concatenate(features),
         "weight_ptr": _pointer([len(part) for part in weights]),

@@ -42,7 +42,8 @@ def largest_depth(n_labels: int, arity: int) -> int:
 
 def dense_tree_weights(n_labels: int, n_features: int, arity: int, depth: int) -> int:
     """Eq. (11): weights of a balanced tree when every classifier has all features."""
-    return (n_labels + sum(arity**i for i in range(1, depth))) * n_features
+    meta_labels: int = sum(arity**i for i in range(1, depth))
+    return (n_labels + meta_labels) * n_features
 
 
 def tree_weights(n_labels: int, n_features: float, arity: int, depth: int, alpha: float) -> float:

@@ -44,9 +44,17 @@ class Solver:
     offset: float
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[bool, float, float, float, int, float, float]:
         """The arguments."""
-        return tuple(vars(self).values())
+        return (
+            self.logistic,
+            self.cost,
+            self.tolerance,
+            self.skip,
+            self.max_passes,
+            self.bias,
+            self.offset,
+        )
 
 
 @dataclass(frozen=True)
@@ -205,7 +213,8 @@ def sample(
 ) -> Sample:
     """Train one block of siblings in each of some nodes, a small share of all the work."""
     random = np.random.default_rng(run.seed)
-    chosen, spent, allowed = [], 0.0, _FREE_WORK
+    chosen: list[int] = []
+    spent, allowed = 0.0, _FREE_WORK
     per_group = plan.entries + plan.rows[plan.tree.inner]
     for part in reversed(size.inner_levels(plan.tree)):
         allowed += share * float(plan.work[part].sum())
