@@ -7,14 +7,25 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: demo test check format clean install versus
+.PHONY: demo test test-adapters test-browser check format clean install versus
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
 	$(BIN)/labelwood demo
 
 test: $(VENV)/installed $(VENV)/tools-test
-	$(BIN)/python -m pytest -n $(WORKERS) --doctest-modules --pyargs labelwood tests $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --doctest-modules --ignore-glob='*/adapters/_[ar]*.py' --pyargs labelwood tests $(ARGS)
+
+# The tools that Labelwood fits into, as they are on PyPI.
+ADAPTERS := build/adapters
+test-adapters: $(ADAPTERS)/main/installed $(ADAPTERS)/annif/installed
+	$(ADAPTERS)/main/bin/python -m pytest --doctest-modules --ignore-glob='*/_annif.py' --pyargs labelwood.adapters tests/adapters tests/test_sklearn.py $(ARGS)
+	$(ADAPTERS)/annif/bin/python -m pytest tests/adapters/test_annif.py tests/adapters/test_integrations.py $(ARGS)
+
+# The page of `labelwood tree` in a real browser: Debian's chromium, driven by Playwright.
+test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser
+	command -v chromium > /dev/null || apt-get install --yes --no-install-recommends chromium
+	$(BIN)/python -m pytest -rs tests/browser $(ARGS)
 
 check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .
@@ -53,6 +64,21 @@ $(VENV)/installed: $(VENV)/build-tools $(SOURCES)
 
 $(VENV)/tools-%: pyproject.toml $(VENV)/build-tools
 	$(PIP) install --group $*
+	touch $@
+
+$(ADAPTERS)/wheel/built: $(VENV)/build-tools $(SOURCES)
+	rm -rf $(ADAPTERS)/wheel
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir $(ADAPTERS)/wheel .
+	touch $@
+
+$(ADAPTERS)/main/installed: EXTRAS := river,mlflow,hub
+$(ADAPTERS)/annif/installed: EXTRAS := annif
+$(ADAPTERS)/%/installed: $(ADAPTERS)/wheel/built
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip --quiet install --upgrade 'pip>=25.1'
+	wheel=$$(echo $(ADAPTERS)/wheel/*.whl) && \
+	$(@D)/bin/python -m pip --quiet install --group test --group adapters-$* "$$wheel[$(EXTRAS)]" && \
+	$(@D)/bin/python -m pip --quiet install --force-reinstall --no-deps "$$wheel"
 	touch $@
 
 clean:

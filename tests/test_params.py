@@ -93,6 +93,34 @@ def test_bad_values_are_named(parameters, message):
         check_parameters(Example(**parameters))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("arity", "4", 4),
+        ("cost", "0.5", 0.5),
+        ("cost", "2", 2.0),
+        ("loss", "log", "log"),
+        ("cap", "none", None),
+        ("cap", "auto", "auto"),
+        ("cap", "3", 3),
+        ("balanced", "True", True),
+    ],
+)
+def test_texts_are_read(name, text, value):
+    found = declared(Example)[name].read(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("arity", "few"), ("loss", "Log"), ("balanced", "1"), ("parents", "[0]"), ("arity", "1")],
+)
+def test_texts_that_stand_for_nothing_are_refused(name, text):
+    with pytest.raises(ValueError, match=r".*"):
+        declared(Example)[name].read(text)
+
+
 def test_a_parameter_without_declaration_is_a_mistake():
     class Forgetful:
         def __init__(self, *, arity: int = 2):

@@ -105,8 +105,18 @@ def test_arrays_are_mapped_not_read(model):
         ),
         (lambda m: (m / "ids.npy").write_bytes(bytes(140)), "checksum does not match"),
         (
-            lambda m: ((m / "ids.npy").rename(m / "x"), (m / "ids.npy").symlink_to("x")),
+            lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("ids.npy")),
             "must be a plain file",
+        ),
+        (lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("..")), "must be a plain file"),
+        (
+            lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("/dev/zero")),
+            "must be a plain file",
+        ),
+        (lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("x")), "ids.npy is missing"),
+        (
+            lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").symlink_to("manifest.json")),
+            "bytes, the manifest says 140",
         ),
         (lambda m: ((m / "ids.npy").unlink(), (m / "ids.npy").mkdir()), "must be a plain file"),
     ],
@@ -117,6 +127,16 @@ def test_damage_is_refused_in_one_sentence(model, damage, message):
         read_model(model)
     assert str(model) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_files_may_be_links_as_in_the_cache_of_a_hub(model):
+    expected = {name: array.tolist() for name, array in read_model(model)[1].items()}
+    blobs = model.parent / "blobs"
+    blobs.mkdir()
+    for number, file in enumerate(sorted(model.iterdir())):
+        file.rename(blobs / str(number))
+        file.symlink_to(f"../blobs/{number}")
+    assert {name: array.tolist() for name, array in read_model(model, verify=True)[1].items()} == expected
 
 
 def test_what_is_not_there(tmp_path):

@@ -1,10 +1,10 @@
 """Size against quality of a CraftForest: entries kept of a centroid, labels kept in a leaf, number format.
 
-    python experiments/craftml/size_quality.py DATA_FOLDER --out curve
+    python experiments/craftml/size_quality.py DATA_FOLDER --out curve --centroids 0.5:20 0.9:50
 
-DATA_FOLDER holds train.txt.xz and test.txt.xz. Writes curve.json and curve.md. Every centroid size is
-trained anew (training routes by the cut centroids); leaves and number formats are cut from the trained
-model.
+DATA_FOLDER holds train.txt.xz and test.txt.xz. Writes curve.json and curve.md. Every cut of the centroids,
+``centroid_share:centroid_size``, is trained anew (training routes by the cut centroids); leaves and number
+formats are cut from the trained model.
 """
 
 import argparse
@@ -14,6 +14,11 @@ from pathlib import Path
 
 import labelwood
 from labelwood import data, metrics
+
+
+def cut(text: str) -> tuple[float, int]:
+    share, size = text.split(":")
+    return float(share), int(size)
 
 
 def measure(model, test) -> dict[str, float]:
@@ -28,15 +33,16 @@ def measure(model, test) -> dict[str, float]:
     }
 
 
-def rows_of(train, test, sizes, n_trees, n_jobs, seed):
-    for size in sizes:
+def rows_of(train, test, centroids, n_trees, n_jobs, seed):
+    for share, size in centroids:
         model = labelwood.CraftForest(
-            n_trees=n_trees, centroid_size=size, weight_dtype="float32", n_jobs=n_jobs, random_state=seed
-        )
+            n_trees=n_trees, centroid_share=share, centroid_size=size, weight_dtype="float32", n_jobs=n_jobs,
+            random_state=seed,
+        )  # fmt: skip
         start = time.process_time()
         model.fit(train.X, train.Y.to_scipy())
         seconds = round(time.process_time() - start, 1)
-        base = {"centroid_size": size, "train_cpu_s": seconds}
+        base = {"centroid_share": share, "centroid_size": size, "train_cpu_s": seconds}
         yield {**base, "leaf_size": None, "dtype": "float32", **measure(model, test)}
         model.shrink(dtype="float16")
         yield {**base, "leaf_size": None, "dtype": "float16", **measure(model, test)}
@@ -60,14 +66,14 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, default=Path("size_quality"))
-    parser.add_argument("--sizes", type=int, nargs="*", default=[10, 20, 30, 50, 100, 200])
+    parser.add_argument("--centroids", type=cut, nargs="+", default=[(0.5, 20), (0.7, 30), (0.9, 50)])
     parser.add_argument("--n-trees", type=int, default=50)
     parser.add_argument("--n-jobs", type=int, default=None)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     train, test = (data.load(chosen.folder / f"{part}.txt.xz") for part in ("train", "test"))
     rows = []
-    for row in rows_of(train, test, chosen.sizes, chosen.n_trees, chosen.n_jobs, chosen.seed):
+    for row in rows_of(train, test, chosen.centroids, chosen.n_trees, chosen.n_jobs, chosen.seed):
         rows.append(row)
         chosen.out.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
         chosen.out.with_suffix(".md").write_text(markdown(rows))

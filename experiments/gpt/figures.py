@@ -31,7 +31,7 @@ def main():
     for name in given.data:
         train, test = load(name)
         found, model = run(
-            train, test, seeds=given.seeds, n_trees=given.trees, n_jobs=given.jobs, **dict(given.set)
+            train, test, seeds=range(given.seeds), n_trees=given.trees, n_jobs=given.jobs, **dict(given.set)
         )
         print(line(name, found, model), flush=True)
 

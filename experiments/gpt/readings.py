@@ -1,11 +1,16 @@
 """Readings of what the paper leaves open, one change at a time, judged on a part of the training rows.
 
 python experiments/gpt/readings.py bibtex --trees 20 --seeds 1 [--rows 8000] [--only zero idf]
+python experiments/gpt/readings.py bibtex --trees 20 --folds 5   (what was tried around the defaults)
+
+With --folds each of so many fifths of the training rows judges in turn, with its number as seed, and the changes
+are changes of the defaults.
 """
 
 import argparse
 
-from sets import FOLDERS, HEAD, line, run, validation
+import numpy as np
+from sets import FOLDERS, HEAD, fifth, line, run, validation
 
 FIRST = {"graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0}
 READINGS = {
@@ -39,6 +44,18 @@ READINGS = {
     "the same, features not weighted": {"graph": "idf", "start": "zero", "idf": False},
     "start at zero, 1 epoch, l1 0.5": {"start": "zero", "epochs": 1, "l1": 0.5},
 }
+AROUND_DEFAULTS = {
+    "defaults": {},
+    "leaves of 20": {"max_leaf": 20},
+    "l1 0.5": {"l1": 0.5},
+    "l1 2": {"l1": 2.0},
+    "rate 0.3": {"learning_rate": 0.3},
+    "rate 0.03": {"learning_rate": 0.03},
+    "rate 0.03, l1 0.5": {"learning_rate": 0.03, "l1": 0.5},
+    "rate 0.03, 2 epochs": {"learning_rate": 0.03, "epochs": 2},
+    "rate 0.01": {"learning_rate": 0.01},
+    "20 negatives": {"n_negatives": 20},
+}
 
 
 def main():
@@ -48,16 +65,22 @@ def main():
     parser.add_argument("data", choices=FOLDERS)
     parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--folds", type=int, help="judge around the defaults, on so many fifths of the rows")
     parser.add_argument("--rows", type=int, help="use this many of the training rows")
     parser.add_argument("--only", nargs="+", help="readings whose names contain one of these")
     given = parser.parse_args()
-    train, judged = validation(given.data, rows=given.rows)
+    readings = READINGS if given.folds is None else AROUND_DEFAULTS
     print(HEAD)
-    for title, changes in READINGS.items():
+    for title, changes in readings.items():
         if given.only and not any(part in title for part in given.only):
             continue
-        parameters = {**FIRST, **changes, "n_trees": given.trees, "n_jobs": 1}
-        found, model = run(train, judged, seeds=given.seeds, **parameters)
+        parameters = {**changes, "n_trees": given.trees, "n_jobs": 1}
+        if given.folds is None:
+            train, judged = validation(given.data, rows=given.rows)
+            found, model = run(train, judged, seeds=range(given.seeds), **{**FIRST, **parameters})
+        else:
+            runs = [run(*fifth(given.data, fold), seeds=[fold], **parameters) for fold in range(given.folds)]
+            found, model = np.mean([found for found, _ in runs], axis=0), runs[-1][1]
         print(line(title, found, model), flush=True)
 
 

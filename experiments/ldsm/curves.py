@@ -12,6 +12,7 @@ import numpy as np
 from common import measure, read
 
 from labelwood.progress import Run
+from labelwood.split_plots import by_level
 
 mpl.use("Agg")
 
@@ -53,11 +54,8 @@ def main():
         nodes.append(p)
         depths.append(small.forest_.depth)
     forest = model.forest_
-    depth = (
-        np.searchsorted(forest.level_ptr, np.setdiff1d(np.arange(forest.n_nodes), forest.leaves), "right") - 1
-    )
-    levels = np.arange(depth.max() + 1)
-    J = np.array([np.quantile(model.splits_[depth == d, 0], [0.1, 0.5, 0.9]) for d in levels])
+    J = by_level(forest, model.splits_[:, 0])
+    levels = np.arange(len(J))
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 3.6))
     for column, k in enumerate((1, 3, 5)):
         left.plot(counts, trees[:, column], marker="o", label=f"P@{k}")

@@ -1,7 +1,7 @@
 """P@1/3/5, seconds, memory and sizes of OnlineTree on one data set, over several shuffles.
 
     python experiments/oplt/quality.py yso_finna_en --seeds 3 --set learning_rate=1.5
-    python experiments/oplt/quality.py eurlex57k --seeds 3 --set warm_start=0.1
+    python experiments/oplt/quality.py eurlex57k --seeds 3 --set warm_share=0.1
     python experiments/oplt/quality.py bibtex --seeds 3 --set epochs=3 learning_rate=0.5 policy=random
 
 Prints a line of JSON per seed and one with means and standard deviations. CPU seconds are those of the process.

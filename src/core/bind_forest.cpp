@@ -2,6 +2,7 @@
 #include "bind.hpp"
 #include "forest_average.hpp"
 #include "keep_largest.hpp"
+#include "rerank.hpp"
 #include "routed_forest.hpp"
 
 namespace labelwood {
@@ -51,15 +52,10 @@ class ForestRouter {
         Monitor monitor = monitor_of(progress);
         without_gil([&] {
             over_shards(x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, RouteSpace& space) {
-                space.sums.resize(static_cast<size_t>(n_labels_), 0.0f);
-                sort_by_row(end - begin, space);
-                with_leaves([&](const auto& leaves) {
-                    for (int64_t row = begin; row < end; ++row) {
-                        const int64_t from = space.reached_ptr[static_cast<size_t>(row - begin)];
-                        const int64_t to = space.reached_ptr[static_cast<size_t>(row - begin) + 1];
-                        average_leaves(space.by_row.data() + from, to - from, routing_, leaves, k, space,
-                                       labels.data() + row * k, scores.data() + row * k);
-                    }
+                with_leaves([&]<class Label, class Value>(const LeafTable<Label, Value>& leaves) {
+                    LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
+                        .average(end - begin, n_labels_, space, labels.data() + begin * k,
+                                 scores.data() + begin * k);
                 });
             });
             return 0;
@@ -78,7 +74,8 @@ class ForestRouter {
         without_gil([&] {
             over_shards(
                 x, n_threads, monitor, [&](size_t shard, int64_t begin, int64_t end, RouteSpace& space) {
-                    sort_by_row(end - begin, space);
+                    place_in_order(end - begin, space);
+                    sort_by_row(space.place, space);
                     for (const Reached& r : space.by_row) {
                         ++ptr[static_cast<size_t>(begin + r.row) * n_trees + static_cast<size_t>(r.tree) + 1];
                         parts[shard].push_back(r.leaf);
@@ -182,6 +179,25 @@ class ForestRouter {
     RouteSpaces spaces_;
 };
 
+nb::tuple rerank_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
+                  Array<int64_t> mp, Array<int32_t> mi, Array<float> md, Array<int32_t> labels,
+                  Array<float> scores, int32_t candidates, int32_t k, double share, double sharpness,
+                  int n_threads, nb::object progress) {
+    const Csr x = view(xp, xi, xd, n_features), means = view(mp, mi, md, n_features);
+    const auto rows = static_cast<size_t>(x.n_rows), wide = static_cast<size_t>(k);
+    std::vector<int32_t> best(rows * wide);
+    std::vector<float> combined(rows * wide);
+    const RerankOptions options{share, sharpness, candidates, k};
+    // A few rows end before anyone could look.
+    Monitor monitor = x.n_rows > 256 ? monitor_of(progress) : Monitor();
+    without_gil([&] {
+        rerank(x, means, labels.data(), scores.data(), options, n_threads, monitor, best.data(),
+               combined.data());
+        return 0;
+    });
+    return nb::make_tuple(to_numpy(std::move(best), rows, wide), to_numpy(std::move(combined), rows, wide));
+}
+
 }  // namespace
 
 void bind_forest(nb::module_& m) {
@@ -194,6 +210,11 @@ void bind_forest(nb::module_& m) {
         },
         arg("ptr"), arg("values"), arg("most"),
         "Positions of the entries largest in size, at most so many a row.");
+    m.def("rerank", &rerank_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
+          arg("means_indptr"), arg("means_indices"), arg("means_data"), arg("labels"), arg("scores"),
+          arg("candidates"), arg("k"), arg("share"), arg("sharpness"), arg("n_threads"),
+          arg("progress").none(),
+          "Best k of every row's candidates by score and nearness to the labels' means.");
     nb::class_<ForestRouter>(m, "ForestRouter", "A packed instance forest, ready to route rows.")
         .def(nb::init<Array<int32_t>, Array<int64_t>, AnyArray, AnyArray, Array<float>, Array<int64_t>,
                       AnyArray, AnyArray, Array<uint32_t>, int32_t, int64_t, int64_t, int, int32_t, bool,

@@ -19,18 +19,18 @@ namespace labelwood {
 
 struct CraftOptions {
     int32_t n_trees;
-    int32_t arity;          // k
-    int32_t max_leaf;       // n_leaf
-    int32_t sample;         // n_s
-    int32_t rounds;         // i
-    ProjectionKind kind;    // of both projections
-    int32_t x_columns;      // d'_x
-    int32_t y_columns;      // d'_y
-    bool x_per_node;        // Dx, else Sx
-    bool y_per_node;        // Dy, else Sy
-    bool cosine;            // else Euclidean
-    int32_t centroid_size;  // 0: every entry
-    int32_t leaf_size;      // 0: every label
+    int32_t arity;        // k
+    int32_t max_leaf;     // n_leaf
+    int32_t sample;       // n_s
+    int32_t rounds;       // i
+    ProjectionKind kind;  // of both projections
+    int32_t x_columns;    // d'_x
+    int32_t y_columns;    // d'_y
+    bool x_per_node;      // Dx, else Sx
+    bool y_per_node;      // Dy, else Sy
+    bool cosine;          // else Euclidean
+    CentroidSize centroid;
+    int32_t leaf_size;  // 0: every label
     uint64_t seed;
 };
 
@@ -89,7 +89,7 @@ class CraftGrower {
               project_x_(options_.kind, shared.x_.n_cols, options_.x_columns),
               project_y_(options_.kind, shared.y_.n_cols, options_.y_columns),
               clusters_(project_y_.n_columns(), options_.arity, options_.cosine),
-              classifier_(project_x_.n_columns(), options_.centroid_size, options_.cosine),
+              classifier_(project_x_.n_columns(), options_.centroid, options_.cosine),
               label_sums_(static_cast<size_t>(shared.y_.n_cols), 0) {}
 
         // Algorithm 1 with a queue instead of recursion: nodes in breadth-first order.
@@ -139,7 +139,7 @@ class CraftGrower {
                     clusters_.run(y_projected_, local_, options_.rounds, rng, assigned_);
                 if (n_clusters < 2) continue;
                 to_local(sample_, options_.x_per_node);
-                classifier_.learn(x_projected_, local_, assigned_, n_clusters);
+                classifier_.learn(x_projected_, local_, assigned_, n_clusters, members_.size());
                 if (classifier_.centroids.size() < 2) continue;
                 all_.resize(members_.size());
                 for (size_t i = 0; i < all_.size(); ++i) all_[i] = static_cast<int32_t>(i);

@@ -5,22 +5,36 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
+#include <limits>
 #include <vector>
 
 #include "craft_kmeans.hpp"
+#include "keep_largest.hpp"
 #include "simd.hpp"
 
 namespace labelwood {
 
+// How much of a centroid is kept: its largest entries until they make up `share` of its squared length, and
+// at most `most` of them (0: all) in a node of fewer than `rows` rows. Nodes of few rows are nearly all of a
+// tree.
+struct CentroidSize {
+    double share;
+    int32_t most;
+    int32_t rows;
+
+    int64_t limit(size_t n_rows) const {
+        const bool bounded = most > 0 && n_rows < static_cast<size_t>(rows);
+        return bounded ? most : std::numeric_limits<int64_t>::max();
+    }
+};
+
 // The classifier of a node: one sparse vector and a bias per child.
 class CentroidClassifier {
   public:
-    CentroidClassifier(int32_t n_columns, int32_t centroid_size, bool cosine)
-        : most_(centroid_size),
+    CentroidClassifier(int32_t n_columns, const CentroidSize& size, bool cosine)
+        : size_(size),
           cosine_(cosine),
           sums_(static_cast<size_t>(n_columns), 0.0f),
-          common_(static_cast<size_t>(n_columns), 0.0f),
           position_(static_cast<size_t>(n_columns), 0) {}
 
     struct Centroid {
@@ -29,11 +43,11 @@ class CentroidClassifier {
         float bias = 0.0f;
     };
 
-    // Centroids of the rows of each cluster; a cluster without rows gets none. What siblings have in common
-    // cannot tell them apart: their mean is subtracted, which changes no comparison of scores, and the
-    // entries largest in size are then those that decide.
+    // Centroids of the sampled rows of each cluster; a cluster without rows gets none. What siblings have in
+    // common cannot tell them apart: their mean is subtracted, which changes no comparison of scores, and the
+    // entries largest in size are then those that decide. `n_rows` is the number of all rows of the node.
     void learn(const ProjectedRows& x, const std::vector<int32_t>& rows, const std::vector<int32_t>& assigned,
-               int32_t n_clusters) {
+               int32_t n_clusters, size_t n_rows) {
         members_.resize(static_cast<size_t>(n_clusters));
         for (auto& members : members_) members.clear();
         for (size_t i = 0; i < rows.size(); ++i)
@@ -42,12 +56,9 @@ class CentroidClassifier {
         for (const auto& members : members_) {
             if (!members.empty()) centroids.push_back(mean_row(x, members));
         }
-        add_up_mean();
-        for (Centroid& centroid : centroids) center(centroid);
-        for (const int32_t column : common_columns_) {
-            common_[static_cast<size_t>(column)] = 0.0f;
-            position_[static_cast<size_t>(column)] = 0;
-        }
+        number_columns();
+        for (Centroid& centroid : centroids) center(centroid, size_.limit(n_rows));
+        for (const int32_t column : common_columns_) position_[static_cast<size_t>(column)] = 0;
     }
 
     // The closest centroid of each row, the first of equals.
@@ -103,46 +114,46 @@ class CentroidClassifier {
         return centroid;
     }
 
-    void add_up_mean() {
+    // Numbers the columns of the siblings from 1, ascending, and takes their mean.
+    void number_columns() {
         common_columns_.clear();
+        for (const Centroid& centroid : centroids) {
+            for (const int32_t column : centroid.columns) {
+                int32_t& position = position_[static_cast<size_t>(column)];
+                if (position == 0) common_columns_.push_back(column);
+                position = 1;
+            }
+        }
+        std::sort(common_columns_.begin(), common_columns_.end());
+        for (size_t i = 0; i < common_columns_.size(); ++i) {
+            position_[static_cast<size_t>(common_columns_[i])] = static_cast<int32_t>(i) + 1;
+        }
+        common_.assign(common_columns_.size(), 0.0f);
         const float share = 1.0f / static_cast<float>(centroids.size());
         for (const Centroid& centroid : centroids) {
             for (size_t j = 0; j < centroid.columns.size(); ++j) {
-                const auto column = static_cast<size_t>(centroid.columns[j]);
-                if (position_[column] == 0) common_columns_.push_back(centroid.columns[j]);
-                position_[column] = 1;
-                common_[column] += centroid.values[j] * share;
+                common_[place(centroid.columns[j])] += centroid.values[j] * share;
             }
         }
     }
 
+    size_t place(int32_t column) const {
+        return static_cast<size_t>(position_[static_cast<size_t>(column)] - 1);
+    }
+
     // Subtracts the siblings' mean and keeps the largest entries, ascending columns.
-    void center(Centroid& centroid) {
+    void center(Centroid& centroid, int64_t most) {
+        rest_.resize(common_.size());
+        for (size_t i = 0; i < common_.size(); ++i) rest_[i] = -common_[i];
         for (size_t j = 0; j < centroid.columns.size(); ++j) {
-            sums_[static_cast<size_t>(centroid.columns[j])] = centroid.values[j];
+            rest_[place(centroid.columns[j])] += centroid.values[j];
         }
-        entries_.clear();
-        for (const int32_t column : common_columns_) {
-            const float value = sums_[static_cast<size_t>(column)] - common_[static_cast<size_t>(column)];
-            if (value != 0.0f) entries_.emplace_back(value, column);
-            sums_[static_cast<size_t>(column)] = 0.0f;
-        }
-        if (most_ > 0 && entries_.size() > static_cast<size_t>(most_)) {
-            std::nth_element(entries_.begin(), entries_.begin() + (most_ - 1), entries_.end(),
-                             [](const auto& a, const auto& b) {
-                                 const float left = std::fabs(a.first), right = std::fabs(b.first);
-                                 return left != right ? left > right : a.second < b.second;
-                             });
-            entries_.resize(static_cast<size_t>(most_));
-        }
-        std::sort(entries_.begin(), entries_.end(),
-                  [](const auto& a, const auto& b) { return a.second < b.second; });
         centroid.columns.clear();
         centroid.values.clear();
-        for (const auto& [value, column] : entries_) {
-            centroid.columns.push_back(column);
-            centroid.values.push_back(value);
-        }
+        largest_.choose(rest_.data(), rest_.size(), size_.share, most, [&](size_t i) {
+            centroid.columns.push_back(common_columns_[i]);
+            centroid.values.push_back(rest_[i]);
+        });
     }
 
     // The centroids side by side: block row position[column] holds the column's value in each; row 0 is all
@@ -163,14 +174,15 @@ class CentroidClassifier {
         }
     }
 
-    int32_t most_;
+    const CentroidSize size_;
     bool cosine_;
     std::vector<float> sums_;        // all zero between uses
-    std::vector<float> common_;      // mean of the siblings; all zero between uses
+    std::vector<float> common_;      // mean of the siblings, on common_columns_
+    std::vector<float> rest_;        // one of them without it
     std::vector<int32_t> position_;  // all zero between uses
     std::vector<float> block_;
     std::vector<int32_t> touched_, common_columns_;
-    std::vector<std::pair<float, int32_t>> entries_;
+    LargestShare largest_;
     std::vector<std::vector<int32_t>> members_;
 };
 

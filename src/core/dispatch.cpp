@@ -3,54 +3,59 @@
 #include <cstring>
 
 #include "simd.hpp"
+#include "simd_forest.hpp"
 #include "simd_online.hpp"
 
 namespace labelwood {
 
-namespace baseline {
-extern const Simd table;
-extern const OnlineSimd online_table;
-}  // namespace baseline
+#define LABELWOOD_DECLARE(isa)            \
+    namespace isa {                       \
+    extern const Simd table;              \
+    extern const ForestSimd forest_table; \
+    extern const OnlineSimd online_table; \
+    }
+
+LABELWOOD_DECLARE(baseline)
 #if defined(LABELWOOD_HAS_avx2)
-namespace avx2 {
-extern const Simd table;
-extern const OnlineSimd online_table;
-}  // namespace avx2
-namespace avx512 {
-extern const Simd table;
-extern const OnlineSimd online_table;
-}  // namespace avx512
+LABELWOOD_DECLARE(avx2)
+LABELWOOD_DECLARE(avx512)
+#define LABELWOOD_TABLES(name) {&baseline::name, &avx2::name, &avx512::name}
+#else
+#define LABELWOOD_TABLES(name) {&baseline::name}
 #endif
 
-static const Simd& choose() {
+// The place in LABELWOOD_TABLES of the best set this machine can run, or of the one asked for.
+static int choose() {
 #if defined(LABELWOOD_HAS_avx2)
     const char* wanted = std::getenv("LABELWOOD_ISA");
     const bool has_avx2 = __builtin_cpu_supports("x86-64-v3");
     const bool has_avx512 = __builtin_cpu_supports("x86-64-v4");
-    if (wanted != nullptr && std::strcmp(wanted, "baseline") == 0) return baseline::table;
-    if (wanted != nullptr && std::strcmp(wanted, "avx2") == 0 && has_avx2) return avx2::table;
-    if (has_avx512) return avx512::table;
-    if (has_avx2) return avx2::table;
+    if (wanted != nullptr && std::strcmp(wanted, "baseline") == 0) return 0;
+    if (wanted != nullptr && std::strcmp(wanted, "avx2") == 0 && has_avx2) return 1;
+    if (has_avx512) return 2;
+    if (has_avx2) return 1;
 #endif
-    return baseline::table;
+    return 0;
+}
+
+static int chosen() {
+    static const int isa = choose();
+    return isa;
 }
 
 const Simd& simd() {
-    static const Simd& chosen = choose();
-    return chosen;
+    static const Simd* const tables[] = LABELWOOD_TABLES(table);
+    return *tables[chosen()];
 }
 
-static const OnlineSimd& choose_online() {
-#if defined(LABELWOOD_HAS_avx2)
-    if (&simd() == &avx512::table) return avx512::online_table;
-    if (&simd() == &avx2::table) return avx2::online_table;
-#endif
-    return baseline::online_table;
+const ForestSimd& forest_simd() {
+    static const ForestSimd* const tables[] = LABELWOOD_TABLES(forest_table);
+    return *tables[chosen()];
 }
 
 const OnlineSimd& online_simd() {
-    static const OnlineSimd& chosen = choose_online();
-    return chosen;
+    static const OnlineSimd* const tables[] = LABELWOOD_TABLES(online_table);
+    return *tables[chosen()];
 }
 
 }  // namespace labelwood

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace labelwood {
@@ -40,5 +43,59 @@ inline std::vector<int64_t> keep_largest(const int64_t* ptr, int64_t n_rows, con
     }
     return kept;
 }
+
+// Keeps the largest entries of a vector until they make up a share of its squared length. Squares are first
+// counted by their leading bits, so that only the entries about the last one kept are sorted.
+class LargestShare {
+  public:
+    // Calls keep(i) in order for the chosen entries of values[0:count], at most `most`; of equals the first.
+    template <class Keep>
+    void choose(const float* values, size_t count, double share, int64_t most, Keep&& keep) {
+        squares_.resize(count);
+        for (size_t i = 0; i < count; ++i) squares_[i] = values[i] * values[i];
+        double total = 0.0;
+        for (const float square : squares_) {
+            total += static_cast<double>(square);
+            sums_[bucket(square)] += static_cast<double>(square);
+            ++counts_[bucket(square)];
+        }
+        const double wanted =
+            share < 1.0 ? share * total * (1.0 - kSlack) : std::numeric_limits<double>::infinity();
+        double sum = 0.0;
+        int64_t n_kept = 0;
+        size_t edge = kBuckets - 1;  // all entries of higher buckets are kept; the lowest holds the zeros
+        for (; edge > 0 && sum + sums_[edge] < wanted && n_kept + counts_[edge] <= most; --edge) {
+            sum += sums_[edge];
+            n_kept += counts_[edge];
+        }
+        std::fill(sums_.begin(), sums_.end(), 0.0);
+        std::fill(counts_.begin(), counts_.end(), 0);
+        at_edge_.clear();
+        for (size_t i = 0; i < count && edge > 0; ++i) {
+            if (bucket(squares_[i]) == edge) at_edge_.emplace_back(-squares_[i], i);
+        }
+        std::sort(at_edge_.begin(), at_edge_.end());
+        for (const auto& [minus_square, i] : at_edge_) {
+            if (sum >= wanted || n_kept == most) break;
+            sum -= static_cast<double>(minus_square);
+            ++n_kept;
+            squares_[i] = std::numeric_limits<float>::infinity();
+        }
+        for (size_t i = 0; i < count; ++i) {
+            if (bucket(squares_[i]) > edge) keep(i);
+        }
+    }
+
+  private:
+    static constexpr size_t kBuckets = 2048;  // of the bits of a positive float, without the last 20
+    static constexpr double kSlack = 1e-9;    // rounding must not decide where entries of one size end
+
+    static size_t bucket(float square) { return std::bit_cast<uint32_t>(square) >> 20; }
+
+    std::vector<double> sums_ = std::vector<double>(kBuckets, 0.0);    // zero between uses
+    std::vector<int64_t> counts_ = std::vector<int64_t>(kBuckets, 0);  // zero between uses
+    std::vector<float> squares_;
+    std::vector<std::pair<float, size_t>> at_edge_;
+};
 
 }  // namespace labelwood

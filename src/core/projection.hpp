@@ -1,40 +1,18 @@
 // Random projections of sparse rows that are never stored: a coefficient is a function of (seed, column).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "common.hpp"
+#include "simd_forest.hpp"
 #include "weights.hpp"
 
 namespace labelwood {
 
 enum class ProjectionKind : int { kNone = 0, kHash = 1, kGaussian = 2 };
-
-// MurmurHash3 (x86, 32 bits) of a four-byte key.
-inline uint32_t murmur3(uint32_t key, uint32_t seed) {
-    auto rotate = [](uint32_t x, int r) { return (x << r) | (x >> (32 - r)); };
-    uint32_t h = seed ^ (rotate(key * 0xcc9e2d51u, 15) * 0x1b873593u);
-    h = rotate(h, 13) * 5u + 0xe6546b64u;
-    h ^= 4u;
-    h = (h ^ (h >> 16)) * 0x85ebca6bu;
-    h = (h ^ (h >> 13)) * 0xc2b2ae35u;
-    return h ^ (h >> 16);
-}
-
-// The hashing trick: one non-zero of +1 or -1 per column of the input.
-struct Hashed {
-    int32_t column;
-    float sign;
-};
-
-inline Hashed hashed(int32_t column, uint32_t seed, int32_t n_columns) {
-    const uint32_t h = murmur3(static_cast<uint32_t>(column), seed);
-    const auto target =
-        static_cast<int32_t>((static_cast<uint64_t>(h) * static_cast<uint64_t>(n_columns)) >> 32);
-    return {target, (h & 1u) != 0 ? 1.0f : -1.0f};
-}
 
 // A standard normal number by Box and Muller, from the 64 bits that (seed, row, column) mix to.
 inline float gaussian(int32_t row, int32_t column, uint32_t seed) {
@@ -63,12 +41,14 @@ class Projector {
     // Writes width(row.count) entries.
     void project(const Query& row, uint32_t seed, int32_t* columns, float* values) {
         if (kind_ == ProjectionKind::kGaussian) return project_densely(row, seed, columns, values);
-        for (int64_t j = 0; j < row.count; ++j) {
-            const Hashed h = kind_ == ProjectionKind::kHash ? hashed(row.columns[j], seed, n_columns_)
-                                                            : Hashed{row.columns[j], 1.0f};
-            columns[j] = h.column;
-            values[j] = h.sign * row.values[j];
+        if (kind_ == ProjectionKind::kHash) {
+            // The hashing trick: one non-zero of +1 or -1 per column of the input.
+            forest_simd().hash_columns(row.columns, row.values, row.count, seed,
+                                       static_cast<uint32_t>(n_columns_), columns, values);
+            return;
         }
+        std::copy_n(row.columns, row.count, columns);
+        std::copy_n(row.values, row.count, values);
     }
 
   private:

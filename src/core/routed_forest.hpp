@@ -1,119 +1,23 @@
-// The router of every instance forest: from rows to the leaves they reach, tree by tree, and to averaged
-// top-k lists.
+// The router of every instance forest: from rows to the leaves they reach, tree by tree.
 //
 // A node scores each child by the dot product of the (projected) row with the child's sparse vector, plus a
-// bias. Either side of a dot product may be scattered into a dense array for the other to gather from; a long
-// vector may also be searched. Which is cheapest depends on the lengths alone, and sums are taken in double
+// bias. Many rows at one node: the children's vectors are laid side by side in a dense block, in which every
+// row looks its columns up. A row alone: the row is laid out dense, and each vector gathers from it; or a
+// long vector is searched. Which is cheapest depends on the lengths alone, and sums are taken in double
 // precision, so that a row goes the same way alone and in a batch.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <mutex>
+#include <utility>
 #include <vector>
 
+#include "child_block.hpp"
 #include "common.hpp"
-#include "parallel.hpp"
-#include "projection.hpp"
-#include "simd.hpp"
-#include "topk.hpp"
-#include "weights.hpp"
+#include "packed_rows.hpp"
+#include "route_space.hpp"
 
 namespace labelwood {
-
-// What routing needs besides the vectors. Ids are breadth-first over the whole forest: the roots are 0 ..
-// n_trees and the children of u are child_ptr[u] .. child_ptr[u + 1].
-struct Routing {
-    const int32_t* child_ptr;
-    const float* bias;
-    const uint32_t* seeds;   // of the projection, per tree or per inner node
-    const int32_t* numbers;  // of a node among the inner nodes, or among the leaves
-    int32_t n_trees;
-    int64_t n_features;
-    ProjectionKind projection;
-    int32_t n_columns;  // of the projected rows
-    bool seed_per_node;
-    bool several;  // every child above the threshold, and the best if there is none; else the best
-    float threshold;
-
-    bool is_leaf(int32_t node) const { return child_ptr[node] == child_ptr[node + 1]; }
-};
-
-// Row u is the vector by which u's parent scores u.
-template <class Index, class Weight>
-struct NodeVectors {
-    const int64_t* ptr;
-    const Index* features;
-    const Weight* weights;
-
-    int64_t length(int32_t node) const { return ptr[node + 1] - ptr[node]; }
-};
-
-inline double gather_dot(const uint16_t* at, const Half* w, int64_t n, const float* dense) {
-    return simd().gather_dot_u16_f16(at, &w->bits, n, dense);
-}
-inline double gather_dot(const uint16_t* at, const float* w, int64_t n, const float* dense) {
-    return simd().gather_dot_u16_f32(at, w, n, dense);
-}
-inline double gather_dot(const int32_t* at, const Half* w, int64_t n, const float* dense) {
-    return simd().gather_dot_i32_f16(at, &w->bits, n, dense);
-}
-inline double gather_dot(const int32_t* at, const float* w, int64_t n, const float* dense) {
-    return simd().gather_dot_i32_f32(at, w, n, dense);
-}
-
-struct Reached {
-    int32_t row;  // within the shard
-    int32_t tree;
-    int32_t leaf;  // node id
-};
-
-// Buffers of one worker, kept between calls: a single row must not pay for clearing them.
-struct RouteSpace {
-    explicit RouteSpace(const Routing& routing)
-        : projector(routing.projection, routing.n_features, routing.n_columns),
-          dense(static_cast<size_t>(projector.n_columns()), 0.0f) {}
-
-    Projector projector;
-    std::vector<float> dense;  // all zero between uses
-    std::vector<int64_t> start;
-    std::vector<int32_t> columns;  // projected rows of the shard
-    std::vector<float> values;
-    std::vector<int32_t> node_columns;  // one row, projected for one node
-    std::vector<float> node_values;
-    std::vector<double> scores;
-    std::vector<int32_t> rows, group, path;
-    std::vector<std::pair<int32_t, size_t>>
-        pending;  // (node, where its rows begin); later ones end where it begins
-    std::vector<Reached> reached;
-    std::vector<float> sums;  // per label, all zero between uses
-    std::vector<int32_t> touched;
-    std::vector<int64_t> reached_ptr;
-    std::vector<Reached> by_row;
-};
-
-class RouteSpaces {
-  public:
-    explicit RouteSpaces(const Routing& routing) : routing_(routing) {}
-
-    std::unique_ptr<RouteSpace> take() {
-        const std::lock_guard lock(mutex_);
-        if (idle_.empty()) return std::make_unique<RouteSpace>(routing_);
-        std::unique_ptr<RouteSpace> space = std::move(idle_.back());
-        idle_.pop_back();
-        return space;
-    }
-    void give(std::unique_ptr<RouteSpace> space) {
-        const std::lock_guard lock(mutex_);
-        idle_.push_back(std::move(space));
-    }
-
-  private:
-    const Routing routing_;
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<RouteSpace>> idle_;
-};
 
 template <class Index, class Weight>
 class Router {
@@ -121,24 +25,38 @@ class Router {
     Router(const Routing& routing, const NodeVectors<Index, Weight>& vectors, const Csr& x)
         : routing_(routing), vectors_(vectors), x_(x) {}
 
-    // The leaves that rows begin .. end reach, in space.reached: trees in order, and a row's leaves of one
-    // tree from left to right.
+    // The leaves that rows begin .. end reach, in space.reached: of every row, trees in order, and the leaves
+    // of one tree from left to right.
     void route(int64_t begin, int64_t end, RouteSpace& space) const {
         space.reached.clear();
-        if (routing_.projection == ProjectionKind::kNone) project_shard(begin, end, 0, space);
+        const bool few =
+            end - begin < kFewRows && !per_node() && routing_.projection != ProjectionKind::kGaussian;
+        if (few) {
+            for (int64_t row = begin; row < end; ++row) route_row(begin, row, space);
+            return;
+        }
+        const int64_t mean = (x_.indptr[end] - x_.indptr[begin]) / std::max<int64_t>(end - begin, 1);
+        space.mean_width = static_cast<double>(space.projector.width(mean));
+        if (routing_.projection == ProjectionKind::kNone) project(begin, end, 0, space);
         for (int32_t tree = 0; tree < routing_.n_trees; ++tree) {
             if (routing_.projection != ProjectionKind::kNone && !routing_.seed_per_node) {
-                project_shard(begin, end, routing_.seeds[tree], space);
+                project(begin, end, routing_.seeds[tree], space);
             }
             route_tree(tree, begin, end, space);
         }
     }
 
   private:
-    // Nanoseconds, roughly: an element gathered, a column searched for, an element scattered and cleared.
-    static constexpr double kGather = 0.4, kFind = 12.0, kScatter = 2.0;
+    static constexpr int64_t kFewRows = 4;
+    static constexpr int32_t kTreesAtOnce = 8;  // whose projections of a row are laid out side by side
+    static constexpr size_t kNodesAhead = 3;
+    static constexpr int32_t kSeveral = -1;
+    // Nanoseconds, roughly: an element laid out and cleared; a column looked up in a block, per 16 children;
+    // what a row loses by going on alone.
+    static constexpr double kLay = 0.8, kLook = 0.9, kAlone = 100.0;
 
-    void project_shard(int64_t begin, int64_t end, uint32_t seed, RouteSpace& space) const {
+    bool per_node() const { return routing_.seed_per_node && routing_.projection != ProjectionKind::kNone; }
+    void project(int64_t begin, int64_t end, uint32_t seed, RouteSpace& space) const {
         space.start.assign(1, 0);
         for (int64_t row = begin; row < end; ++row) {
             space.start.push_back(space.start.back() + space.projector.width(x_.row_nnz(row)));
@@ -154,7 +72,7 @@ class Router {
 
     // A row as `node` sees it.
     Query seen(int32_t node, int64_t begin, int32_t row, RouteSpace& space) const {
-        if (!routing_.seed_per_node || routing_.projection == ProjectionKind::kNone) {
+        if (!per_node()) {
             const int64_t at = space.start[static_cast<size_t>(row)];
             return {space.columns.data() + at, space.values.data() + at,
                     space.start[static_cast<size_t>(row) + 1] - at};
@@ -175,130 +93,221 @@ class Router {
         while (!space.pending.empty()) {
             const auto [node, from] = space.pending.back();
             space.pending.pop_back();
+            if (routing_.is_leaf(node)) {
+                const int32_t number = routing_.numbers[node];
+                for (size_t i = from; i < space.rows.size(); ++i) {
+                    space.reached.push_back({space.rows[i], tree, node, number});
+                }
+                space.rows.resize(from);
+                continue;
+            }
             space.group.assign(space.rows.begin() + static_cast<int64_t>(from), space.rows.end());
             space.rows.resize(from);
-            if (!together(node, begin, space)) {
+            if (!together(node, space)) {
                 for (const int32_t row : space.group) walk(tree, node, begin, row, space);
                 continue;
             }
             score_group(node, begin, space);
-            const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-            // Backwards, so that the first child is taken up first.
-            for (int32_t child = count - 1; child >= 0; --child) {
-                space.pending.emplace_back(first + child, space.rows.size());
-                for (size_t i = 0; i < space.group.size(); ++i) {
-                    if (goes_to(child, count, space.scores.data() + i * static_cast<size_t>(count))) {
-                        space.rows.push_back(space.group[i]);
-                    }
-                }
-            }
+            send_on(node, space);
         }
     }
 
-    // Whether scattering the children's vectors once for the whole group is cheaper than walking row by row.
-    bool together(int32_t node, int64_t begin, const RouteSpace& space) const {
-        if (space.group.size() < 2 || routing_.is_leaf(node)) return false;
-        double entries = 0.0, alone = 0.0, shared = 0.0;
-        for (const int32_t row : space.group) {
-            entries += static_cast<double>(space.projector.width(x_.row_nnz(begin + row)));
-        }
-        for (int32_t c = routing_.child_ptr[node]; c < routing_.child_ptr[node + 1]; ++c) {
+    // Whether laying the children's vectors out once for the whole group is cheaper than walking row by row.
+    bool together(int32_t node, const RouteSpace& space) const {
+        if (space.group.size() < 2) return false;
+        const int32_t first = routing_.child_ptr[node], last = routing_.child_ptr[node + 1];
+        const auto n_rows = static_cast<double>(space.group.size()), entries = n_rows * space.mean_width;
+        double alone = n_rows * kAlone;
+        for (int32_t c = first; c < last; ++c) {
             const auto length = static_cast<double>(vectors_.length(c));
-            alone += std::min(kGather * length * static_cast<double>(space.group.size()), kFind * entries);
-            shared += kScatter * length + 1.5 * kGather * entries;
+            alone += std::min(kGather * length * n_rows, kFind * entries);
         }
-        return shared < alone;
+        const auto length = static_cast<double>(vectors_.ptr[last] - vectors_.ptr[first]);
+        return kLay * length + kLook * entries * ((last - first + 15) / 16) < alone;
     }
 
     void score_group(int32_t node, int64_t begin, RouteSpace& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        space.scores.resize(space.group.size() * static_cast<size_t>(count));
-        for (int32_t child = 0; child < count; ++child) {
-            const int64_t from = vectors_.ptr[first + child], to = vectors_.ptr[first + child + 1];
-            for (int64_t j = from; j < to; ++j) {
-                space.dense[static_cast<size_t>(vectors_.features[j])] = widen(vectors_.weights[j]);
-            }
+        const auto lanes = static_cast<size_t>(lanes_of(count));
+        space.scores.resize(space.group.size() * lanes);
+        score_together(vectors_, first, count, space.projector.n_columns(), space.block, [&](auto&& score) {
             for (size_t i = 0; i < space.group.size(); ++i) {
-                const Query row = seen(node, begin, space.group[i], space);
-                const double dot = gather_dot(row.columns, row.values, row.count, space.dense.data());
-                space.scores[i * static_cast<size_t>(count) + static_cast<size_t>(child)] =
-                    dot + routing_.bias[first + child];
+                double* scores = space.scores.data() + i * lanes;
+                score(seen(node, begin, space.group[i], space), scores);
+                for (int32_t child = 0; child < count; ++child) scores[child] += routing_.bias[first + child];
             }
-            for (int64_t j = from; j < to; ++j) space.dense[static_cast<size_t>(vectors_.features[j])] = 0.0f;
+        });
+    }
+
+    // The best child, the first of equals; or kSeveral: every child above the threshold. Without branches, as
+    // no processor guesses where a row goes; so are the two functions below.
+    int32_t choice(const double* scores, int32_t count) const {
+        int32_t best = 0;
+        double top = scores[0];
+        for (int32_t child = 1; child < count; ++child) {
+            const bool above = scores[child] > top;
+            best = above ? child : best;
+            top = above ? scores[child] : top;
         }
+        const bool several = routing_.several & (top > routing_.threshold);
+        return several ? kSeveral : best;
+    }
+    size_t goes_to(int32_t child, int32_t choice, const double* scores) const {
+        return static_cast<size_t>((choice == child) |
+                                   ((choice == kSeveral) & (scores[child] > routing_.threshold)));
     }
 
-    static bool is_best(int32_t child, int32_t count, const double* scores) {
-        return std::max_element(scores, scores + count) - scores == child;  // the first of equals
-    }
-
-    bool goes_to(int32_t child, int32_t count, const double* scores) const {
-        if (!routing_.several) return is_best(child, count, scores);
-        if (scores[child] > routing_.threshold) return true;
-        const bool none =
-            std::none_of(scores, scores + count, [&](double s) { return s > routing_.threshold; });
-        return none && is_best(child, count, scores);
+    void send_on(int32_t node, RouteSpace& space) const {
+        const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
+        const auto lanes = static_cast<size_t>(lanes_of(count));
+        space.choices.resize(space.group.size());
+        for (size_t i = 0; i < space.group.size(); ++i) {
+            space.choices[i] = choice(space.scores.data() + i * lanes, count);
+        }
+        // Backwards, so that the first child is taken up first.
+        for (int32_t child = count - 1; child >= 0; --child) {
+            const size_t from = space.rows.size();
+            space.rows.resize(from + space.group.size());
+            size_t end = from;
+            for (size_t i = 0; i < space.group.size(); ++i) {
+                space.rows[end] = space.group[i];
+                end += goes_to(child, space.choices[i], space.scores.data() + i * lanes);
+            }
+            space.rows.resize(end);
+            if (end == from) continue;
+            space.pending.emplace_back(first + child, from);
+            prefetch_children(first + child);
+        }
     }
 
     // One row from `node` down to its leaves.
     void walk(int32_t tree, int32_t node, int64_t begin, int32_t row, RouteSpace& space) const {
         space.path.assign(1, node);
-        bool scattered = false;
-        const bool per_node = routing_.seed_per_node && routing_.projection != ProjectionKind::kNone;
-        Query query{nullptr, nullptr, 0};
-        if (!per_node) query = seen(node, begin, row, space);
+        LaidOut& laid = space.laid[0];
+        if (!per_node()) laid.lay(seen(node, begin, row, space), space.dense.data());
         while (!space.path.empty()) {
             const int32_t at = space.path.back();
             space.path.pop_back();
             if (routing_.is_leaf(at)) {
-                space.reached.push_back({row, tree, at});
+                space.reached.push_back({row, tree, at, routing_.numbers[at]});
                 continue;
             }
-            if (per_node) query = seen(at, begin, row, space);
-            const int32_t first = routing_.child_ptr[at], count = routing_.child_ptr[at + 1] - first;
-            space.scores.resize(static_cast<size_t>(count));
-            for (int32_t child = 0; child < count; ++child) {
-                const int64_t from = vectors_.ptr[first + child], length = vectors_.length(first + child);
-                double dot;
-                if (kGather * static_cast<double>(length) > kFind * static_cast<double>(query.count)) {
-                    dot = find_dot(query, vectors_.features + from, vectors_.weights + from, length);
-                } else {
-                    if (!scattered) scatter(query, space);
-                    scattered = true;
-                    dot = gather_dot(vectors_.features + from, vectors_.weights + from, length,
-                                     space.dense.data());
+            if (per_node()) laid.lay(seen(at, begin, row, space), space.dense.data());
+            step(at, laid, space.path, space);
+            if (per_node()) laid.clear();
+        }
+        if (!per_node()) laid.clear();
+    }
+
+    // Scores the children of an inner node for a row and appends those it goes to, the first last.
+    void step(int32_t node, const LaidOut& row, std::vector<int32_t>& path, RouteSpace& space) const {
+        const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
+        space.scores.resize(static_cast<size_t>(count));
+        for (int32_t child = 0; child < count; ++child) {
+            const int64_t from = vectors_.ptr[first + child], length = vectors_.length(first + child);
+            const double dot = row.dot(vectors_.features + from, vectors_.weights + from, length);
+            space.scores[static_cast<size_t>(child)] = dot + routing_.bias[first + child];
+        }
+        const int32_t chosen = choice(space.scores.data(), count);
+        for (int32_t child = count - 1; child >= 0; --child) {
+            if (goes_to(child, chosen, space.scores.data()) != 0) path.push_back(first + child);
+        }
+    }
+
+    // One row through all trees. Its nodes lie in cold memory: several trees take turns, so that the vectors
+    // of one are on their way while those of others are used.
+    void route_row(int64_t begin, int64_t row, RouteSpace& space) const {
+        const bool plain = routing_.projection == ProjectionKind::kNone;
+        const int32_t at_once = plain ? routing_.n_trees : kTreesAtOnce;
+        const auto width = static_cast<size_t>(space.projector.n_columns());
+        const auto number = static_cast<int32_t>(row - begin);
+        if (!plain) space.dense.resize(width * static_cast<size_t>(at_once), 0.0f);
+        if (!plain) space.laid.resize(static_cast<size_t>(at_once));
+        for (int32_t from = 0; from < routing_.n_trees; from += at_once) {
+            const int32_t to = std::min(from + at_once, routing_.n_trees);
+            const auto layouts = plain ? size_t{1} : static_cast<size_t>(to - from);
+            const auto length = static_cast<size_t>(x_.row_nnz(row));
+            space.columns.resize(length * layouts);
+            space.values.resize(space.columns.size());
+            for (size_t i = 0; i < layouts; ++i) {
+                int32_t* columns = space.columns.data() + i * length;
+                float* values = space.values.data() + i * length;
+                space.projector.project(row_of(x_, row),
+                                        plain ? 0 : routing_.seeds[from + static_cast<int32_t>(i)], columns,
+                                        values);
+                space.laid[i].lay({columns, values, x_.row_nnz(row)}, space.dense.data() + i * width);
+            }
+            take_turns(from, to, space, [&](int32_t node, size_t i) {
+                step(node, space.laid[plain ? 0 : i], space.paths[i], space);
+            });
+            for (size_t i = 0; i < layouts; ++i) space.laid[i].clear();
+            for (int32_t i = 0; i < to - from; ++i) {
+                for (const int32_t leaf : space.leaves[static_cast<size_t>(i)]) {
+                    space.reached.push_back({number, from + i, leaf, routing_.numbers[leaf]});
                 }
-                space.scores[static_cast<size_t>(child)] = dot + routing_.bias[first + child];
-            }
-            if (per_node && scattered) clear(query, space);
-            if (per_node) scattered = false;
-            for (int32_t child = count - 1; child >= 0; --child) {
-                if (goes_to(child, count, space.scores.data())) space.path.push_back(first + child);
             }
         }
-        if (scattered) clear(query, space);
     }
 
-    static void scatter(const Query& query, RouteSpace& space) {
-        for (int64_t j = 0; j < query.count; ++j)
-            space.dense[static_cast<size_t>(query.columns[j])] += query.values[j];
-    }
-    static void clear(const Query& query, RouteSpace& space) {
-        for (int64_t j = 0; j < query.count; ++j) space.dense[static_cast<size_t>(query.columns[j])] = 0.0f;
-    }
-
-    static double find_dot(const Query& query, const Index* features, const Weight* weights, int64_t length) {
-        double sum = 0.0;
-        for (int64_t j = 0; j < query.count; ++j) {
-            const Index* at =
-                std::lower_bound(features, features + length, query.columns[j],
-                                 [](Index a, int32_t b) { return static_cast<int32_t>(a) < b; });
-            if (at != features + length && static_cast<int32_t>(*at) == query.columns[j]) {
-                sum +=
-                    static_cast<double>(query.values[j]) * static_cast<double>(widen(weights[at - features]));
+    // Walks trees from .. to; the leaves of each are left in space.leaves.
+    template <class Step>
+    void take_turns(int32_t from, int32_t to, RouteSpace& space, Step&& step_at) const {
+        const auto n_trees = static_cast<size_t>(to - from);
+        if (space.paths.size() < n_trees) {
+            space.paths.resize(n_trees);
+            space.leaves.resize(n_trees);
+        }
+        space.live.clear();
+        for (size_t i = 0; i < n_trees; ++i) {
+            space.paths[i].assign(1, from + static_cast<int32_t>(i));
+            space.leaves[i].clear();
+            space.live.push_back(static_cast<int32_t>(i));
+        }
+        while (!space.live.empty()) {
+            space.next.clear();
+            size_t kept = 0;
+            for (const int32_t i : space.live) {
+                const int32_t node = next_inner(static_cast<size_t>(i), space);
+                if (node < 0) continue;
+                space.live[kept++] = i;
+                space.next.push_back(node);
+                __builtin_prefetch(vectors_.ptr + routing_.child_ptr[node]);
+                __builtin_prefetch(routing_.bias + routing_.child_ptr[node]);
+            }
+            space.live.resize(kept);
+            for (size_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_children(space.next[j]);
+            for (size_t j = 0; j < kept; ++j) {
+                if (j + kNodesAhead < kept) prefetch_children(space.next[j + kNodesAhead]);
+                step_at(space.next[j], static_cast<size_t>(space.live[j]));
+                for (const int32_t node : space.paths[static_cast<size_t>(space.live[j])]) {
+                    __builtin_prefetch(routing_.child_ptr + node);
+                }
             }
         }
-        return sum;
+    }
+
+    // The next inner node of a tree's path, or -1 at its end; leaves on the way are reached.
+    int32_t next_inner(size_t tree, RouteSpace& space) const {
+        std::vector<int32_t>& path = space.paths[tree];
+        while (!path.empty()) {
+            const int32_t node = path.back();
+            path.pop_back();
+            if (!routing_.is_leaf(node)) return node;
+            space.leaves[tree].push_back(node);
+        }
+        return -1;
+    }
+
+    void prefetch_children(int32_t node) const {
+        constexpr int64_t kLine = 64;
+        const int64_t from = vectors_.ptr[routing_.child_ptr[node]];
+        const int64_t to = vectors_.ptr[routing_.child_ptr[node + 1]];
+        for (int64_t j = from; j < to; j += kLine / static_cast<int64_t>(sizeof(Index))) {
+            __builtin_prefetch(vectors_.features + j);
+        }
+        for (int64_t j = from; j < to; j += kLine / static_cast<int64_t>(sizeof(Weight))) {
+            __builtin_prefetch(vectors_.weights + j);
+        }
     }
 
     const Routing routing_;

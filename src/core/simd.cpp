@@ -291,37 +291,6 @@ void add_pairs(const PairRows& pairs, const int32_t* rows, const float* values, 
     }
 }
 
-inline void widen_eight(const uint16_t* half, float* out) {
-    widen(half, 8, out);
-}
-inline void widen_eight(const float* plain, float* out) {
-    __builtin_memcpy(out, plain, 32);
-}
-
-// Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
-// precision.
-template <class Index, class Weight>
-double gather_dot(const Index* at, const Weight* weights, int64_t count, const float* dense) {
-    using D = double __attribute__((vector_size(64)));
-    D sums{};
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        float w[8];
-        widen_eight(weights + i, w);
-        D left, right;
-        for (int n = 0; n < 8; ++n) {
-            left[n] = static_cast<double>(w[n]);
-            right[n] = static_cast<double>(dense[at[i + n]]);
-        }
-        sums += left * right;
-    }
-    double sum = 0.0;
-    for (; i < count; ++i)
-        sum += static_cast<double>(widen_one(weights[i])) * static_cast<double>(dense[at[i]]);
-    for (int n = 0; n < 8; ++n) sum += sums[n];
-    return sum;
-}
-
 // A product of two floats is exact in double precision, so a fused addition changes nothing: every
 // instruction set gives the same bits.
 template <int G>
@@ -367,10 +336,6 @@ const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     match,
                     add_pairs,
                     widen,
-                    gather_dot<uint16_t, uint16_t>,
-                    gather_dot<uint16_t, float>,
-                    gather_dot<int32_t, uint16_t>,
-                    gather_dot<int32_t, float>,
                     row_dot,
                     cut_step,
                     block_scores};

@@ -96,13 +96,6 @@ struct Simd {
                       float* scores);
     // Widens half-precision numbers.
     void (*widen)(const uint16_t* half, int64_t count, float* out);
-    // sum_i weights[i] * dense[at[i]], in double precision, by the types of `at` and `weights`.
-    double (*gather_dot_u16_f16)(const uint16_t* at, const uint16_t* weights, int64_t count,
-                                 const float* dense);
-    double (*gather_dot_u16_f32)(const uint16_t* at, const float* weights, int64_t count, const float* dense);
-    double (*gather_dot_i32_f16)(const int32_t* at, const uint16_t* weights, int64_t count,
-                                 const float* dense);
-    double (*gather_dot_i32_f32)(const int32_t* at, const float* weights, int64_t count, const float* dense);
     // w . x for one row.
     float (*row_dot)(const NodeRows&, int32_t row, const float* weights);
     // One example of a cut: its first n_near partners are drawn to its side, the others of n to the other.

@@ -1,13 +1,14 @@
 """The base of every method: scikit-learn's conventions outside, checked CSR inside.
 
-A method implements four functions and gets the rest:
+A method implements five functions and gets the rest:
 
     _fit(X, Y, run)           learn; set the fitted state on self
     _topk(X, k, run)          the k best label ids of each row, 1 <= k <= n_labels
+    _explain(row, k, ...)     why these are the k best of one row
     _state()                  JSON-able facts and arrays, to save
     _restore(facts, arrays)   the inverse; checks every invariant that a damaged file could break
 
-In all four, ``self.n_features_in_`` and ``self.n_labels_`` are set.
+In all five, ``self.n_features_in_`` and ``self.n_labels_`` are set.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import datetime
 import os
 import secrets
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -24,10 +25,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import labels, memory, params, persist
+from labelwood import frames, labels, memory, params, persist
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimate import GRADES, Estimate, Grade, by_sampling
+from labelwood.explain import Asked, Explanation, Place, places_in
+from labelwood.frames import check_columns, column_names, n_dimensions
 from labelwood.params import Param, check_parameters
+from labelwood.planned import Planned
 from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, I64, TopK, as_features
 
@@ -42,17 +45,18 @@ RandomState = Annotated[
 Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
 
 _FIRST_CANDIDATES = 16
-_ROOMY = 50  # times the bytes of the data: more than any method here needs
+_LONG_LIST = 1000  # how far down a missed label is looked for
 _PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
 _COUNTS = "label_counts"
 
 
-class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An extreme multi-label classifier.
 
     Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
     ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (when and on what),
-    ``label_counts_`` (how many rows each label had in training).
+    ``label_counts_`` (how many rows each label had in training), and, if X was a table whose columns have names,
+    ``feature_names_in_``.
     """
 
     method_name: ClassVar[str] = ""
@@ -61,6 +65,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     random_state: int | None
     verbose: bool
     n_features_in_: int
+    feature_names_in_: npt.NDArray[np.object_]
     fit_seconds_: dict[str, float]
     trained_: dict[str, Any]
     label_counts_: I64
@@ -71,6 +76,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         raise NotImplementedError
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
+        raise NotImplementedError
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
         raise NotImplementedError
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -93,10 +101,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     ) -> Self:
         """Learn from X and Y.
 
-        ``X`` is a sparse or dense matrix, rows x features. ``Y`` is a 0/1 matrix, rows x labels, sparse or
-        dense; or one list, set or tuple of label names a row, the names of any hashable kind. ``label_names``
-        names the columns of a matrix. Names come back from the predictions as they went in. If fit fails or
-        is interrupted, the estimator is what it was before.
+        ``X`` is a sparse or dense matrix or a table, rows x features. ``Y`` is a 0/1 matrix, rows x labels,
+        sparse or dense; or one list, set or tuple of label names a row, the names of any hashable kind; or a
+        one-dimensional array, one label a row. ``label_names`` names the columns of a matrix; those of a table
+        have their names already. Names come back from the predictions as they went in. If fit fails or is
+        interrupted, the estimator is what it was before.
 
         ``max_memory``, such as ``"4GB"``, is the most memory that the process may come to hold; by default what
         is free. A training that would need more is refused before it starts, with what would need less.
@@ -119,22 +128,6 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
         return self
 
-    def estimate(
-        self, X: Any, Y: Any, *, grade: Grade = "exact", label_names: Sequence[Hashable] | None = None
-    ) -> Estimate:
-        """What fit would need on these data: bytes of the model, peak memory, seconds, each with a band.
-
-        ``grade`` "exact" grows the tree of a label-tree method and counts the features of its nodes; "quick"
-        does without clustering, on a random tree of the same shape. Other methods are trained on a part of the
-        rows with one tree, smaller for "quick". Nothing of the estimator changes.
-        """
-        if grade not in GRADES:
-            raise LabelwoodError(
-                f"{type(self).__name__}: grade must be one of {', '.join(GRADES)}; got {grade!r}"
-            )
-        fresh, features, targets, run = self._begin_fit(X, Y, label_names)
-        return fresh._estimate(features, targets, run, grade)
-
     def _begin_fit(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
     ) -> tuple[Self, CSR, CSR, Run]:
@@ -146,58 +139,11 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         run = Run(n_threads=self._n_threads(), seed=seed, verbose=bool(self.verbose))
         with run.phase("prepare"):
             features = as_features(X, owner=owner)
-            names, targets = labels.read_named(Y, label_names, owner=owner)
+            names, targets = read_labels(Y, label_names, owner)
         _check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
+        fresh._name_features(column_names(X))
         return fresh, features, targets, run
-
-    def _names_bytes(self) -> int:
-        """Bytes of the label names and counts in a saved model."""
-        return 8 * self.n_labels_ + sum(array.nbytes for array in self._names.state()[1].values())
-
-    def _estimate(self, X: CSR, Y: CSR, run: Run, grade: Grade) -> Estimate:
-        """By training on parts of the rows, with one tree where there are several."""
-        return by_sampling(
-            self._try_rows,
-            X,
-            Y,
-            method=self.method_name,
-            grade=grade,
-            n_trees=int(getattr(self, "n_trees", 1)),
-            names_bytes=self._names_bytes(),
-            held_in_training=self._held_in_training,
-            bound=self._bytes_bound(X, Y),
-            run=run,
-        )
-
-    # Bytes that training holds for each byte of the model: results in their widest types, twice while they are
-    # put together.
-    _held_in_training: ClassVar[float] = 5.0
-
-    def _bytes_bound(self, X: CSR, Y: CSR) -> int | None:
-        """Bytes that the model's arrays cannot exceed, where the method's paper proves a bound."""
-        return None
-
-    def _try_rows(self, X: CSR, Y: CSR, run: Run) -> int:
-        """Bytes of a model of these rows, with one tree where there are several."""
-        fresh: Self = clone(self)
-        if hasattr(fresh, "n_trees"):
-            fresh.set_params(n_trees=1)
-        fresh._names, fresh.n_features_in_ = self._names, self.n_features_in_
-        fresh.label_counts_ = np.zeros(self.n_labels_, np.int64)
-        fresh._fit(X, Y, run)
-        return sum(array.nbytes for array in fresh._state()[1].values())
-
-    def _check_limit(self, X: CSR, Y: CSR, run: Run, *, is_given: bool) -> None:
-        """Refuse a training that would not fit into ``run.limit``.
-
-        Without a limit of the user's, data that are small beside the free memory are let pass unlooked.
-        """
-        if run.limit is None:
-            return
-        roomy = memory.resident() + _ROOMY * (X.nbytes + Y.nbytes) < run.limit.bytes
-        if is_given or not roomy:
-            self._estimate(X, Y, run, "quick").check(run.limit, owner=type(self).__name__)
 
     def predict_topk(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], F32]:
         """The k best labels of each row and their scores, best first: two arrays [rows, k].
@@ -230,11 +176,38 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         top = self._topk_ids(X, k)
         return self._matrix(len(top.labels), *_entries(top))
 
-    def score(self, X: Any, Y: Any) -> float:
-        """Precision at 1: the share of rows whose best label is right."""
+    def explain(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        missed: Sequence[Hashable] = (),
+        n_features: int | None = 10,
+        feature_name: Callable[[int], str | None] | None = None,
+    ) -> list[Explanation]:
+        """Why the k best labels of each row are suggested: plain records, see :mod:`labelwood.explain`.
+
+        ``missed`` are labels of which to tell where they were lost, and to whom. A step lists its ``n_features``
+        largest contributions (None: all), named by ``feature_name``, else by the columns X had at fit.
+        """
+        rows, k = self._read_features(X), self._checked_k(k)
+        ids = [self._id_of(label) for label in missed]
+        columns: Sequence[str] = self._feature_names or ()
+        named = feature_name or (lambda column: columns[column] if column < len(columns) else None)
+        asked = Asked(self._name_of, named, n_features)
+        run = Run(n_threads=self._n_threads())
+        found = []
+        for number in range(rows.n_rows):
+            row = rows.rows(number, number + 1)
+            places = places_in(self._topk(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
+            found.append(self._explain(row, min(k, self.n_labels_), asked, places, run))
+        return found
+
+    def score(self, X: Any, y: Any) -> float:
+        """Precision at 1: the share of rows whose best label is right; ``y`` is what ``fit`` takes as Y."""
         from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
 
-        top, truth = self._topk_ids(X, 1), self._encode_labels(Y)
+        top, truth = self._topk_ids(X, 1), self._encode_labels(y)
         _check_lengths(len(top.labels), truth.n_rows, type(self).__name__)
         return float(precision_at_k(truth, top, 1))
 
@@ -262,7 +235,8 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             "facts": facts,
             "trained": {**self.trained_, "seconds": self.fit_seconds_},
         }
-        return manifest, {**arrays, **label_arrays, _COUNTS: self.label_counts_}
+        feature_arrays = frames.to_arrays(self._feature_names)
+        return manifest, {**arrays, **label_arrays, **feature_arrays, _COUNTS: self.label_counts_}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
@@ -284,7 +258,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     ) -> Self:
         """The estimator that a manifest and its arrays describe; ``where`` opens the error messages."""
         own = {
-            name: array for name, array in arrays.items() if not name.startswith((_PARAMETER, labels.PREFIX))
+            name: array
+            for name, array in arrays.items()
+            if not name.startswith((_PARAMETER, frames.PREFIX, labels.PREFIX))
         }
         given = {
             name.removeprefix(_PARAMETER): array
@@ -302,6 +278,7 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             counts = model.label_counts_ = own.pop(_COUNTS)
             if counts.shape != (model.n_labels_,) or counts.dtype != np.int64 or (counts < 0).any():
                 raise FormatError(f"{_COUNTS} must be one integer, at least 0, a label")
+            model._name_features(frames.from_arrays(arrays, model.n_features_in_))
             model._restore(manifest["facts"], own)
             model._note_fitted()
         except KeyError as error:
@@ -324,30 +301,62 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
 
     def _read_features(self, X: Any) -> CSR:
         self._check_fitted()
+        self._check_columns(X)
         return as_features(X, owner=type(self).__name__, n_features=self.n_features_in_)
+
+    @property
+    def _feature_names(self) -> list[str] | None:
+        names: list[str] | None = (
+            self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        )
+        return names
+
+    def _name_features(self, names: Sequence[str] | None) -> None:
+        """Remember the names of X's columns, if it has any."""
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _check_columns(self, X: Any, *, may_grow: bool = False) -> None:
+        """Compare the names of X's columns with those at fit; what comes from within the library has none."""
+        if n_dimensions(X) == 2:
+            check_columns(self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow)
 
     def _topk_ids(self, X: Any, k: int) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
-        features = self._read_features(X)
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
+        features, k = self._read_features(X), self._checked_k(k)
         run = Run(n_threads=self._n_threads(), verbose=bool(self.verbose))
-        top = self._topk(features, min(int(k), self.n_labels_), run)
-        lacking = int(k) - top.labels.shape[1]
+        top = self._topk(features, min(k, self.n_labels_), run)
+        lacking = k - top.labels.shape[1]
         if lacking == 0:
             return top
         right = ((0, 0), (0, lacking))
         return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
 
+    def _checked_k(self, k: Any) -> int:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
+        return int(k)
+
+    def _id_of(self, label: Hashable) -> int:
+        try:
+            return self._names.index[label]
+        except (KeyError, TypeError):
+            raise LabelwoodError(f"{type(self).__name__}: there is no label {label!r}") from None
+
+    def _name_of(self, label: int) -> Any:
+        return self._names.take(np.array([label])).tolist()[0]
+
     def _encode_labels(self, Y: Any) -> CSR:
         """A user's Y with this model's label ids; labels unknown to the model become further columns."""
         self._check_fitted()
         owner = type(self).__name__
-        if not labels.is_matrix(Y):
-            rows = labels.read_rows(Y, owner=owner)
-            return labels.to_csr(rows, self._names.index, self.n_labels_, owner=owner)
-        matrix = labels.read_matrix(Y, owner=owner)
-        return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, self.n_labels_))
+        if labels.is_matrix(Y):
+            matrix, columns = labels.read_matrix(Y, owner=owner), column_names(Y)
+            if columns is None or self._names.kind == "ids":
+                return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, self.n_labels_))
+            Y = labels.named_rows(matrix, columns)
+        rows = labels.read_rows(Y, owner=owner)
+        return labels.to_csr(rows, self._names.index, self.n_labels_, owner=owner)
 
     def _above(self, X: CSR, threshold: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Rows and ids of every label at or above the threshold.
@@ -390,10 +399,32 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
     def __sklearn_tags__(self) -> Any:
         # Not "classifier": scikit-learn's splitters would then refuse a Y of label names.
         tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
+        tags.classifier_tags = ClassifierTags(multi_class=True, multi_label=True)
         tags.input_tags.sparse = True
         tags.target_tags.required = tags.target_tags.multi_output = True
         return tags
+
+
+def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[labels.LabelNames, CSR]:
+    """The names of the labels and the label matrix of what a user calls Y."""
+    if labels.is_matrix(Y):
+        matrix = labels.read_matrix(Y, owner=owner)
+        label_names = column_names(Y) if label_names is None else label_names
+        if label_names is None:
+            return labels.LabelNames.columns(matrix.n_cols), matrix
+        n_distinct = len(labels.distinct_names([list(label_names)], owner=owner))
+        if len(label_names) != matrix.n_cols or n_distinct != matrix.n_cols:
+            raise LabelwoodError(
+                f"{owner}: label_names must be {matrix.n_cols} distinct names, one for each column of Y; "
+                f"got {len(label_names)}, of which {n_distinct} distinct"
+            )
+        return labels.LabelNames.of(label_names), matrix
+    if label_names is not None:
+        raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
+    rows = labels.read_rows(Y, owner=owner)
+    distinct = labels.distinct_names(rows, owner=owner)
+    index = {name: label for label, name in enumerate(distinct)}
+    return labels.LabelNames.of(distinct), labels.to_csr(rows, index, len(distinct), owner=owner)
 
 
 def _check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:
@@ -405,9 +436,14 @@ def _check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:
 
 def _check_sizes(X: CSR, Y: CSR, owner: str) -> None:
     _check_lengths(X.n_rows, Y.n_rows, owner)
-    for count, what in ((X.n_rows, "row"), (X.n_cols, "feature"), (Y.n_cols, "label")):
+    for count, what, got in (
+        (X.n_rows, "row", "0"),
+        # the second half is what scikit-learn's users, and its checks, look for
+        (X.n_cols, "feature", f"0 feature(s) (shape=({X.n_rows}, 0)) while a minimum of 1 is required."),
+        (Y.n_cols, "label", "0"),
+    ):
         if count == 0:
-            raise LabelwoodError(f"{owner}: at least one {what} is needed to learn from; got 0")
+            raise LabelwoodError(f"{owner}: at least one {what} is needed to learn from; got {got}")
     if Y.nnz == 0:
         raise LabelwoodError(f"{owner}: at least one row must have a label; Y is empty")
 

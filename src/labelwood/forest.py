@@ -21,6 +21,7 @@ from labelwood.errors import FormatError
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32, I32, I64, TopK
 from labelwood.trees import level_bounds
+from labelwood.values import Rebuilt
 
 U32 = npt.NDArray[np.uint32]
 
@@ -74,7 +75,7 @@ class Paths(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RoutedForest:
+class RoutedForest(Rebuilt):
     """A forest as flat arrays.
 
     Node ids are breadth-first over the whole forest: the roots are ``0 .. n_trees``, then come all their

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from labelwood import strings
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.frames import n_dimensions
 from labelwood.sparse import CSR, I64, MAX_COLUMNS, from_scipy
 
 PREFIX = "label_names."
@@ -168,7 +169,7 @@ def is_matrix(Y: Any) -> bool:
     """Whether Y is an indicator matrix (CSR, scipy sparse, 2-d array or table) and not rows of names."""
     import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
 
-    return isinstance(Y, CSR) or bool(sp.issparse(Y)) or getattr(Y, "ndim", 0) == 2
+    return isinstance(Y, CSR) or bool(sp.issparse(Y)) or n_dimensions(Y) == 2
 
 
 def read_matrix(Y: Any, *, owner: str) -> CSR:
@@ -201,17 +202,32 @@ def read_matrix(Y: Any, *, owner: str) -> CSR:
 
 
 def read_rows(Y: Any, *, owner: str) -> list[list[Hashable]]:
-    """Rows of label names as lists; a row that is no collection of names is refused with advice."""
+    """Rows of label names as lists; a row that is no collection of names is refused with advice.
+
+    The values of a one-dimensional array or column are labels, one a row: the target of a classifier.
+    """
+    if Y is None:
+        raise LabelwoodError(f"{owner}: requires y to be passed, but the target y is None")
     if isinstance(Y, str | bytes) or not isinstance(Y, Iterable):
         raise LabelwoodError(
             f"{owner}: Y must be a 0/1 matrix or one list of label names a row; got {type(Y).__name__}"
         )
+    if n_dimensions(Y) == 1:
+        values = np.asarray(Y).tolist()
+        if all(isinstance(value, str | int | float) for value in values):
+            return [[value] for value in values]
     return [_read_row(row, position, owner) for position, row in enumerate(Y)]
+
+
+def named_rows(matrix: CSR, names: Sequence[Hashable]) -> list[list[Hashable]]:
+    """The rows of an indicator matrix as lists of the names of their columns."""
+    bounds, ids = matrix.indptr.tolist(), matrix.indices.tolist()
+    return [[names[i] for i in ids[bounds[row] : bounds[row + 1]]] for row in range(matrix.n_rows)]
 
 
 def _read_row(row: Any, position: int, owner: str) -> list[Hashable]:
     if type(row) in (list, tuple):
-        return row  # type: ignore[no-any-return]
+        return row  # type: ignore[no-any-return]  # what it holds is looked at when names get their ids
     if isinstance(row, set | frozenset):
         # A set of strings iterates in another order in every process; nothing may depend on that.
         try:
@@ -219,7 +235,8 @@ def _read_row(row: Any, position: int, owner: str) -> list[Hashable]:
         except TypeError:
             return sorted(row, key=lambda name: (type(name).__name__, repr(name)))
     if isinstance(row, np.ndarray) and row.ndim == 1:
-        return row.tolist()  # type: ignore[no-any-return]
+        names: list[Hashable] = row.tolist()
+        return names
     if isinstance(row, str | bytes | Mapping) or not isinstance(row, Iterable):
         raise LabelwoodError(
             f"{owner}: each row of Y must be a list of label names; got {row!r} in row {position}. "
@@ -239,7 +256,7 @@ def distinct_names(rows: list[list[Hashable]], *, owner: str) -> list[Hashable]:
     if any(isinstance(name, float | np.floating) and math.isnan(name) for name in seen):
         raise LabelwoodError(f"{owner}: a label name must not be NaN; Y contains missing values")
     try:
-        return sorted(seen)  # type: ignore[type-var]
+        return sorted(seen)  # type: ignore[type-var]  # whether names compare shows in trying
     except TypeError:
         return seen
 
@@ -267,24 +284,3 @@ def to_csr(rows: list[list[Hashable]], index: Mapping[Any, int], n_cols: int, *,
         sp.csr_array((np.ones(len(ids), np.float32), np.array(ids, np.int32), indptr), shape=shape)
     )
     return CSR(matrix.indptr, matrix.indices, np.ones_like(matrix.data), matrix.n_cols)
-
-
-def read_named(Y: Any, label_names: Sequence[Hashable] | None, *, owner: str) -> tuple[LabelNames, CSR]:
-    """A user's Y with its names: a 0/1 matrix, whose columns ``label_names`` may name, or rows of names."""
-    if is_matrix(Y):
-        matrix = read_matrix(Y, owner=owner)
-        if label_names is None:
-            return LabelNames.columns(matrix.n_cols), matrix
-        n_distinct = len(distinct_names([list(label_names)], owner=owner))
-        if len(label_names) != matrix.n_cols or n_distinct != matrix.n_cols:
-            raise LabelwoodError(
-                f"{owner}: label_names must be {matrix.n_cols} distinct names, one for each column of Y; "
-                f"got {len(label_names)}, of which {n_distinct} distinct"
-            )
-        return LabelNames.of(label_names), matrix
-    if label_names is not None:
-        raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
-    rows = read_rows(Y, owner=owner)
-    distinct = distinct_names(rows, owner=owner)
-    index = {name: label for label, name in enumerate(distinct)}
-    return LabelNames.of(distinct), to_csr(rows, index, len(distinct), owner=owner)

@@ -9,6 +9,7 @@ Validation, the command line's flags, the documentation's table and the manifest
 from __future__ import annotations
 
 import inspect
+import json
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 
 from labelwood.errors import LabelwoodError
+
+_JSON_KINDS = (list, tuple, dict)
+TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,26 @@ class Declared:
                 raise LabelwoodError(f"{owner}: {self.name} must be {broken}; got {value!r}")
         raise LabelwoodError(f"{owner}: {self.name} must be {self.rule}; got {value!r}")
 
+    def read(self, text: str) -> Any:
+        """The value that a text stands for: none, a choice, then the first kind that it fits; checked.
+
+        Raises ValueError where it stands for none; kinds that no text stands for, such as arrays, are passed over.
+        """
+        if self.optional and text.lower() == "none":
+            return None
+        for choice in self.choices:
+            if text == str(choice):
+                return choice
+        for kind in TEXT_KINDS:
+            if kind in self.kinds:
+                try:
+                    value = _from_text(text, kind)
+                except ValueError:
+                    continue
+                self.check(value, self.name)
+                return value
+        raise ValueError(text)
+
     def _broken_bound(self, value: Any) -> str | None:
         p = self.param
         if isinstance(value, float | np.floating) and not np.isfinite(value):
@@ -91,6 +115,19 @@ class Declared:
         if p.le is not None and value > p.le:
             return f"at most {p.le:g}"
         return None
+
+
+def _from_text(text: str, kind: type) -> Any:
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(text)
+        return text.lower() == "true"
+    if kind in _JSON_KINDS:
+        value = json.loads(f"[{text}]" if kind is tuple and not text.startswith("[") else text)
+        if not isinstance(value, dict if kind is dict else list):
+            raise ValueError(text)
+        return kind(value)
+    return kind(text)
 
 
 def _is_a(value: Any, kind: type) -> bool:

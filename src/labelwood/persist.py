@@ -116,14 +116,9 @@ class _Folder:
             return True  # removed for good
 
     def open(self, name: str) -> BufferedReader:
-        """Open a file of the model, if it is a regular file and not a link, a device or a directory."""
+        """Open a file of the model, if it is a regular file or a link to one, not a device or a directory."""
         # Without O_NONBLOCK, opening a named pipe would wait for somebody to write.
-        flags = (
-            os.O_RDONLY
-            | getattr(os, "O_NOFOLLOW", 0)
-            | getattr(os, "O_NONBLOCK", 0)
-            | getattr(os, "O_BINARY", 0)
-        )
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
             descriptor = os.open(self.path / name if self._held is None else name, flags, dir_fd=self._held)
         except FileNotFoundError:

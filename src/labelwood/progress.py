@@ -7,7 +7,9 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
 
 from labelwood.errors import LabelwoodError
 from labelwood.memory import Limit
@@ -18,6 +20,23 @@ logger.addHandler(logging.NullHandler())
 _REDRAW_SECONDS = 0.2
 _SHOW_AFTER_SECONDS = 0.5
 _BAR_CELLS = 24
+_LOOK_EVERY = 1024  # items of a loop between two looks at the clock
+
+Item = TypeVar("Item")
+
+
+@dataclass
+class Shown:
+    """What is drawn on terminals, for the whole process: the command line sets it.
+
+    ``bars`` off hides every progress bar; ``loading`` shows those of reading files, which no estimator asks for.
+    """
+
+    bars: bool = True
+    loading: bool = False
+
+
+SHOWN = Shown()
 
 
 class Bar:
@@ -57,7 +76,7 @@ class Run:
         self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
     ) -> None:
         self.n_threads, self.seed, self.limit = n_threads, seed, limit
-        self._visible = verbose and sys.stderr.isatty()
+        self._visible = verbose and SHOWN.bars and sys.stderr.isatty()
         self.seconds: dict[str, float] = {}
 
     @contextlib.contextmanager
@@ -72,6 +91,24 @@ class Run:
                 bar.close()
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
             logger.debug("%s: %.3f s", name, self.seconds[name])
+
+
+@contextlib.contextmanager
+def loading(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """A bar for reading a file, if such bars are shown; yields what to call with the work done."""
+    with Run(verbose=SHOWN.loading).phase(title, total) as progress:
+        yield progress
+
+
+def watched(
+    items: Iterable[Item], title: str, total: int, done: Callable[[int], int] = lambda number: number
+) -> Iterator[Item]:
+    """The items, with a bar that asks ``done`` now and then how far that number of items is."""
+    with loading(title, total) as progress:
+        for number, item in enumerate(items):
+            if progress is not None and number % _LOOK_EVERY == 0:
+                progress(done(number))
+            yield item
 
 
 def available_cores() -> int:

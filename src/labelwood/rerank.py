@@ -18,7 +18,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.progress import Run
-from labelwood.sparse import CSR, I32, TopK
+from labelwood.sparse import CSR, TopK
 
 CANDIDATES = 100  # labels that the trees propose for every row
 SHARE = 0.8
@@ -43,33 +43,25 @@ class TailReranker:
             )  # fmt: skip
         return cls(CSR(indptr, indices, data, X.n_cols))
 
-    def order(self, X: CSR, top: TopK, k: int) -> TopK:
+    def order(self, X: CSR, top: TopK, k: int, run: Run) -> TopK:
         """The best k of the candidates; scores are ``exp`` of the combination, so they fall from 1 to 0."""
-        rows = np.repeat(np.arange(X.n_rows), top.labels.shape[1]).reshape(top.labels.shape)
-        known = top.labels >= 0
-        distance = 2 - 2 * self._cosines(X, rows[known], top.labels[known])
-        nearness = -np.logaddexp(0, SHARPNESS / 2 * distance)
-        combined = np.full(top.labels.shape, -np.inf)
-        with np.errstate(divide="ignore"):
-            combined[known] = SHARE * np.log(top.scores[known]) + (1 - SHARE) * nearness
-        scores = np.exp(combined).astype(np.float32)
-        best = np.lexsort((np.where(known, top.labels, np.iinfo(np.int32).max), -scores), axis=1)[:, :k]
-        labels: I32 = np.take_along_axis(np.where(scores > 0, top.labels, -1), best, axis=1)
-        lacking = ((0, 0), (0, k - labels.shape[1]))  # no more than the candidates are ordered
-        return TopK(
-            np.pad(labels, lacking, constant_values=-1),
-            np.pad(np.take_along_axis(scores, best, axis=1), lacking),
-        )
+        with run.phase("rerank", X.n_rows) as progress:
+            unit = _core.unit_rows(X.indptr, X.indices, X.data)
+            labels, scores = _core.rerank(
+                X.indptr, X.indices, unit, X.n_cols, self.means.indptr, self.means.indices, self.means.data,
+                top.labels.ravel(), top.scores.ravel(), top.labels.shape[1], k, SHARE, SHARPNESS,
+                run.n_threads, progress,
+            )  # fmt: skip
+        return TopK(labels, scores)
 
-    def _cosines(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Of each (row, label) pair, in pieces that fit in memory."""
+    def nearness(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The logarithm of how near rows are to labels, of each (row, label) pair: what :meth:`order` adds, explained."""
         unit = CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols).to_scipy()
-        means = self.means.to_scipy()
-        found = np.empty(len(rows))
-        for start in range(0, len(rows), 1 << 16):
-            part = slice(start, start + (1 << 16))
-            found[part] = unit[rows[part]].multiply(means[labels[part]]).sum(axis=1)
-        return found
+        cosines = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
+        near: npt.NDArray[np.float64] = -np.logaddexp(
+            0, SHARPNESS / 2 * (2 - 2 * np.asarray(cosines).ravel())
+        )
+        return near
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""

@@ -23,6 +23,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32, I32, I64, TopK
 from labelwood.trees import LabelTree
+from labelwood.values import Rebuilt
 
 _CHILD_TYPES = (np.uint8, np.uint16, np.int32)
 
@@ -56,6 +57,11 @@ class Chunks:
     def n_weights(self) -> int:
         """Weights that are not zero, biases apart."""
         return int(np.count_nonzero(self.weights)) if self.dense else len(self.weights)
+
+    def weights_of(self, inner: int) -> npt.NDArray[Any]:
+        """The weights of an inner node as the numbers they stand for."""
+        own = self.weights[self.weight_ptr[inner] : self.weight_ptr[inner + 1]]
+        return own if len(self.scale) == 0 else own * self.scale[inner]
 
     def check(self, tree: LabelTree, n_features: int) -> Chunks:
         """Assert every invariant that the search relies on; return self."""
@@ -136,7 +142,7 @@ def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype
 
 
 @dataclass(frozen=True)
-class PackedTree:
+class PackedTree(Rebuilt):
     """A label tree with its weights; ``link`` turns a margin into a probability.
 
     ``squared_hinge``: ``exp(-max(0, 1 - margin)^2)``, which is 1 where the training loss is 0.

@@ -154,6 +154,7 @@ def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:
 
 
 def _from_sparse(matrix: Any, owner: str) -> CSR:
+    _refuse_complex(matrix, owner)
     if matrix.dtype.kind not in "biuf":
         raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {matrix.dtype}")
     return from_scipy(matrix)
@@ -162,6 +163,7 @@ def _from_sparse(matrix: Any, owner: str) -> CSR:
 def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
     import scipy.sparse as sp  # noqa: PLC0415 - as above
 
+    _refuse_complex(dense, owner)
     if dense.dtype.kind not in "biuf":
         try:
             dense = np.asarray(dense.tolist(), np.float32)
@@ -170,3 +172,8 @@ def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
     if not np.isfinite(dense).all():
         raise LabelwoodError(f"{owner}: X must be finite; it contains NaN or infinity")
     return from_scipy(sp.csr_array(dense.astype(np.float32)))
+
+
+def _refuse_complex(values: Any, owner: str) -> None:
+    if values.dtype.kind == "c":
+        raise LabelwoodError(f"{owner}: X must hold real numbers. Complex data not supported")

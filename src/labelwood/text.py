@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import murmurhash3_32
 
 from labelwood import _core, strings
 from labelwood.errors import FormatError, LabelwoodError
@@ -75,6 +76,10 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
         """As ``transform``, for the rest of the library."""
+        raise NotImplementedError
+
+    def term_of(self, text: str) -> Callable[[int], str | None]:
+        """A function from a column of the text's vector to the term that it stands for."""
         raise NotImplementedError
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -221,6 +226,11 @@ class TfidfEncoder(TextEncoder):
         self._check_fitted()
         return np.array(strings.unpack(self._utf8, self._offsets, what="a term"), dtype=object)
 
+    def term_of(self, text: str) -> Callable[[int], str | None]:
+        """A function from a column to its term, which is the same for every text."""
+        self._check_fitted()
+        return lambda column: strings.unpack(self._utf8, self._offsets, np.array([column]), what="a term")[0]
+
     @property
     def n_features_(self) -> int:
         """Number of columns."""
@@ -344,6 +354,18 @@ class HashingEncoder(TextEncoder):
         )
         data = _core.weigh_counts(*counts, False, bool(self.binary), None, _NORMS[self.norm], self._threads())
         return CSR(counts[0], counts[1], data, int(self.n_features))
+
+    def term_of(self, text: str) -> Callable[[int], str | None]:
+        """A function from a column to the terms of the text that are hashed to it, with + between."""
+        cut = {name: getattr(self, name) for name in ("analyzer", "ngram_range", "lowercase", "token_length")}
+        found: dict[int, list[str]] = {}
+        try:
+            terms = TfidfEncoder(**cut, n_jobs=1).fit([text]).get_feature_names_out().tolist()
+        except LabelwoodError:  # a text without terms
+            terms = []
+        for term in terms:
+            found.setdefault(abs(murmurhash3_32(term, seed=0)) % int(self.n_features), []).append(term)
+        return lambda column: " + ".join(found[column]) if column in found else None
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Nothing: the parameters say it all."""

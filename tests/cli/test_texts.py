@@ -110,3 +110,24 @@ def test_help_names_the_flags_of_the_encoder(labelwood):
     assert "parameters of the encoder tfidf, for texts" in text
     assert "--ngram-range" in text
     assert "--alternate-sign" in labelwood("train", "--encoder", "hashing", "--help").out
+
+
+def test_an_online_tree_of_texts_learns_on(labelwood, tmp_path):
+    first, more, model, small = (tmp_path / name for name in ("a.csv", "b.csv", "model", "small"))
+    first.write_text("text,tags\n" + "cats and dogs,pets\nincome tax,law;money\n" * 5)
+    more.write_text("text,tags\n" + "the dog barks at the moon,noise\n" * 5)
+    words = ("--method", "online-tree", "--encoder", "hashing", "--n-features", 4096)
+    assert labelwood("train", first, "-o", model, *words).code == 0
+    learned = labelwood("learn", model, more, "--json").json
+    assert (learned["rows"], learned["new_labels"]) == (5, 1)
+    assert "noise" in labelwood("predict", model, "barks at the moon", "-k", 1).out
+    assert "pets" in labelwood("predict", model, "cats and dogs", "-k", 1).out
+    assert labelwood("labels", model, "rename", "noise", "sound").code == 0
+    assert labelwood("learn", model, "--inference-only", "-o", small).code == 0
+    assert "sound" in labelwood("predict", small, "barks at the moon", "-k", 1).out
+    batch = tmp_path / "linear"
+    assert labelwood("train", first, "-o", batch).code == 0
+    assert "only online-tree models learn on; this is linear-tree" in labelwood(
+        "learn", batch, more
+    ).complaint(1)
+    assert "this is linear-tree" in labelwood("labels", batch, "list").complaint(1)

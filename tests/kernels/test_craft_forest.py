@@ -42,7 +42,9 @@ def options_of(model: CraftForest, n_features: int, n_labels: int) -> twin.Optio
         x_per_node="Dx" in model.diversity,
         y_per_node="Dy" in model.diversity,
         cosine=model.metric == "cosine",
+        centroid_share=model.centroid_share,
         centroid_size=model.centroid_size or 0,
+        centroid_rows=model.centroid_rows,
         seed=model.random_state,
     )
 
@@ -86,9 +88,11 @@ def assert_twin(seed: int, **parameters) -> None:
     diversity=st.sampled_from(["SxSy", "SxDy", "DxSy", "DxDy"]),
     columns=st.integers(3, 20),
     sample=st.sampled_from([10, 30, 1000]),
-    centroid_size=st.sampled_from([None, 3, 10]),
+    centroid=st.tuples(
+        st.sampled_from([0.3, 0.7, 0.95, 1.0]), st.sampled_from([None, 3, 10]), st.sampled_from([1, 20, 100])
+    ),
 )
-def test_kernel_is_its_twin(seed, arity, rounds, diversity, columns, sample, centroid_size):
+def test_kernel_is_its_twin(seed, arity, rounds, diversity, columns, sample, centroid):
     assert_twin(
         seed,
         arity=arity,
@@ -97,7 +101,9 @@ def test_kernel_is_its_twin(seed, arity, rounds, diversity, columns, sample, cen
         feature_columns=columns,
         label_columns=columns,
         sample=sample,
-        centroid_size=centroid_size,
+        centroid_share=centroid[0],
+        centroid_size=centroid[1],
+        centroid_rows=centroid[2],
     )
 
 

@@ -71,7 +71,7 @@ def test_trees_of_a_forest_do_not_depend_on_their_number(planted):
 
 
 def test_shrinking(planted, planted_test):
-    model = small(centroid_size=None, weight_dtype="float32").fit(planted.X, planted.Y)
+    model = small(centroid_share=1.0, centroid_size=None, weight_dtype="float32").fit(planted.X, planted.Y)
     before, quality = model.forest_.nbytes, model.score(planted_test.X, planted_test.Y)
     model.shrink(vector_size=12, leaf_size=4, dtype="float16")
     model.forest_.check()
@@ -82,9 +82,33 @@ def test_shrinking(planted, planted_test):
 
 
 def test_centroid_and_leaf_size_bound_the_model(planted):
-    forest = small(centroid_size=7, leaf_size=2).fit(planted.X, planted.Y).forest_
+    forest = small(centroid_size=7, centroid_rows=10**6, leaf_size=2).fit(planted.X, planted.Y).forest_
     assert np.diff(forest.weight_ptr).max() == 7
     assert np.diff(forest.leaf_ptr).max() == 2
+
+
+def test_nodes_of_many_rows_keep_more_of_their_centroids(planted):
+    forest = small(centroid_size=7, centroid_rows=planted.X.shape[0]).fit(planted.X, planted.Y).forest_
+    sizes, first = np.diff(forest.weight_ptr), forest.level_ptr[1:3]
+    assert sizes[slice(*first)].min() > 7
+    assert sizes[first[1] :].max() == 7
+
+
+def test_a_share_of_the_centroids_length_is_kept(planted):
+    kept, whole = (
+        small(n_trees=1, centroid_share=share, centroid_size=None, weight_dtype="float32")
+        .fit(planted.X, planted.Y)
+        .forest_
+        for share in (0.6, 1.0)
+    )
+    for child in range(kept.child_ptr[0], kept.child_ptr[1]):  # the first split's centroids are the same
+        columns, weights = kept.vector(child)
+        all_columns, all_weights = whole.vector(child)
+        assert set(columns) < set(all_columns)
+        rest = np.square(all_weights).sum() - np.square(weights).sum()
+        assert rest <= 0.4 * np.square(all_weights).sum() * (1 + 1e-6)
+        smaller = np.square(weights).sum() - np.square(weights).min()
+        assert smaller < 0.6 * np.square(all_weights).sum() * (1 + 1e-6), "one entry less would be too few"
 
 
 def test_idf_is_learned_for_counts_only(planted):
@@ -108,6 +132,7 @@ def test_a_gaussian_projection_that_cannot_fit_is_refused():
         ({"projection": "svd"}, "projection must be one of"),
         ({"diversity": "sxsy"}, "diversity must be one of"),
         ({"centroid_size": 0}, "centroid_size must be at least 1; got 0"),
+        ({"centroid_share": 1.5}, "centroid_share must be .*at most 1; got 1.5"),
         ({"sample": 1}, "sample must be at least 2; got 1"),
     ],
 )

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from labelwood import FormatError, LdsmForest, load
+from labelwood import FormatError, LabelwoodError, LdsmForest, load
 from labelwood.cli import main
 from labelwood.methods.ldsm import SPLIT_COLUMNS
 from labelwood.persist import read_model, write_model
-from labelwood.progress import Run
 from labelwood.sparse import CSR, from_scipy
+from labelwood.split_plots import by_level
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,18 @@ def test_statistics_survive_saving_and_are_shown(forest, tmp_path, capsys):
     assert load(tmp_path / "model").splits_.tobytes() == forest.splits_.tobytes()
     assert main(["info", str(tmp_path / "model"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mean_purity"] == forest.describe()["mean_purity"]
+
+
+def test_splits_are_drawn_by_level(forest, planted, tmp_path):
+    forest.plot(tmp_path / "splits.png")
+    assert (tmp_path / "splits.png").read_bytes().startswith(b"\x89PNG")
+    found = by_level(forest.forest_, forest.splits_[:, 0])
+    first = forest.splits_[: forest.forest_.n_trees, 0]  # every root of this data is split
+    np.testing.assert_allclose(found[0], np.quantile(first, (0.1, 0.5, 0.9)), rtol=1e-6)
+    assert len(found) == forest.forest_.depth
+    stump = LdsmForest(n_trees=2, max_nodes=1, n_jobs=1).fit(planted.X, planted.Y)
+    with pytest.raises(LabelwoodError, match="no splits"):
+        stump.plot(tmp_path / "none.png")
 
 
 def test_statistics_of_another_forest_are_refused(forest, tmp_path):
@@ -105,42 +117,3 @@ def test_every_reading_learns(planted, planted_test, parameters):
 def test_a_threshold_makes_a_smaller_model(forest, planted):
     whole = LdsmForest(n_trees=10, n_jobs=1, weight_threshold=0.0).fit(planted.X, planted.Y)
     assert forest.describe()["nonzero_weights"] < whole.describe()["nonzero_weights"]
-
-
-def test_reranking_orders_the_candidates_by_the_means(planted, planted_test, tmp_path):
-    """Against the formula, dense and row by row; and the means are saved with the model."""
-    model = LdsmForest(n_trees=5, n_jobs=1, rerank=True).fit(planted.X, planted.Y)
-    labels, scores = model.predict_topk(planted_test.X, 5)
-    X, rows = planted_test.X.toarray(), planted.X.toarray()
-    X, rows = (M / np.linalg.norm(M, axis=1, keepdims=True) for M in (X, rows))
-    means = planted.Y.toarray().T @ rows
-    means /= np.linalg.norm(means, axis=1, keepdims=True)
-    tree = model.forest_.topk(from_scipy(planted_test.X), 24, Run())
-    for i, row in enumerate(X):
-        found = tree.labels[i][tree.labels[i] >= 0]
-        distance = ((row - means[found]) ** 2).sum(axis=1)
-        wanted = tree.scores[i][: len(found)] ** 0.8 * (1 + np.exp(15 * distance)) ** -0.2
-        np.testing.assert_allclose(scores[i], np.sort(wanted)[::-1][:5], rtol=1e-3)
-        assert (np.diff(scores[i]) <= 0).all()
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model").predict_topk(planted_test.X, 5)
-    assert again[0].tolist() == labels.tolist()
-    assert again[1].tobytes() == scores.tobytes()
-    manifest, arrays = read_model(tmp_path / "model")
-    write_model(tmp_path / "forged", manifest, {**arrays, "means.indices": arrays["means.indices"] - 9})
-    with pytest.raises(FormatError):
-        LdsmForest.load(tmp_path / "forged")
-
-
-def test_reranking_finds_rare_labels(planted_of):
-    """One row of a label among many: its mean row is the row itself."""
-    data = planted_of(n_rows=300, n_labels=30)
-    Y = data.Y.tolil()
-    Y[1:, 0] = 0
-    Y[0, 0] = 1
-    plain, tail = (
-        LdsmForest(n_trees=10, n_jobs=1, rerank=rerank).fit(data.X, Y.tocsr()) for rerank in (False, True)
-    )
-    ranks = [np.flatnonzero(m.predict_topk(data.X[[0]], 30)[0][0] == 0) for m in (plain, tail)]
-    assert len(ranks[1]) == 1
-    assert ranks[1][0] <= ranks[0][0]

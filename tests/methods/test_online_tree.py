@@ -112,7 +112,7 @@ def test_warm_start_from_a_linear_tree(planted, planted_test):
     model = small(epochs=2).warm_start_from(linear, planted.X[sample], planted.names[sample])
     model.partial_fit(planted.X[rest], planted.names[rest]).partial_fit(planted.X, planted.names)
     assert model.score(planted_test.X, planted_test.names) > 0.9
-    by_fit = small(warm_start=0.2, epochs=3).fit(planted.X, planted.Y)
+    by_fit = small(warm_share=0.2, epochs=3).fit(planted.X, planted.Y)
     assert by_fit.score(planted_test.X, planted_test.Y) > 0.9
 
 

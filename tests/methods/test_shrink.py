@@ -1,5 +1,7 @@
 """Pruning and quantizing fitted label trees."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,13 @@ def test_wrong_wishes_are_told(data):
         model.prune(threshold=-1)
     with pytest.raises(LabelwoodError, match="dtype must be one of float32, float16, int8; got 'int4'"):
         model.quantize("int4")
+
+
+def test_explanations_of_int8_models_add_up(data):
+    """What is told about a label is what the search computed."""
+    model = fitted(data).quantize("int8")
+    plain = fitted(data).quantize("int8").quantize("float32")
+    row = data.X[:1]
+    found, wanted = (repr(each.explain(row, k=2)) for each in (model, plain))
+    numbers = [[float(word) for word in re.findall(r"-?\d+\.\d+", text)] for text in (found, wanted)]
+    np.testing.assert_allclose(*numbers, rtol=1e-3, atol=1e-5)

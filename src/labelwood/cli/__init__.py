@@ -8,19 +8,26 @@ Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 the
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from labelwood import __version__
 from labelwood.cli.parser import Parser, UsageError, nearest
 from labelwood.errors import LabelwoodError
+from labelwood.progress import SHOWN, logger
 
 COMMANDS = {
     "train": "train a model on a data file",
+    "tune": "find the best method and parameters in a given time",
     "predict": "write the best labels of every row of a data file",
     "eval": "measure a model on a data file with known labels",
+    "explain": "tell why labels are suggested, and where one was lost",
+    "tree": "look at a tree: a page for the browser, a drawing, JSON",
+    "plot": "draw quality against trees, nodes, size or frequency, depth, LdSM's objective",
     "estimate": "tell the size, peak memory and time of a training before it starts",
     "learn": "teach an online-tree model more rows, from a file or a pipe",
     "labels": "list, rename, retire, merge and restore the labels of an online-tree model",
@@ -29,6 +36,7 @@ COMMANDS = {
     "convert": "turn a data file into another format",
     "data": "generate a data set",
     "methods": "list the methods and their parameters",
+    "completion": "print what makes your shell complete commands and flags",
     "demo": "train on the source code of this Python and show what was learnt",
 }
 
@@ -80,14 +88,39 @@ def _dispatch(words: list[str]) -> int:
         raise UsageError(
             f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}"
         )
-    command = importlib.import_module(f"labelwood.cli.{name}")
-    parser = Parser(prog=f"labelwood {name}", description=command.__doc__, examples=command.EXAMPLES)
-    command.add_arguments(parser, rest)
+    parser = parser_of(name, rest)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help(), end="")
         return 0
-    code: int = command.run(parser.parse_args(rest))
+    options = parser.parse_args(rest)
+    with _shown(quiet=options.quiet, loud=options.loud):
+        code: int = importlib.import_module(f"labelwood.cli.{name}").run(options)
     return code
+
+
+def parser_of(name: str, words: Sequence[str]) -> Parser:
+    """The parser of a command; some of its flags depend on the words that follow the command."""
+    command = importlib.import_module(f"labelwood.cli.{name}")
+    parser = Parser(prog=f"labelwood {name}", description=command.__doc__, examples=command.EXAMPLES)
+    command.add_arguments(parser, list(words))
+    return parser
+
+
+@contextlib.contextmanager
+def _shown(*, quiet: bool, loud: bool) -> Iterator[None]:
+    """What people see on stderr while a command runs: bars on terminals, and with -v the seconds of every phase."""
+    SHOWN.bars, SHOWN.loading = not quiet, not quiet
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    if loud:
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        SHOWN.bars, SHOWN.loading = True, False
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
 
 
 def _overview() -> str:

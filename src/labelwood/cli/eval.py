@@ -1,9 +1,12 @@
-"""Measure a model on a data file with known labels. All figures are percent."""
+"""Measure a model on a data file with known labels. All figures are percent, intervals hold in 95 of 100 cases."""
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,17 +17,39 @@ from labelwood.cli.inputs import (
     read_model,
     read_rows_and_truth,
 )
-from labelwood.cli.output import print_json, print_table, shown, shown_seconds
+from labelwood.cli.output import print_json, print_table, shown, shown_seconds, whole_file
 from labelwood.cli.parser import Parser, distinct_counts, two_positive
-from labelwood.metrics import evaluate, inverse_propensities, report_by_frequency
+from labelwood.estimator import TreeEstimator
+from labelwood.metrics import (
+    BINS,
+    Interval,
+    bootstrap_intervals,
+    evaluate,
+    frequency_bins,
+    inverse_propensities,
+    paired_intervals,
+    report_by_frequency,
+)
+from labelwood.metrics.definitions import label_totals
+from labelwood.metrics.judged import judge
 from labelwood.progress import Run
+from labelwood.sparse import CSR, I64, TopK
 
 EXAMPLES = (
     "labelwood eval model held-out.csv --text title,body --labels tags",
-    "labelwood eval model test.txt.xz",
-    "labelwood eval model test.txt.xz --ks 1,3,5 --json",
+    "labelwood eval model test.txt.xz --per-label labels.csv",
+    "labelwood eval model test.txt.xz --compare other-model",
 )
 _DEFAULT_KS = (1, 3, 5)
+
+
+class _Measured(NamedTuple):
+    """A model's predictions of the data, beside the truth in its own label ids."""
+
+    model: TreeEstimator
+    truth: CSR
+    top: TopK
+    counts: I64  # in training, of every label of the truth; labels the model never met come last
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -47,46 +72,147 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         convert=two_positive,
         default=(0.55, 1.5),
     )
+    parser.count("--resamples", default=1000, help="how often rows are drawn anew for the intervals")
+    parser.value(
+        "--per-label",
+        metavar="FILE",
+        takes="a CSV file to write",
+        convert=Path,
+        help="write counts, precision, recall and F1 of every label to a CSV file",
+    )
+    parser.value(
+        "--compare",
+        metavar="MODEL2",
+        takes="the directory of another model",
+        help="measure a second model on the same rows: its difference to MODEL, with an interval",
+    )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
     """Predict, compare with the truth, print every metric at every k."""
     clock = Run()
+    measured = _measure(options, clock)
+    with clock.phase("evaluate"):
+        found, by_frequency = _figures(measured, options)
+        intervals = bootstrap_intervals(
+            measured.truth, measured.top, options.ks, n_resamples=options.resamples
+        )
+        if options.per_label is not None:
+            _write_per_label(options.per_label, measured, options.ks[-1])
+    differences = _compare(measured, options, clock) if options.compare else None
+    if options.json:
+        seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
+        answer = {
+            **found,
+            "rows": measured.truth.n_rows,
+            "intervals": {name: _bounds(interval) for name, interval in intervals.items()},
+            "by_frequency": by_frequency,
+            "seconds": seconds,
+        }
+        if differences is not None:
+            answer["compared_with"] = options.compare
+            answer["differences"] = {
+                name: {"mean": _rounded(interval.mean), "interval": _bounds(interval)}
+                for name, interval in differences.items()
+            }
+        print_json(answer)
+        return 0
+    _print(found, intervals, by_frequency, options.ks)
+    if differences is not None:
+        _print_differences(found, differences, options)
+    print(f"\n{measured.truth.n_rows:,} rows in {shown_seconds(clock.seconds)}")
+    return 0
+
+
+def _measure(options: argparse.Namespace, clock: Run) -> _Measured:
     with clock.phase("load"):
         whole = read_model(options)
         model = estimator_of(whole)
         rows, truth = read_rows_and_truth(whole, options)
     with clock.phase("predict"):
         top = model._topk_ids(rows, max(options.ks))
+    counts = np.zeros(truth.n_cols, np.int64)
+    counts[: len(model.label_counts_)] = model.label_counts_
+    return _Measured(model, truth, top, counts)
+
+
+def _figures(
+    measured: _Measured, options: argparse.Namespace
+) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    a, b = options.propensity
+    weights = inverse_propensities(measured.counts, measured.model.trained_["rows"], A=a, B=b)
+    found = evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights)
+    parts = report_by_frequency(measured.truth, measured.top, measured.counts, options.ks)
+    return _percent(found), {name: _percent(part) for name, part in parts.items()}
+
+
+def _compare(measured: _Measured, options: argparse.Namespace, clock: Run) -> dict[str, Interval]:
+    """How much better the second model is than the first, of every metric that is a mean over rows."""
+    other = _measure(argparse.Namespace(**{**vars(options), "model": options.compare}), clock)
     with clock.phase("evaluate"):
-        counts = np.zeros(truth.n_cols, np.int64)  # labels the model never met come last
-        counts[: len(model.label_counts_)] = model.label_counts_
-        a, b = options.propensity
-        weights = inverse_propensities(counts, model.trained_["rows"], A=a, B=b)
-        found = _percent(evaluate(truth, top, options.ks, inv_propensity=weights))
-        by_frequency = {
-            name: _percent(part) for name, part in report_by_frequency(truth, top, counts, options.ks).items()
-        }
-    if options.json:
-        seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
-        print_json({**found, "rows": truth.n_rows, "by_frequency": by_frequency, "seconds": seconds})
-    else:
-        _print(found, by_frequency, options.ks)
-        print(f"\n{truth.n_rows:,} rows in {shown_seconds(clock.seconds)}")
-    return 0
+        return paired_intervals(
+            (measured.truth, measured.top),
+            (other.truth, other.top),
+            options.ks,
+            n_resamples=options.resamples,
+        )
+
+
+def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
+    totals = label_totals(judge(measured.truth, measured.top), k)
+    names = measured.model.classes_.tolist()
+    bins = frequency_bins(measured.counts)
+    with whole_file(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(
+            ["label", "bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]
+        )
+        for label, f1 in enumerate(totals.f1.tolist()):
+            true, predicted, right = (
+                float(column[label]) for column in (totals.n_positive, totals.predicted, totals.hits)
+            )
+            if not (true or predicted):
+                continue
+            shares = (right / predicted if predicted else 0.0, right / true if true else 0.0, f1)
+            writer.writerow(
+                [
+                    names[label] if label < len(names) else f"unknown to the model, {label}",
+                    BINS[bins[label]],
+                    int(measured.counts[label]),
+                    *(f"{count:g}" for count in (true, predicted, right)),
+                    *(f"{100 * share:.2f}" for share in shares),
+                ]
+            )
 
 
 def _percent(found: Mapping[str, float]) -> dict[str, float]:
     """Fractions as percent; what is left are counts."""
     fractions = {key for key in found if "@" in key or key.endswith("share")}
-    return {key: round(100 * value, 6) if key in fractions else int(value) for key, value in found.items()}
+    return {key: _rounded(value) if key in fractions else int(value) for key, value in found.items()}
 
 
-def _print(found: Mapping[str, float], parts: Mapping[str, Mapping[str, float]], ks: Sequence[int]) -> None:
+def _rounded(fraction: float) -> float:
+    return round(100 * fraction, 6)
+
+
+def _bounds(interval: Interval) -> list[float]:
+    return [_rounded(interval.low), _rounded(interval.high)]
+
+
+def _print(
+    found: Mapping[str, float],
+    intervals: Mapping[str, Interval],
+    parts: Mapping[str, Mapping[str, float]],
+    ks: Sequence[int],
+) -> None:
     names = list(dict.fromkeys(key.partition("@")[0] for key in found))
-    header = ["percent", *(f"@{k}" for k in ks)]
-    print_table(header, [[name, *(f"{found[f'{name}@{k}']:.2f}" for k in ks)] for name in names])
+
+    def cell(key: str) -> list[str]:
+        return [f"{found[key]:.2f}", _shown_bounds(intervals[key]) if key in intervals else ""]
+
+    header = ["percent", *(column for k in ks for column in (f"@{k}", "95%"))]
+    print_table(header, [[name, *(text for k in ks for text in cell(f"{name}@{k}"))] for name in names])
     print()
     last = ks[-1]
     print_table(
@@ -102,3 +228,22 @@ def _print(found: Mapping[str, float], parts: Mapping[str, Mapping[str, float]],
             if part["labels"]
         ],
     )
+
+
+def _print_differences(
+    found: Mapping[str, float], differences: Mapping[str, Interval], options: argparse.Namespace
+) -> None:
+    print(f"\n{options.compare} minus {options.model}, on the same rows")
+
+    def line(name: str, interval: Interval) -> list[str]:
+        sure = "" if interval.low <= 0 <= interval.high else "yes"
+        other = found[name] + 100 * interval.mean
+        return [name, *(f"{v:.2f}" for v in (found[name], other)), f"{100 * interval.mean:+.2f}",
+                _shown_bounds(interval, sign="+"), sure]  # fmt: skip
+
+    rows: list[list[Any]] = [line(name, interval) for name, interval in differences.items()]
+    print_table(["percent", "MODEL", "MODEL2", "difference", "95%", "beyond chance"], rows)
+
+
+def _shown_bounds(interval: Interval, *, sign: str = "") -> str:
+    return f"{100 * interval.low:{sign}.2f} .. {100 * interval.high:{sign}.2f}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Hashable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from labelwood import data
 from labelwood.cli.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
@@ -21,10 +23,14 @@ DEFAULT_ENCODER = "tfidf"
 Model = TreeEstimator | TextClassifier
 
 
-def add_data_arguments(parser: Parser, *, label_names: bool = True) -> None:
-    """Add DATA and the flags that say how to read it; ``label_names`` if its labels matter."""
+def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = "data", **more: Any) -> None:
+    """Add DATA and the flags that say how to read it; ``label_names`` if its labels matter.
+
+    ``flag`` is ``--data`` for commands that can do without; ``more`` goes to the parser.
+    """
     parser.value(
-        "data",
+        flag,
+        **more,
         metavar="DATA",
         takes="a data file",
         help="texts: .csv .tsv .jsonl .parquet, Annif, fastText, one a line, - for standard input; "
@@ -65,6 +71,11 @@ def add_data_arguments(parser: Parser, *, label_names: bool = True) -> None:
 def add_model_argument(parser: Parser) -> None:
     """Add MODEL and the number of threads to use it with."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
+    add_threads_argument(parser)
+
+
+def add_threads_argument(parser: Parser) -> None:
+    """Add the number of threads."""
     parser.value(
         "--n-jobs", metavar="N", takes="an integer, at least 1, or -1 for all cores", convert=_threads
     )
@@ -115,7 +126,7 @@ def estimator_of(model: Model) -> TreeEstimator:
 
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     """The rows to predict: vectors, or texts that go through the model's encoder; DATA may be a text itself."""
-    if isinstance(model, TextClassifier) and _is_a_text(options):
+    if isinstance(model, TextClassifier) and is_a_text(options):
         return model.encode([options.data])
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
@@ -142,12 +153,19 @@ def _encoder_of(model: Model, options: argparse.Namespace) -> TextClassifier:
     return model
 
 
-def _is_a_text(options: argparse.Namespace) -> bool:
+def is_a_text(options: argparse.Namespace) -> bool:
     """Whether DATA is a text and no file: there is no such file, and nothing looks like the name of one."""
     word = options.data
     if word == "-" or options.format is not None or _exists(word):
         return False
     return " " in word.strip() or not Path(word).suffix
+
+
+def label_of(model: Model, text: str) -> Hashable:
+    """The label a word of the command line means: the name itself, or the number it spells."""
+    if text not in estimator_of(model)._names.index and text.lstrip("-").isdigit():
+        return int(text)
+    return text
 
 
 def _exists(word: str) -> bool:
@@ -166,12 +184,13 @@ def _truth_for(model: TreeEstimator, dataset: Dataset) -> CSR:
     return model._encode_labels([[names[i] for i in ids[start:stop]] for start, stop in pairwise(bounds)])
 
 
-def method_flag(parser: Parser) -> None:
-    """Add ``--method``."""
-    takes = f"one of {', '.join(METHODS)}"
+def method_flag(parser: Parser, *more: str) -> None:
+    """Add ``--method``, which takes a method or one of the words ``more``."""
+    names = (*METHODS, *more)
+    takes = f"one of {', '.join(names)}"
     text = f"how to learn: {takes} (default {DEFAULT_METHOD})"
     parser.value(
-        "--method", metavar="NAME", takes=takes, help=text, convert=one_of(METHODS), default=DEFAULT_METHOD
+        "--method", metavar="NAME", takes=takes, help=text, convert=one_of(names), default=DEFAULT_METHOD
     )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Hashable
 from typing import Any
 
-from labelwood.cli.inputs import add_model_argument, read_model
+from labelwood.cli.inputs import add_model_argument, estimator_of, label_of, read_model
 from labelwood.cli.output import print_json, print_table, shown
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
@@ -40,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}"
         )
-    model = read_model(options)
+    whole = read_model(options)
+    model = estimator_of(whole)
     if not isinstance(model, OnlineTree):
         raise LabelwoodError(
             f"{options.model}: only online-tree models keep records of labels; this is {model.method_name}"
@@ -48,11 +48,11 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "list":
         _print(model, as_json=options.json)
         return 0
-    names: list[Any] = [_known(model, text) for text in options.names]
+    names: list[Any] = [label_of(model, text) for text in options.names]
     if options.action == "rename":
         names[1] = options.names[1]
     getattr(model.labels, options.action)(*names)
-    model.save(options.model)
+    whole.save(options.model)
     if options.json:
         print_json({"action": options.action, "labels": options.names})
     return 0
@@ -70,13 +70,6 @@ def _print(model: OnlineTree, *, as_json: bool) -> None:
         for entry in entries
     ]  # fmt: skip
     print_table(["label", "id", "state", "support", "age", "idle"], rows)
-
-
-def _known(model: OnlineTree, text: str) -> Hashable:
-    """The label a word of the command line means: the name itself, or the number it spells."""
-    if text not in model._names.index and text.lstrip("-").isdigit():
-        return int(text)
-    return text
 
 
 def _action(text: str) -> str:

@@ -1,4 +1,8 @@
-"""Go on learning: teach an online-tree model more rows, from a file or line by line from a pipe."""
+"""Go on learning: teach an online-tree model more texts or rows, from a file or from a pipe.
+
+A model of vectors takes - for lines from a pipe and learns each as it comes: XMC (l1,l2 f:v f:v) or JSON
+({"labels": ["a"], "features": {"12": 0.5}}). Without DATA nothing is learned, and the model is written to -o.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +13,36 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.inputs import add_model_argument, read_data, read_model
+from labelwood.cli.inputs import (
+    add_data_arguments,
+    add_model_argument,
+    estimator_of,
+    read_data,
+    read_model,
+    read_texts,
+)
 from labelwood.cli.output import print_facts, print_json, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.memory import shown_bytes
 from labelwood.methods.online_tree import OnlineTree
+from labelwood.methods.text_classifier import TextClassifier
 from labelwood.progress import Run
 from labelwood.sparse import CSR
 
 EXAMPLES = (
+    "labelwood learn model today.csv",
     "labelwood learn model today.txt.gz",
     "tail -f examples.jsonl | labelwood learn model -",
     "labelwood learn model --inference-only -o small-model",
 )
+_THRESHOLD = 0.1  # weights of at most this size are dropped by --inference-only
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
-    parser.value(
-        "data",
-        metavar="DATA",
-        takes="a data file, or - for lines from stdin",
-        help="a data file; or - for stdin, a line an example: XMC (l1,l2 f:v f:v) or JSON "
-        '({"labels": ["a"], "features": {"12": 0.5}}); left out: nothing is learned',
-        nargs="?",
-    )
-    parser.format_flag("--format", "DATA")
-    parser.value(
-        "--label-names",
-        metavar="FILE",
-        takes="a file with one label name a line, or none",
-        convert=lambda text: text if text != "none" else False,
-    )
+    add_data_arguments(parser, nargs="?")
     parser.value(
         "-o",
         "--output",
@@ -57,7 +57,8 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load, learn, save; what stdin has given is saved even if it ends with an interrupt."""
     clock = Run()
-    model = read_model(options)
+    whole = read_model(options)
+    model = estimator_of(whole)
     if not isinstance(model, OnlineTree):
         raise LabelwoodError(
             f"{options.model}: only online-tree models learn on; this is {model.method_name}"
@@ -68,12 +69,18 @@ def run(options: argparse.Namespace) -> int:
     before, labels_before = model.n_seen_, model.n_labels_
     failure: LabelwoodError | None = None
     with clock.phase("learn"):
-        if options.data == "-":
+        if isinstance(whole, TextClassifier):
+            _learn_texts(whole, model, options)
+        elif options.data == "-":
             failure = _learn_lines(model, sys.stdin)
         elif options.data is not None:
             _learn_file(model, options)
     with clock.phase("save"):
-        model.save(target, inference_only=options.inference_only)
+        if isinstance(whole, TextClassifier):
+            small = model.freeze(weight_threshold=_THRESHOLD) if options.inference_only else model
+            TextClassifier.of(whole.encoder_, small).save(target)
+        else:
+            model.save(target, inference_only=options.inference_only, weight_threshold=_THRESHOLD)
     if failure is not None:
         raise failure
     facts = {
@@ -90,6 +97,13 @@ def run(options: argparse.Namespace) -> int:
     else:
         print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(clock.seconds)})
     return 0
+
+
+def _learn_texts(whole: TextClassifier, model: OnlineTree, options: argparse.Namespace) -> None:
+    """Learn texts through the encoder, whose vocabulary stays as it is: new words need a hashing encoder."""
+    if options.data is not None:
+        documents = read_texts(options)
+        model.partial_fit(whole.encode(documents.texts), documents.labels)
 
 
 def _learn_file(model: OnlineTree, options: argparse.Namespace) -> None:

@@ -19,19 +19,27 @@ from labelwood.cli.inputs import (
     read_texts,
 )
 from labelwood.cli.method_flags import ENCODER, add_method_flags, as_usage_error, flag_of, given_parameters
+from labelwood.cli.output import remark
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
+from labelwood.estimator import TreeEstimator, read_labels
 from labelwood.methods import METHODS
 from labelwood.methods.text_classifier import TextClassifier
 from labelwood.progress import Run
-from labelwood.text import ENCODERS
+from labelwood.sparse import CSR
+from labelwood.text import ENCODERS, TextEncoder
+from labelwood.tuning.rules import Auto, rule_of_thumb
 
+AUTO = "auto"
 # Progress is drawn on terminals only, so the command line may always ask for it.
 _SET_HERE = {"verbose": True}
 
 
 class Task(NamedTuple):
-    """A model that is not fitted yet, its data, and the parameters given for it and for its encoder."""
+    """A model that is not fitted yet, its data, and the parameters given for it and for its encoder.
+
+    ``encoder`` is one that is fitted already, where the method was chosen by looking at its vectors.
+    """
 
     model: Model
     X: Any
@@ -39,15 +47,26 @@ class Task(NamedTuple):
     label_names: Any
     given: dict[str, Any]
     encoder_given: dict[str, Any]
+    encoder: TextEncoder | None = None
+
+    def fitted(self) -> Model:
+        """The model to save, once it is fitted."""
+        if self.encoder is None or isinstance(self.model, TextClassifier):
+            return self.model
+        return TextClassifier.of(self.encoder, self.model)
 
 
 def add_learning_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the method, the encoder and their parameters, and ``--json``."""
-    method_flag(parser)
+    method_flag(parser, AUTO)
     encoder_flag(parser)
     parser.json_flag()
-    method = _known(named_in(argv, "--method", DEFAULT_METHOD), METHODS, DEFAULT_METHOD)
-    add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
+    named = named_in(argv, "--method", DEFAULT_METHOD)
+    if named == AUTO:
+        add_method_flags(parser, Auto, name="any method", hidden_defaults=_SET_HERE)
+    else:
+        method = _known(named, METHODS, DEFAULT_METHOD)
+        add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
     encoder = _known(named_in(argv, "--encoder", DEFAULT_ENCODER), ENCODERS, DEFAULT_ENCODER)
     add_method_flags(
         parser,
@@ -62,7 +81,6 @@ def add_learning_arguments(parser: Parser, argv: list[str]) -> None:
 def read_learning(options: argparse.Namespace, clock: Run, prog: str) -> Task:
     """The model that the flags describe, and the data."""
     given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
-    classifier = METHODS[options.method](**{**_SET_HERE, **given})
     if not has_texts(options):
         if options.encoder or encoder_given:
             flag = "--encoder" if options.encoder else flag_of(next(iter(encoder_given)))
@@ -71,12 +89,29 @@ def read_learning(options: argparse.Namespace, clock: Run, prog: str) -> Task:
             )
         with clock.phase("load"):
             dataset = read_data(options)
-        return Task(classifier, dataset.X, dataset.Y, dataset.label_names, given, {})
+        model = _method(options, given, dataset.X, dataset.Y)
+        return Task(model, dataset.X, dataset.Y, dataset.label_names, given, {})
     encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
     with clock.phase("load"):
         documents = read_texts(options)
-    model = TextClassifier(classifier, encoder)
-    return Task(model, documents.texts, documents.labels, None, given, encoder_given)
+    if options.method == AUTO:
+        names, targets = read_labels(documents.labels, None, prog)
+        with clock.phase("fit"):
+            features = encoder.fit_encode(documents.texts)
+        chosen = _method(options, given, features, targets)
+        return Task(chosen, features, targets, names.array.tolist(), given, encoder_given, encoder)
+    classifier = METHODS[options.method](**{**_SET_HERE, **given})
+    whole = TextClassifier(classifier, encoder)
+    return Task(whole, documents.texts, documents.labels, None, given, encoder_given)
+
+
+def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
+    """The estimator to fit: the method named, or what the rules of thumb say of the data."""
+    if options.method != AUTO:
+        return METHODS[options.method](**{**_SET_HERE, **given})
+    choice = rule_of_thumb(X, Y)
+    remark(f"{choice.method}: {choice.why}")
+    return choice.estimator(**{**_SET_HERE, **given})
 
 
 @contextlib.contextmanager

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
-from labelwood.params import Declared, declared
+from labelwood.params import TEXT_KINDS, Declared, declared
 
 # What opens the destination of a flag, so that no other flag can have it: a method's or an encoder's.
 METHOD, ENCODER = "parameter ", "encoder parameter "
-_JSON_KINDS = (list, tuple, dict)
-_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
 
 
 def add_method_flags(
@@ -49,7 +46,7 @@ def add_method_flags(
             takes = _shown_rule(parameter)
             text = _escaped(f"{parameter.param.help} ({takes}; default {default})")
             metavar = _metavar(parameter)
-            convert = _converter(parameter)
+            convert = parameter.read
             parser.value(flag, takes=takes, convert=convert, into=group, help=text, metavar=metavar, **common)
 
 
@@ -73,47 +70,7 @@ def flag_of(name: str) -> str:
 
 def _expressible(parameter: Declared) -> Declared:
     """The parameter without the kinds of value that no text stands for, such as arrays."""
-    return replace(parameter, kinds=tuple(kind for kind in parameter.kinds if kind in _KINDS))
-
-
-def _converter(parameter: Declared) -> Callable[[str], Any]:
-    """Text to the first meaning it can have: none, a choice, then the kinds in their order."""
-
-    def convert(text: str) -> Any:
-        if parameter.optional and text.lower() == "none":
-            return None
-        for choice in parameter.choices:
-            if text == str(choice):
-                return choice
-        for kind in _KINDS:
-            if kind in parameter.kinds:
-                try:
-                    value = _read(text, kind)
-                except ValueError:
-                    continue
-                parameter.check(value, parameter.name)
-                return value
-        raise ValueError(text)
-
-    return convert
-
-
-def _read(text: str, kind: type) -> Any:
-    if kind is bool:
-        return (
-            {"true": True, "false": False}[text.lower()]
-            if text.lower() in ("true", "false")
-            else _refuse(text)
-        )
-    if kind in _JSON_KINDS:
-        value = json.loads(f"[{text}]" if kind is tuple and not text.startswith("[") else text)
-        wanted = dict if kind is dict else list
-        return kind(value) if isinstance(value, wanted) else _refuse(text)
-    return kind(text)
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
+    return replace(parameter, kinds=tuple(kind for kind in parameter.kinds if kind in TEXT_KINDS))
 
 
 def _metavar(parameter: Declared) -> str:

@@ -14,6 +14,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from labelwood.progress import SHOWN
+
 _PLAIN_LABEL = re.compile(r'[^\s":]+')
 
 
@@ -33,6 +35,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
+
+
+def remark(text: str) -> None:
+    """Tell people something on stderr, unless they asked for quiet."""
+    if SHOWN.bars:
+        print(text, file=sys.stderr, flush=True)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 VECTOR_FORMATS = ("xmc", "svmlight", "npz")
@@ -31,6 +31,8 @@ class Parser(argparse.ArgumentParser):
         )
         self._takes: dict[str, str] = {}
         self.add_argument("-h", "--help", action="store_true", help="show this help")
+        self.add_argument("-q", dest="quiet", action="store_true", help="no progress bars, no remarks")
+        self.add_argument("-v", dest="loud", action="store_true", help="tell the seconds of every phase")
 
     def value(
         self,
@@ -54,6 +56,12 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("help", takes)
         action = (into or self).add_argument(*names, type=checked, **options)
         self._takes["/".join(action.option_strings) or str(action.metavar)] = takes
+
+    def count(self, flag: str, *, default: int, help: str) -> None:
+        """Add a flag that takes an integer, at least 1."""
+        takes = "an integer, at least 1"
+        text = f"{help} (default {default})"
+        self.value(flag, metavar="N", takes=takes, convert=at_least(1), default=default, help=text)
 
     def has_flag(self, flag: str) -> bool:
         """Whether a flag was added already."""
@@ -160,3 +168,31 @@ def two_positive(text: str) -> tuple[float, float]:
     if not (0 < first < float("inf") and 0 < second < float("inf")):
         raise ValueError(text)
     return first, second
+
+
+def duration(text: str) -> float:
+    """A time in seconds: a number with s, m or h behind it, or with nothing for seconds.
+
+    >>> duration("10m"), duration("90")
+    (600.0, 90.0)
+    """
+    return _with_unit(text, {"s": 1, "m": 60, "h": 3600})
+
+
+def byte_count(text: str) -> int:
+    """A number of bytes: with k, M, G or T behind it, or with nothing.
+
+    >>> byte_count("2G")
+    2000000000
+    """
+    return int(
+        _with_unit(text.removesuffix("B"), {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12})
+    )
+
+
+def _with_unit(text: str, units: Mapping[str, int]) -> float:
+    factor = units.get(text[-1:])
+    number = float(text if factor is None else text[:-1]) * (factor or 1)
+    if not 0 < number < float("inf"):
+        raise ValueError(text)
+    return number

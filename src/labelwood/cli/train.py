@@ -19,6 +19,7 @@ EXAMPLES = (
     'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train train.txt.xz -o model --max-memory 4GB",
+    "labelwood train docs.csv -o model --method auto",
     "labelwood train --method one-vs-rest --help",
 )
 _PROG = "labelwood train"
@@ -46,15 +47,15 @@ def run(options: argparse.Namespace) -> int:
     check_target(target.resolve())  # told before the training, not after it
     clock = Run()
     task = read_learning(options, clock, _PROG)
-    model = task.model
     with clock.phase("fit"), explained(task, _PROG):
-        model.fit(task.X, task.Y, label_names=task.label_names, max_memory=options.max_memory)
+        task.model.fit(task.X, task.Y, label_names=task.label_names, max_memory=options.max_memory)
+    model = task.fitted()
     with clock.phase("save"):
         model.save(target)
     estimator = estimator_of(model)
     facts = {
         "model": str(target),
-        "method": options.method,
+        "method": estimator.method_name,
         **({"encoder": model.encoder_.encoder_name} if isinstance(model, TextClassifier) else {}),
         "rows": estimator.trained_["rows"],
         "features": estimator.n_features_in_,

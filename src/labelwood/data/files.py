@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.progress import loading
 
 U8 = npt.NDArray[np.uint8]
 Format = Literal["xmc", "svmlight", "npz"]
@@ -31,6 +32,7 @@ _FORMATS: dict[str, Format] = {
     ".libsvm": "svmlight",
     ".npz": "npz",
 }
+_PIECE = 1 << 22  # bytes decompressed between two looks at the clock
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 
 
@@ -78,8 +80,7 @@ def read_text(path: Path) -> tuple[U8, bool]:
     """
     with reading(path):
         if path.suffix.lower() in COMPRESSIONS:
-            with _decompressing(path) as stream:
-                return _closed(stream.read())
+            return _closed(_decompressed(path))
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and size > 0:
@@ -89,9 +90,24 @@ def read_text(path: Path) -> tuple[U8, bool]:
             return _closed(file.read())
 
 
+def _decompressed(path: Path) -> bytes:
+    """All bytes of a compressed file; the bar goes by the compressed ones."""
+    parts = []
+    with (
+        path.open("rb") as raw,
+        _decompressing(path, raw) as stream,
+        loading(f"read {path.name}", os.fstat(raw.fileno()).st_size) as progress,
+    ):
+        while part := stream.read(_PIECE):
+            parts.append(part)
+            if progress is not None:
+                progress(raw.tell())
+    return b"".join(parts)
+
+
 def read_start(path: Path, size: int) -> bytes:
     """The first bytes of a file, decompressed."""
-    with reading(path), _decompressing(path) as stream:
+    with reading(path), path.open("rb") as raw, _decompressing(path, raw) as stream:
         return stream.read(size)
 
 
@@ -100,13 +116,13 @@ def _closed(content: bytes) -> tuple[U8, bool]:
     return np.frombuffer(content if complete else content + b"\n", dtype=np.uint8), complete
 
 
-def _decompressing(path: Path) -> IO[bytes]:
+def _decompressing(path: Path, raw: IO[bytes]) -> contextlib.AbstractContextManager[IO[bytes]]:
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        return cast(IO[bytes], gzip.open(path, "rb"))
+        return cast(IO[bytes], gzip.open(raw, "rb"))
     if suffix == ".bz2":
-        return bz2.open(path, "rb")
-    return lzma.open(path, "rb") if suffix == ".xz" else path.open("rb")
+        return bz2.open(raw, "rb")
+    return lzma.open(raw, "rb") if suffix == ".xz" else contextlib.nullcontext(raw)
 
 
 def _compressing(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:

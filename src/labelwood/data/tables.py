@@ -13,6 +13,7 @@ from typing import Any
 
 from labelwood.data.files import reading
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.progress import watched
 
 # A column is taken for the text or the labels if it has one of these names, in any case.
 _TEXT_NAMES = (
@@ -80,7 +81,8 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
     csv.field_size_limit(2**31 - 1)
     first = content.partition("\n")[0]
     delimiter = delimiter or max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
+    stream = io.StringIO(content, newline="")
+    reader = csv.reader(stream, delimiter=delimiter)
     names = [name.strip() for name in next(reader, [])]
     if len(set(names)) != len(names):
         raise FormatError(f"{where}: the first line must name the columns, each once; it has {_shown(names)}")
@@ -92,7 +94,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
     texts: list[str] = []
     cells: list[Any] = []
     try:
-        for row in reader:
+        for row in watched(reader, "read table", len(content), lambda _: stream.tell()):
             if not row:
                 continue
             if len(row) != len(names):
@@ -144,10 +146,11 @@ def _records(content: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
         whole = _parsed(content, where)
         found = [(f"{where}, item {number}", item) for number, item in enumerate(whole, start=1)]
     else:
-        lines = enumerate(content.split("\n"), start=1)  # splitlines would cut at separators within strings
+        lines = content.split("\n")  # splitlines would cut at separators within strings
+        numbered = watched(enumerate(lines, start=1), "read lines", len(lines))
         found = (
             (place := f"{where}, line {number}", _parsed(line, place))
-            for number, line in lines
+            for number, line in numbered
             if line.strip()
         )
     for place, record in found:

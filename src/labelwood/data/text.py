@@ -28,6 +28,7 @@ from labelwood import _core
 from labelwood.data.dataset import Dataset
 from labelwood.data.files import U8, read_text
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.progress import loading
 from labelwood.reference.parse import Problem
 from labelwood.sparse import CSR, MAX_COLUMNS
 
@@ -212,14 +213,16 @@ class _Reader:
     def _parse(
         self, first_id: int, n_features: int | None, n_labels: int | None, slack: int
     ) -> tuple[Any, ...]:
-        parsed = _core.parse_rows(
-            self.body,
-            svmlight=self.svmlight,
-            first_id=first_id,
-            n_features=MAX_COLUMNS if n_features is None else n_features + slack,
-            n_labels=MAX_COLUMNS if n_labels is None else n_labels,
-            n_threads=self.options.n_threads,
-        )
+        with loading(f"parse {self.path.name}", len(self.body)) as progress:
+            parsed = _core.parse_rows(
+                self.body,
+                svmlight=self.svmlight,
+                first_id=first_id,
+                n_features=MAX_COLUMNS if n_features is None else n_features + slack,
+                n_labels=MAX_COLUMNS if n_labels is None else n_labels,
+                n_threads=self.options.n_threads,
+                progress=progress,
+            )
         if len(parsed) == 3:
             raise self._error(Problem(parsed[0]), parsed[1], parsed[2], n_features, n_labels)
         return parsed

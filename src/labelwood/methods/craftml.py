@@ -24,6 +24,7 @@ from labelwood.methods.forests import (
     MaxLeaf,
     Normalize,
     NTrees,
+    Rerank,
     WeightDtype,
 )
 from labelwood.params import Param
@@ -77,10 +78,21 @@ class CraftForest(ForestEstimator):
         metric: Annotated[
             Literal["cosine", "euclidean"], Param("of the clustering and of the routing")
         ] = "cosine",
+        centroid_share: Annotated[
+            float,
+            Param(
+                "share of a centroid's squared length that its kept entries, the largest, make up", gt=0, le=1
+            ),
+        ] = 0.95,
         centroid_size: Annotated[
-            int | None, Param("largest entries kept of a centroid; None: all", ge=1)
-        ] = 50,
+            int | None,
+            Param("entries kept of a centroid at most, in nodes below centroid_rows; None: no limit", ge=1),
+        ] = 30,
+        centroid_rows: Annotated[
+            int, Param("centroids of nodes of this many rows or more are not limited by centroid_size", ge=1)
+        ] = 300,
         leaf_size: LeafSize = None,
+        rerank: Rerank = False,
         idf: Idf = "auto",
         normalize: Normalize = True,
         weight_dtype: WeightDtype = "float16",
@@ -98,8 +110,11 @@ class CraftForest(ForestEstimator):
         self.label_columns = label_columns
         self.diversity = diversity
         self.metric = metric
+        self.centroid_share = centroid_share
         self.centroid_size = centroid_size
+        self.centroid_rows = centroid_rows
         self.leaf_size = leaf_size
+        self.rerank = rerank
         self.idf = idf
         self.normalize = normalize
         self.weight_dtype = weight_dtype
@@ -120,7 +135,8 @@ class CraftForest(ForestEstimator):
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees,
                 self.arity, self.max_leaf, self.sample, self.kmeans_rounds, PROJECTIONS.index(self.projection),
                 x_columns, y_columns, "Dx" in self.diversity, "Dy" in self.diversity, self.metric == "cosine",
-                self.centroid_size or 0, self.leaf_size or 0, run.seed, run.n_threads, progress,
+                self.centroid_share, self.centroid_size or 0, self.centroid_rows, self.leaf_size or 0, run.seed,
+                run.n_threads, progress,
             )  # fmt: skip
             projected = self.projection != "none"
             routing = Routing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
+from labelwood.explain import Asked, Explanation, Missed, Place, Reranked, Suggestion
+from labelwood.explain.forest import RowInForest
 from labelwood.forest import Paths, RoutedForest, Routing, idf, is_counts, prepare
 from labelwood.params import Param
 from labelwood.progress import Run
@@ -39,15 +42,15 @@ MILLION = 1_000_000  # kernels report progress in millionths
 class ForestEstimator(TreeEstimator):
     """An instance forest; subclasses implement ``_grow_forest``.
 
-    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, and ``rerank`` if they offer it. Fitted
-    attributes: ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
+    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, ``rerank``. Fitted attributes:
+    ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
     :class:`labelwood.rerank.TailReranker` ``tail_``.
     """
 
     n_trees: int
     idf: bool | str
     normalize: bool
-    rerank: bool = False
+    rerank: bool
     forest_: RoutedForest
     tail_: TailReranker
 
@@ -67,8 +70,27 @@ class ForestEstimator(TreeEstimator):
         if not self.rerank:
             return self.forest_.topk(X, k, run)
         top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
-        with run.phase("rerank"):
-            return self.tail_.order(self.forest_.prepare(X), top, k)
+        return self.tail_.order(self.forest_.prepare(X), top, k, run)
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
+        top = self._topk(row, k, run)
+        prepared = self.forest_.prepare(row)
+        view = RowInForest(self.forest_, prepared, self.forest_.paths(row, run), asked)
+        suggestions = []
+        for label, score in zip(top.labels[0].tolist(), top.scores[0].tolist(), strict=True):
+            if label < 0:
+                continue
+            shares = view.shares(label)
+            reranked = None
+            if self.rerank:
+                nearness = self.tail_.nearness(prepared, np.array([0]), np.array([label]))
+                reranked = Reranked(sum(share.amount for share in shares), float(np.exp(nearness[0])))
+            suggestions.append(Suggestion(asked.label_name(label), score, shares=shares, reranked=reranked))
+        lost = tuple(
+            Missed(asked.label_name(place.label), place.score, place.place, view.lost(place.label))
+            for place in missed
+        )
+        return Explanation(tuple(suggestions), routes=view.routes, missed=lost)
 
     def paths(self, X: Any) -> Paths:
         """The leaves each row reaches in each tree; ``forest_.path_to(leaf)`` gives the nodes on the way."""
@@ -112,4 +134,5 @@ class ForestEstimator(TreeEstimator):
             "leaves": len(forest.leaves),
             "nonzero_weights": len(forest.weights),
             "leaf_entries": len(forest.leaf_values),
+            **({"mean_entries": self.tail_.means.nnz} if self.rerank else {}),
         }

@@ -23,6 +23,7 @@ from labelwood.methods.forests import (
     MaxLeaf,
     Normalize,
     NTrees,
+    Rerank,
     WeightDtype,
 )
 from labelwood.neighbors import GRAPHS
@@ -75,6 +76,7 @@ class GraphForest(ForestEstimator):
         ] = 0.0,
         max_leaf: MaxLeaf = 10,
         leaf_size: LeafSize = None,
+        rerank: Rerank = False,
         idf: Idf = True,
         normalize: Normalize = True,
         weight_dtype: WeightDtype = "float16",
@@ -94,6 +96,7 @@ class GraphForest(ForestEstimator):
         self.tolerance = tolerance
         self.max_leaf = max_leaf
         self.leaf_size = leaf_size
+        self.rerank = rerank
         self.idf = idf
         self.normalize = normalize
         self.weight_dtype = weight_dtype

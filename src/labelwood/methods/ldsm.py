@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from labelwood.methods.forests import (
 from labelwood.params import Param
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32
+from labelwood.split_plots import plot_by_level
 
 SENT_ABOVE = 0.5  # Algorithm 4: a row goes to every child whose margin exceeds this
 OPTIMIZERS = ("nag", "adagrad", "sgd")
@@ -149,6 +151,11 @@ class LdsmForest(ForestEstimator):
             **found,
             **{f"mean_{name}": round(float(v), 4) for name, v in zip(SPLIT_COLUMNS, means, strict=True)},
         }
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw objective, balancedness and purity of the splits by level, and write the picture to ``path``."""
+        self._check_fitted()
+        plot_by_level(self.forest_, dict(zip(SPLIT_COLUMNS, self.splits_.T, strict=True)), path)
 
 
 def _without_zeros(X: CSR) -> CSR:

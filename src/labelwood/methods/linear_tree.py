@@ -9,6 +9,7 @@ in those rows are never stored (the paper's inherent pruning).
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,6 +19,8 @@ from labelwood import _core, shrink, trees
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.explain import Asked, Explanation, Place
+from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.methods import tree_estimate
 from labelwood.methods.linear_estimate import Planner, Setting
 from labelwood.methods.shrinkable import Shrinkable
@@ -59,7 +62,7 @@ _MILLION = 1_000_000  # kernels report progress in millionths
 _ENSEMBLE_CANDIDATES = 4  # times k: how many labels each tree contributes to an average
 
 
-class _LinearModel(Shrinkable):
+class LinearModel(Shrinkable):
     """What LinearTree and OneVsRest share: training, search and saving of packed trees."""
 
     loss: str
@@ -159,11 +162,27 @@ class _LinearModel(Shrinkable):
         )
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
-        rows = self._prepare(X)
+        return average(self._members(self._prepare(X), k, run), k)
+
+    def _members(self, rows: CSR, k: int, run: Run) -> list[TopK]:
+        """What each tree proposes for prepared rows."""
         beam_width, exact = self._search()
         wide = k if len(self.trees_) == 1 else min(_ENSEMBLE_CANDIDATES * k, self.n_labels_)
-        members = [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
-        return average(members, k)
+        return [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
+        prepared = self._prepare(row)
+        beam_width, exact = self._search()
+        members = self._members(prepared, k, run)
+        views = [RowInTree(tree, prepared, asked, number=number) for number, tree in enumerate(self.trees_)]
+        return explain_row(
+            views,
+            [members_of(member) for member in members],
+            average(members, k),
+            asked,
+            beam_width=None if exact else beam_width,
+            missed=missed,
+        )
 
     def _prepare(self, X: CSR) -> CSR:
         if not self.normalize:
@@ -196,7 +215,7 @@ class _LinearModel(Shrinkable):
         }
 
 
-class LinearTree(_LinearModel):
+class LinearTree(LinearModel):
     """A label tree with linear classifiers: the default method.
 
     Use it first, above all on text: it trains in seconds, predicts in fractions of a millisecond, and its size is known
@@ -338,7 +357,7 @@ class LinearTree(_LinearModel):
         return trees.freeze(*grown)
 
 
-class OneVsRest(_LinearModel):
+class OneVsRest(LinearModel):
     """One linear classifier per label against all the others: LinearTree with depth 1.
 
     The most accurate linear model and the most expensive one: time and memory grow with rows times labels. Use it up to

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
@@ -13,6 +14,9 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.explain import Asked, Explanation, Place
+from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.frames import column_names
 from labelwood.methods.online_names import GrowingNames, read_targets
 from labelwood.methods.online_rows import as_i32, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
@@ -111,18 +115,36 @@ class GrowingEstimator(TreeEstimator):
             tree = self._growing_tree()
             return TopK(*tree.search(X.indptr, X.indices, X.data, k, run.n_threads, progress))
 
-    def _topk_packed(self, X: CSR, k: int, run: Run) -> TopK:
-        assert self._packed is not None
+    def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
+        """Rows as a packed tree takes them: scaled if the method scales, without features it has not seen."""
         values = (
             _core.unit_rows(X.indptr, as_i32(X, MAX_COLUMNS).indices, X.data) if self.normalize else X.data
         )
-        rows = as_i32(CSR(X.indptr, X.indices, values, X.n_cols), self._packed.n_features)
+        return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
+
+    def _topk_packed(self, X: CSR, k: int, run: Run) -> TopK:
+        assert self._packed is not None
+        rows = self._packed_rows(X, self._packed)
         # Leaves of merged labels suggest the same label: ask for as many more as there are doubles.
         doubles = len(self._leaf_labels) - len(np.unique(self._leaf_labels))
         wide = min(k + doubles, len(self._leaf_labels))
         top = self._packed.topk(rows, wide, beam_width=self.beam_width, exact=self.search == "exact", run=run)
         found = np.where(top.labels >= 0, self._leaf_labels[top.labels], -1).astype(np.int32)
         return TopK(found, top.scores) if doubles == 0 else _first_of_each(TopK(found, top.scores), k)
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
+        """Explained on the packed tree; a live one is packed for it with every weight, which takes a copy."""
+        frozen = self if self._packed is not None else self.freeze()
+        packed, leaf_labels = frozen._packed, frozen._leaf_labels
+        assert packed is not None
+        top = self._topk(row, k, run)
+        view = RowInTree(packed, self._packed_rows(row, packed), asked, number=0, leaf_labels=leaf_labels)
+        beam_width = self.beam_width if self._packed is not None and self.search == "beam" else None
+        return explain_row([view], [members_of(top)], top, asked, beam_width=beam_width, missed=missed)
+
+    def freeze(self, *, weight_threshold: float | None = None) -> Self:
+        """A packed copy for prediction only."""
+        raise NotImplementedError
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         self._fit_counts()
@@ -154,6 +176,9 @@ class GrowingEstimator(TreeEstimator):
         if facts["inference_only"]:
             self._restore_packed(arrays)
             return
+        self._restore_growing(facts, arrays)
+
+    def _restore_growing(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         checked = check_growing(arrays, self.n_labels_)
         counters = [facts[name] for name in ("seen", "updates", "decisions", "cursor")]
         if any(type(value) is not int or value < 0 for value in counters) or counters[-1] >= len(
@@ -171,8 +196,24 @@ class GrowingEstimator(TreeEstimator):
         records = {name: arrays[_RECORD + name] for name in RECORDS}
         self._kept_records = check_records(records, self.n_labels_)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the kernel's tree as its saved state."""
+        state: dict[str, Any] = super().__getstate__()
+        tree = state.get("_tree")
+        return state if tree is None else {**state, "_tree": (tree.facts(), tree.state())}
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing: what grows would grow in both."""
+        return copy.deepcopy(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(state.get("_tree"), tuple):
+            self._restore_growing(*state["_tree"])
+
     def _read_features(self, X: Any) -> CSR:
         self._check_fitted()
+        self._check_columns(X, may_grow=True)
         return read_features(X, self.n_features_in_, owner=type(self).__name__)
 
     def _read_batch(
@@ -180,6 +221,9 @@ class GrowingEstimator(TreeEstimator):
     ) -> tuple[CSR, CSR]:
         """X and Y of a stream, checked against each other before anything of them is kept."""
         features = read_features(X, self.n_features_in_, owner=owner)
+        columns = column_names(X)
+        if self._growing_tree().seen > 0:
+            self._check_columns(X, may_grow=True)
         n_rows = Y.shape[0] if hasattr(Y, "shape") else len(Y) if hasattr(Y, "__len__") else features.n_rows
         if n_rows != features.n_rows:
             raise LabelwoodError(
@@ -189,6 +233,9 @@ class GrowingEstimator(TreeEstimator):
             self._refuse_new_labels(Y, label_names, owner)
         targets = read_targets(Y, label_names, self._names, owner=owner)
         self.n_features_in_ = max(self.n_features_in_, features.n_cols)
+        if self._growing_tree().seen == 0 or self._feature_names is not None:
+            self._name_features(columns)
+            self._fitted |= {"feature_names_in_"} & vars(self).keys()
         return features, targets
 
     def _refuse_new_labels(self, Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> None:

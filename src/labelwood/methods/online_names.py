@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.labels import LabelNames, is_matrix, read_matrix, read_rows
+from labelwood.frames import column_names
+from labelwood.labels import LabelNames, is_matrix, named_rows, read_matrix, read_rows
 from labelwood.sparse import CSR
 
 _NOTHING = np.empty(0, np.int32)
@@ -100,15 +101,15 @@ def read_targets(Y: Any, label_names: Sequence[Hashable] | None, names: GrowingN
             )
         return _from_rows(read_rows(Y, owner=owner), names, owner)
     matrix = read_matrix(Y, owner=owner)
+    if label_names is None and not (names.kind == "ids" and len(names)):
+        label_names = column_names(Y)
     if label_names is not None:
         if len(label_names) != matrix.n_cols:
             raise LabelwoodError(
                 f"{owner}: label_names must be {matrix.n_cols} names, one for each column of Y; "
                 f"got {len(label_names)}"
             )
-        bounds, ids = matrix.indptr.tolist(), matrix.indices.tolist()
-        rows = [[label_names[i] for i in ids[bounds[r] : bounds[r + 1]]] for r in range(matrix.n_rows)]
-        return _from_rows(rows, names, owner)
+        return _from_rows(named_rows(matrix, label_names), names, owner)
     if names.kind == "ids":
         names.widen(matrix.n_cols)
     elif matrix.n_cols > len(names):

@@ -26,7 +26,7 @@ def read_features(X: Any, n_known: int, *, owner: str) -> CSR:
     features = _wide(X, owner) if wide else as_features(X, owner=owner)
     if features.n_cols < n_known:
         raise LabelwoodError(
-            f"{owner}: X has {features.n_cols} features, but {owner} has learned from {n_known} features; "
+            f"{owner}: X has {features.n_cols} features, but {owner} is expecting {n_known} features as input; "
             "columns may be added, never taken away"
         )
     return features

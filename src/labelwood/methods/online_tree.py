@@ -68,7 +68,7 @@ class OnlineTree(GrowingEstimator):
         learning_rate: Annotated[float, Param("AdaGrad's step size", gt=0)] = 1.0,
         epsilon: Annotated[float, Param("AdaGrad's addition to the sums of squared gradients", gt=0)] = 0.01,
         epochs: Annotated[int, Param("passes of fit over the rows, shuffled each time", ge=1)] = 1,
-        warm_start: Annotated[
+        warm_share: Annotated[
             float,
             Param(
                 "share of the rows whose labels fit clusters into the first tree (OPLT-W); 0: none",
@@ -98,7 +98,7 @@ class OnlineTree(GrowingEstimator):
         self.learning_rate = learning_rate
         self.epsilon = epsilon
         self.epochs = epochs
-        self.warm_start = warm_start
+        self.warm_share = warm_share
         self.bias = bias
         self.normalize = normalize
         self.search = search
@@ -231,10 +231,10 @@ class OnlineTree(GrowingEstimator):
         self._start(GrowingNames(self._names), run.seed)
         random = np.random.default_rng(run.seed)
         order = random.permutation(X.n_rows)
-        if self.warm_start > 0:
+        if self.warm_share > 0:
             with run.phase("cluster"):
                 self._plant(
-                    *self._clustered(X, Y, order[: max(1, round(self.warm_start * X.n_rows))], run),
+                    *self._clustered(X, Y, order[: max(1, round(self.warm_share * X.n_rows))], run),
                     growing=True,
                 )
         self._epochs(X, Y, order, random, run)
@@ -285,7 +285,7 @@ class OnlineTree(GrowingEstimator):
         features, targets = X.take(rows), Y.take(rows)
         labels, local = np.unique(targets.indices, return_inverse=True)
         if len(labels) == 0:
-            raise LabelwoodError("OnlineTree: warm_start must cover at least one row with a label")
+            raise LabelwoodError("OnlineTree: warm_share must cover at least one row with a label")
         indptr, indices, data = _core.label_vectors(
             features.indptr, features.indices, _core.unit_rows(features.indptr, features.indices, features.data),
             X.n_cols, targets.indptr, local.astype(np.int32), len(labels), 0, run.n_threads, None,

@@ -15,9 +15,10 @@ from labelwood import persist
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import TreeEstimator
+from labelwood.explain import Explanation
 from labelwood.params import declared
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR, F32, TopK
 from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder
 
 if TYPE_CHECKING:
@@ -111,10 +112,32 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         vectors = self.encode(texts)
         return self.classifier_.predict_proba(vectors, k=k)
 
-    def score(self, texts: Iterable[str], Y: Any) -> float:
+    def explain(
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        *,
+        missed: Sequence[Hashable] = (),
+        n_features: int | None = 10,
+    ) -> list[Explanation]:
+        """Why the k best labels of each text are suggested, with its words; see the classifier's ``explain``."""
+        listed = list(texts)
+        vectors = self.encode(listed)
+        found = []
+        for number, text in enumerate(listed):
+            found += self.classifier_.explain(
+                vectors.rows(number, number + 1),
+                k,
+                missed=missed,
+                n_features=n_features,
+                feature_name=self.encoder_.term_of(text),
+            )
+        return found
+
+    def score(self, texts: Iterable[str], y: Any) -> float:
         """Precision at 1: the share of texts whose best label is right."""
         vectors = self.encode(texts)
-        return self.classifier_.score(vectors, Y)
+        return self.classifier_.score(vectors, y)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -139,6 +162,13 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         }
         learnt = {_PREFIX + name: array for name, array in self.encoder_.state().items()}
         persist.write_model(path, manifest, {**arrays, **learnt})
+
+    @classmethod
+    def of(cls, encoder: TextEncoder, classifier: TreeEstimator) -> Self:
+        """The model of a fitted encoder and of a classifier fitted to its vectors."""
+        model = cls(clone(classifier), clone(encoder))
+        model.classifier_, model.encoder_ = classifier, encoder
+        return model
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
@@ -177,9 +207,17 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise FormatError(f"{where}: the model lacks {error}") from None
         except (TypeError, LabelwoodError) as error:
             raise FormatError(f"{where}: {error}") from error
-        model = cls(clone(fitted), clone(encoder))
-        model.classifier_, model.encoder_ = fitted, encoder
-        return model
+        return cls.of(encoder, fitted)
+
+    def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:
+        """As the classifier's, for scorers."""
+        vectors = self.encode(texts)
+        return self.classifier_._topk_ids(vectors, k)
+
+    def _encode_labels(self, Y: Any) -> CSR:
+        """As the classifier's, for scorers."""
+        self._check_fitted()
+        return self.classifier_._encode_labels(Y)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

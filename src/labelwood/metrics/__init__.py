@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
 from labelwood.metrics import definitions
+from labelwood.metrics.bootstrap import Interval, bootstrap_intervals, paired_intervals
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.frequency import BINS, by_frequency, frequency_bins
 from labelwood.metrics.judged import judge
@@ -33,7 +34,9 @@ from labelwood.sparse import CSR, I64, TopK
 
 __all__ = [
     "BINS",
+    "Interval",
     "Scorer",
+    "bootstrap_intervals",
     "coverage_at_k",
     "evaluate",
     "frequency_bins",
@@ -41,6 +44,7 @@ __all__ = [
     "label_counts",
     "macro_f1_at_k",
     "ndcg_at_k",
+    "paired_intervals",
     "precision_at_k",
     "propensities",
     "psndcg_at_k",

@@ -17,22 +17,40 @@ from labelwood.metrics.judged import F64, Judged
 from labelwood.sparse import I64
 
 
-def precision(judged: Judged, k: int) -> float:
-    """The gain of the first k places, over k; a list shorter than k is still divided by k."""
-    return float(judged.gains[:, :k].sum() / (k * judged.n_rows))
+def row_precision(judged: Judged, k: int) -> F64:
+    """The gain of a row's first k places, over k; a list shorter than k is still divided by k."""
+    gains: F64 = judged.gains[:, :k].sum(axis=1) / k
+    return gains
 
 
-def recall(judged: Judged, k: int) -> float:
+def row_recall(judged: Judged, k: int) -> F64:
     """The share of a row's true labels that are in its first k places."""
-    return float((judged.gains[:, :k].sum(axis=1) / np.maximum(judged.n_true, 1)).mean())
+    shares: F64 = judged.gains[:, :k].sum(axis=1) / np.maximum(judged.n_true, 1)
+    return shares
 
 
-def ndcg(judged: Judged, k: int) -> float:
-    """The gain discounted by 1 / log2(1 + place), over what ``min(k, true labels)`` gains of 1 would give."""
+def row_ndcg(judged: Judged, k: int) -> F64:
+    """A row's gain discounted by 1 / log2(1 + place), over what ``min(k, true labels)`` gains of 1 would give."""
     discounts = 1 / np.log2(np.arange(2, k + 2))
     reachable = np.cumsum(discounts)[np.clip(judged.n_true, 1, k) - 1]
     gains = judged.gains[:, :k]
-    return float((gains @ discounts[: gains.shape[1]] / reachable).mean())
+    quotients: F64 = gains @ discounts[: gains.shape[1]] / reachable
+    return quotients
+
+
+def precision(judged: Judged, k: int) -> float:
+    """The mean of :func:`row_precision`."""
+    return float(row_precision(judged, k).mean())
+
+
+def recall(judged: Judged, k: int) -> float:
+    """The mean of :func:`row_recall`."""
+    return float(row_recall(judged, k).mean())
+
+
+def ndcg(judged: Judged, k: int) -> float:
+    """The mean of :func:`row_ndcg`."""
+    return float(row_ndcg(judged, k).mean())
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,9 @@ def _mean_over_positive(totals: LabelTotals, per_label: F64) -> float:
     return float(per_label[positive].mean()) if positive.any() else 0.0
 
 
+PER_ROW: Mapping[str, Callable[[Judged, int], F64]] = MappingProxyType(
+    {"P": row_precision, "R": row_recall, "nDCG": row_ndcg}
+)
 BY_ROW: Mapping[str, Callable[[Judged, int], float]] = MappingProxyType(
     {"P": precision, "R": recall, "nDCG": ndcg}
 )

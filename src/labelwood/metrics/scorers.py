@@ -24,7 +24,11 @@ class Scorer:
     inv_propensity: Any = field(default=None, repr=False)
 
     def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
-        """Score a fitted estimator of this library; Y in any form its ``fit`` takes."""
+        """Score a fitted estimator of this library, or a pipeline or search that ends in one.
+
+        Y is in any form its ``fit`` takes.
+        """
+        estimator, X = _last_step(estimator, X)
         truth = estimator._encode_labels(Y)
         judged = judge(truth, estimator._topk_ids(X, self.list_length))
         if self.metric in BY_ROW:
@@ -60,3 +64,15 @@ def scorer(
     if list_length is not None and list_length < k:
         raise LabelwoodError(f"scorer: list_length must be at least k, which is {k}; got {list_length}")
     return Scorer(metric, k, list_length or k, inv_propensity)
+
+
+def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The method in which searches and pipelines end, and X as it arrives there."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+            estimator = estimator[-1]
+        else:
+            return estimator, X

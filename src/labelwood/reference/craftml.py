@@ -40,7 +40,9 @@ class Options:
     x_per_node: bool
     y_per_node: bool
     cosine: bool
+    centroid_share: float
     centroid_size: int
+    centroid_rows: int
     seed: int
 
 
@@ -148,7 +150,9 @@ def divide(
                 centroids.append(centroid([seen[row] for row in members], options))
         if len(centroids) < 2:
             continue
-        vectors = centered([vector for vector, _ in centroids], options.centroid_size)
+        bounded = options.centroid_size > 0 and len(rows) < options.centroid_rows
+        most = options.centroid_size if bounded else None
+        vectors = centered([vector for vector, _ in centroids], options.centroid_share, most)
         classifier = [(vector, bias) for vector, (_, bias) in zip(vectors, centroids, strict=True)]
         routed = [int(np.argmax([score(seen[row], *c) for c in classifier])) for row in rows]
         if len(set(routed)) < 2:
@@ -295,25 +299,29 @@ def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, np.float3
     return {column: value * factor for column, value in sums.items() if value != 0}, bias
 
 
-def centered(vectors: list[dict[int, np.float32]], most: int) -> list[dict[int, float]]:
-    """The centroids of siblings without their mean, cut to the entries largest in size.
+def centered(vectors: list[dict[int, np.float32]], share: float, most: int | None) -> list[dict[int, float]]:
+    """The centroids of siblings without their mean, cut to their largest entries.
 
     What siblings have in common changes no comparison of scores; without it the largest entries are those that
-    decide.
+    decide. They are kept until they make up ``share`` of the squared length, and at most ``most`` of them.
     """
     mean: dict[int, np.float32] = {}
-    share = np.float32(1) / np.float32(len(vectors))
+    part = np.float32(1) / np.float32(len(vectors))
     for vector in vectors:
         for column, value in vector.items():
-            mean[column] = mean.get(column, np.float32(0)) + value * share
+            mean[column] = mean.get(column, np.float32(0)) + value * part
     cut = []
     for vector in vectors:
-        rest = [(column, vector.get(column, np.float32(0)) - mean[column]) for column in mean]
-        entries = sorted(
-            ((column, value) for column, value in rest if value != 0),
-            key=lambda entry: (-abs(entry[1]), entry[0]),
-        )
-        cut.append({column: float(value) for column, value in (entries[:most] if most else entries)})
+        rest = {column: vector.get(column, np.float32(0)) - mean[column] for column in sorted(mean)}
+        squares = {column: value * value for column, value in rest.items() if value != 0}
+        wanted = share * in_order([float(s) for s in squares.values()]) * (1 - _SAME) if share < 1 else np.inf
+        kept, reached = [], 0.0
+        for column in sorted(squares, key=lambda column: (-squares[column], column))[:most]:
+            if reached >= wanted:
+                break
+            kept.append(column)
+            reached += float(squares[column])
+        cut.append({column: float(rest[column]) for column in kept})
     return cut
 
 

@@ -40,15 +40,20 @@ def mix64(x: U64) -> U64:
 
 def projection_matrix(kind: str, n_input: int, n_columns: int, seed: int) -> npt.NDArray[np.float64]:
     """The matrix that the kernel never stores, ``n_input x n_columns``."""
-    if kind == "none":
-        return np.eye(n_input)
+    return np.eye(n_input) if kind == "none" else projection_rows(kind, np.arange(n_input), n_columns, seed)
+
+
+def projection_rows(
+    kind: str, inputs: npt.NDArray[Any], n_columns: int, seed: int
+) -> npt.NDArray[np.float64]:
+    """Rows of the matrix: those of the given input columns."""
     if kind == "hash":
-        hashed = murmur3(np.arange(n_input), seed)
-        matrix = np.zeros((n_input, n_columns))
+        hashed = murmur3(inputs, seed)
+        matrix = np.zeros((len(inputs), n_columns))
         target = (hashed.astype(np.uint64) * np.uint64(n_columns)) >> np.uint64(32)
-        matrix[np.arange(n_input), target.astype(np.int64)] = np.where(hashed & np.uint32(1), 1.0, -1.0)
+        matrix[np.arange(len(inputs)), target.astype(np.int64)] = np.where(hashed & np.uint32(1), 1.0, -1.0)
         return matrix
-    row, column = np.indices((n_input, n_columns)).astype(np.uint64)
+    row, column = inputs.astype(np.uint64)[:, None], np.arange(n_columns, dtype=np.uint64)
     seeded = mix64(np.array([seed], np.uint64))[0]
     bits = mix64(seeded ^ mix64((row << np.uint64(32)) | column))
     u = ((bits >> np.uint64(40)) + np.uint64(1)).astype(np.float64) * 2.0**-24

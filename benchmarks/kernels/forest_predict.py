@@ -1,0 +1,96 @@
+"""Prediction of the instance forests: a batch, its routing alone, and one row at a time; milliseconds per row.
+
+    python benchmarks/kernels/forest_predict.py delicious --out /tmp/times.json
+    python benchmarks/kernels/forest_predict.py delicious --models /tmp/models
+
+The forests have 50 trees and their default parameters (LdsmForest keeps all weights); with `--models` they are read
+from, or written to, that folder, so that two versions of the library can be timed on the same trees. One thread,
+processor time, the best of `--rounds`; the times of one row are medians of the wall time over a thousand rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import labelwood
+from labelwood import data
+from labelwood.progress import Run
+
+DATA = Path(os.environ.get("LABELWOOD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+FORESTS = {
+    "ldsm": lambda: labelwood.LdsmForest(weight_threshold=0.0, n_jobs=1),
+    "craft": lambda: labelwood.CraftForest(n_jobs=1),
+    "graph": lambda: labelwood.GraphForest(n_jobs=1),
+}
+RUN = Run(n_threads=1)
+
+
+def read(name, part):
+    folder = DATA / name / "xmc_split0"
+    return data.load(
+        next((folder if folder.exists() else DATA / name).glob(f"{part}.txt*")), label_names=False
+    )
+
+
+def model_of(name, kind, folder):
+    path = folder / f"{name}-{kind}"
+    if not path.exists():
+        train = read(name, "train")
+        FORESTS[kind]().fit(train.X, train.Y).save(path)
+    return labelwood.load(path)
+
+
+def best(work, rounds):
+    times = []
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def one_by_one(work, X):
+    times = []
+    for row in range(min(1000, X.n_rows)):
+        alone = X.rows(row, row + 1)
+        start = time.perf_counter()
+        work(alone)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name")
+    parser.add_argument("--forests", default=",".join(FORESTS))
+    parser.add_argument("--models", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
+    options = parser.parse_args()
+    X = read(options.name, "test").X
+    found = {}
+    with tempfile.TemporaryDirectory() as made:
+        for kind in options.forests.split(","):
+            forest = model_of(options.name, kind, options.models or Path(made)).forest_
+            whole = best(lambda forest=forest: forest.topk(X, 5, RUN), options.rounds)
+            routing = best(lambda forest=forest: forest.paths(X, RUN), options.rounds)
+            alone = one_by_one(lambda x, forest=forest: forest.topk(x, 5, RUN), X)
+            found[kind] = {
+                "batch": 1e3 * whole / X.n_rows,
+                "routing": 1e3 * routing / X.n_rows,
+                "one": 1e3 * alone,
+            }
+            figures = ", ".join(f"{what} {ms:.4f}" for what, ms in found[kind].items())
+            print(f"{options.name} {kind}, {forest.n_trees} trees, ms a row: {figures}", flush=True)
+    if options.out:
+        options.out.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

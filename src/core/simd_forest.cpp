@@ -1,0 +1,236 @@
+// Routing and averaging, compiled once per instruction set like simd.cpp.
+#include "simd_forest.hpp"
+
+#include "lanes.hpp"
+
+namespace labelwood::LABELWOOD_ISA {
+namespace {
+
+// MurmurHash3 (x86, 32 bits) of a four-byte key.
+inline uint32_t murmur3(uint32_t key, uint32_t seed) {
+    const uint32_t k = key * 0xcc9e2d51u;
+    uint32_t h = seed ^ (((k << 15) | (k >> 17)) * 0x1b873593u);
+    h = ((h << 13) | (h >> 19)) * 5u + 0xe6546b64u;
+    h ^= 4u;
+    h = (h ^ (h >> 16)) * 0x85ebca6bu;
+    h = (h ^ (h >> 13)) * 0xc2b2ae35u;
+    return h ^ (h >> 16);
+}
+
+inline float widen_one(float plain) {
+    return plain;
+}
+inline float widen_one(uint16_t half) {
+#if defined(__F16C__)
+    return _cvtsh_ss(half);
+#else
+    uint32_t bits = static_cast<uint32_t>(half & 0x7fffu) << 13;
+    float value;
+    __builtin_memcpy(&value, &bits, 4);
+    value *= 0x1.0p112f;  // moves the exponent's bias from 15 to 127; subnormals come out right as well
+    __builtin_memcpy(&bits, &value, 4);
+    bits |= static_cast<uint32_t>(half & 0x8000u) << 16;
+    __builtin_memcpy(&value, &bits, 4);
+    return value;
+#endif
+}
+
+inline void widen_eight(const float* plain, float* out) {
+    __builtin_memcpy(out, plain, 32);
+}
+inline void widen_eight(const uint16_t* half, float* out) {
+#if defined(__F16C__)
+    _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half))));
+#else
+    for (int n = 0; n < 8; ++n) out[n] = widen_one(half[n]);
+#endif
+}
+
+#if defined(__AVX512F__)
+inline __m512i load_ids(const uint16_t* ids, __mmask16 mask) {
+    return _mm512_maskz_cvtepu16_epi32(mask, _mm256_maskz_loadu_epi16(mask, ids));
+}
+inline __m512i load_ids(const int32_t* ids, __mmask16 mask) {
+    return _mm512_maskz_loadu_epi32(mask, ids);
+}
+inline __m512 load_values(const uint16_t* values, __mmask16 mask) {
+    return _mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, values));
+}
+inline __m512 load_values(const float* values, __mmask16 mask) {
+    return _mm512_maskz_loadu_ps(mask, values);
+}
+inline __m512d low_half(__m512 v) {
+    return _mm512_maskz_cvtps_pd(0xff, _mm512_castps512_ps256(v));
+}
+inline __m512d high_half(__m512 v) {
+    return _mm512_maskz_cvtps_pd(0xff, _mm512_maskz_extractf32x8_ps(0xff, v, 1));
+}
+
+// Sixteen independent sums; a product of two floats is exact in double precision.
+template <class Id, class Value>
+double gather_all(const Id* ids, const Value* values, int64_t count, const float* dense) {
+    __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
+    for (int64_t i = 0; i < count; i += 16) {
+        const auto mask = static_cast<__mmask16>(count - i >= 16 ? 0xffffu : 0xffffu >> (16 - (count - i)));
+        const __m512 there =
+            _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, load_ids(ids + i, mask), dense, 4);
+        const __m512 own = load_values(values + i, mask);
+        low = _mm512_fmadd_pd(low_half(own), low_half(there), low);
+        high = _mm512_fmadd_pd(high_half(own), high_half(there), high);
+    }
+    double sums[8];
+    _mm512_storeu_pd(sums, _mm512_add_pd(low, high));
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+// Thirty-two ids at a time meet the filter in registers; few get through.
+template <class Value>
+double gather_filtered(const uint16_t* ids, const Value* values, int64_t count, const float* dense,
+                       const uint16_t* filter) {
+    const __m512i low = _mm512_loadu_si512(filter), high = _mm512_loadu_si512(filter + 32);
+    const __m512i bits = _mm512_set1_epi16(15), one = _mm512_set1_epi16(1);
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; i += 32) {
+        const auto mask =
+            static_cast<__mmask32>(count - i >= 32 ? 0xffffffffu : 0xffffffffu >> (32 - (count - i)));
+        const __m512i own = _mm512_maskz_loadu_epi16(mask, ids + i);
+        const __m512i words = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(own, 4), high);
+        const __m512i wanted = _mm512_sllv_epi16(one, _mm512_and_si512(own, bits));
+        __mmask32 through = _mm512_mask_test_epi16_mask(mask, words, wanted);
+        for (; through != 0; through &= through - 1) {
+            const int64_t at = i + __builtin_ctz(through);
+            sum += static_cast<double>(widen_one(values[at])) * static_cast<double>(dense[ids[at]]);
+        }
+    }
+    return sum;
+}
+
+template <class Id, class Value>
+double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense,
+                  [[maybe_unused]] const uint16_t* filter) {
+    if constexpr (sizeof(Id) == 2) {
+        if (filter != nullptr) return gather_filtered(ids, values, count, dense, filter);
+    }
+    return gather_all(ids, values, count, dense);
+}
+#else
+// Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
+// precision.
+template <class Id, class Value>
+double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense, const uint16_t*) {
+    using D = double __attribute__((vector_size(64)));
+    D sums{};
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        float own[8];
+        widen_eight(values + i, own);
+        D left, right;
+        for (int n = 0; n < 8; ++n) {
+            left[n] = static_cast<double>(own[n]);
+            right[n] = static_cast<double>(dense[ids[i + n]]);
+        }
+        sums += left * right;
+    }
+    double sum = 0.0;
+    for (; i < count; ++i)
+        sum += static_cast<double>(widen_one(values[i])) * static_cast<double>(dense[ids[i]]);
+    for (int n = 0; n < 8; ++n) sum += sums[n];
+    return sum;
+}
+#endif
+
+// The ids of a row differ, so the additions do not wait for each other.
+template <class Id, class Value>
+void add_leaf(const Id* ids, const Value* values, int64_t count, float share, float* sums, uint8_t* marks) {
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        float own[8];
+        widen_eight(values + i, own);
+        for (int n = 0; n < 8; ++n) {
+            sums[ids[i + n]] += share * own[n];
+            marks[ids[i + n] / kMarked] = 1;
+        }
+    }
+    for (; i < count; ++i) {
+        sums[ids[i]] += share * widen_one(values[i]);
+        marks[ids[i] / kMarked] = 1;
+    }
+}
+
+template <int S>
+struct Doubles {
+    typedef double D __attribute__((vector_size(S * 8)));
+};
+
+// Several accumulators hide the latency of the additions.
+template <int S>
+void scores_of(const int32_t* rows, const float* values, int64_t count, const float* block, int64_t stride,
+               double* scores) {
+    using F = typename Native<S>::F;
+    using D = typename Doubles<S>::D;
+    D sums[4] = {};
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        for (int n = 0; n < 4; ++n) {
+            const F there = load<F>(block + rows[i + n] * stride);
+            sums[n] += static_cast<double>(values[i + n]) * __builtin_convertvector(there, D);
+        }
+    }
+    for (; i < count; ++i) {
+        const F there = load<F>(block + rows[i] * stride);
+        sums[0] += static_cast<double>(values[i]) * __builtin_convertvector(there, D);
+    }
+    const D sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    __builtin_memcpy(scores, &sum, sizeof(D));
+}
+
+void row_scores(const int32_t* rows, const float* values, int64_t count, const float* block, int lanes,
+                double* scores) {
+    if (lanes == 2) return scores_of<2>(rows, values, count, block, 2, scores);
+    if (lanes == 4) return scores_of<4>(rows, values, count, block, 4, scores);
+    for (int lane = 0; lane < lanes; lane += 8) {
+        scores_of<8>(rows, values, count, block + lane, lanes, scores + lane);
+    }
+}
+
+int64_t find_columns(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                     int32_t* at, float* found) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const int32_t there = position[columns[i]];
+        at[n] = there;
+        found[n] = values[i];
+        n += there != 0;
+    }
+    return n;
+}
+
+void hash_columns(const int32_t* columns, const float* values, int64_t count, uint32_t seed,
+                  uint32_t n_columns, int32_t* targets, float* signed_values) {
+    for (int64_t i = 0; i < count; ++i) {
+        const uint32_t h = murmur3(static_cast<uint32_t>(columns[i]), seed);
+        targets[i] = static_cast<int32_t>((static_cast<uint64_t>(h) * n_columns) >> 32);
+        uint32_t bits;
+        __builtin_memcpy(&bits, values + i, 4);
+        bits ^= (~h & 1u) << 31;
+        __builtin_memcpy(signed_values + i, &bits, 4);
+    }
+}
+
+template <class Id, class Value>
+constexpr PackedSimd<Id, Value> packed() {
+    return {gather_dot<Id, Value>, add_leaf<Id, Value>};
+}
+
+}  // namespace
+
+extern const ForestSimd forest_table;
+const ForestSimd forest_table = {packed<uint16_t, uint16_t>(),
+                                 packed<uint16_t, float>(),
+                                 packed<int32_t, uint16_t>(),
+                                 packed<int32_t, float>(),
+                                 row_scores,
+                                 find_columns,
+                                 hash_columns};
+
+}  // namespace labelwood::LABELWOOD_ISA

@@ -1,0 +1,48 @@
+// The hot loops of routing and averaging in instance forests, once per instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace labelwood {
+
+// Labels whose sums share a mark: one cache line of sums.
+constexpr int kMarked = 16;
+
+// 1024 bits, two registers of AVX-512.
+constexpr int kFilterWords = 64;
+
+// Functions of packed rows exist for ids of 16 and 32 bits and for half and full precision.
+template <class Id, class Value>
+struct PackedSimd {
+    // sum_i values[i] * dense[ids[i]], in double precision. `filter`, if not null, has kFilterWords words;
+    // bit id % 16 of word id / 16 (of so many, in turn) is set for every id whose element of `dense` is not
+    // 0.
+    double (*gather_dot)(const Id* ids, const Value* values, int64_t count, const float* dense,
+                         const uint16_t* filter);
+    // sums[ids[i]] += share * values[i], and marks[ids[i] / kMarked] = 1.
+    void (*add_leaf)(const Id* ids, const Value* values, int64_t count, float share, float* sums,
+                     uint8_t* marks);
+};
+
+struct ForestSimd {
+    PackedSimd<uint16_t, uint16_t> u16_f16;
+    PackedSimd<uint16_t, float> u16_f32;
+    PackedSimd<int32_t, uint16_t> i32_f16;
+    PackedSimd<int32_t, float> i32_f32;
+    // scores[0:lanes] = sum_i values[i] * block[rows[i], 0:lanes], in double precision; lanes is 2, 4 or a
+    // multiple of 8.
+    void (*row_scores)(const int32_t* rows, const float* values, int64_t count, const float* block, int lanes,
+                       double* scores);
+    // Of the columns with a position in a block, other than 0: the positions and their values. Returns how
+    // many; `at` and `found` have room for `count`.
+    int64_t (*find_columns)(const int32_t* columns, const float* values, int64_t count,
+                            const int32_t* position, int32_t* at, float* found);
+    // targets[i] = (h(columns[i]) * n_columns) >> 32 and signed_values[i] = values[i] or, where the last bit
+    // of h is 0, -values[i]; h is MurmurHash3 with a seed.
+    void (*hash_columns)(const int32_t* columns, const float* values, int64_t count, uint32_t seed,
+                         uint32_t n_columns, int32_t* targets, float* signed_values);
+};
+
+const ForestSimd& forest_simd();
+
+}  // namespace labelwood

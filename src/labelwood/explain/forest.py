@@ -1,0 +1,157 @@
+"""Explaining instance forests: the way of a row, its leaves' shares of a label, and the branch a label was lost at.
+
+The leaves are those the router reached; the scores on the way are worked out again in double precision, feature by
+feature: a projection is linear, so what a projected column adds is the sum of what its features add.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.explain import Asked, Lost, Rival, Route, Share, Step
+from labelwood.forest import Paths, RoutedForest
+from labelwood.reference.routed_forest import projection_rows
+from labelwood.sparse import CSR
+
+F64 = npt.NDArray[np.float64]
+
+_RIVALS = 5  # labels of a leaf that are named as those preferred
+
+
+class RowInForest:
+    """One row (prepared, not projected) in a forest; ``paths`` are the leaves it reached."""
+
+    def __init__(self, forest: RoutedForest, row: CSR, paths: Paths, asked: Asked) -> None:
+        self._forest, self._asked = forest, asked
+        self._columns, self._values = row.indices, row.data.astype(np.float64)
+        self._reached = [
+            paths.nodes[paths.ptr[tree] : paths.ptr[tree + 1]].tolist() for tree in range(forest.n_trees)
+        ]
+        self._projections: dict[int, F64] = {}
+
+    @cached_property
+    def routes(self) -> tuple[Route, ...]:
+        """The ways to the leaves, tree by tree."""
+        found = []
+        for tree, leaves in enumerate(self._reached):
+            weight = 1 / (self._forest.n_trees * len(leaves))
+            for leaf in leaves:
+                steps = tuple(self._step(child, tree) for child in self._forest.path_to(leaf)[1:])
+                found.append(Route(tree, leaf, weight, steps))
+        return tuple(found)
+
+    def shares(self, label: int) -> tuple[Share, ...]:
+        """What the leaves reached add to a label's score, largest first."""
+        found = [
+            Share(number, share, route.weight * share)
+            for number, route in enumerate(self.routes)
+            if (share := self._share(route.leaf, label)) > 0
+        ]
+        return tuple(sorted(found, key=lambda share: (-share.amount, share.route)))
+
+    def lost(self, label: int) -> tuple[Lost, ...]:
+        """Where a label was lost in each tree."""
+        holds = self._holds(label)
+        return tuple(self._lost_in(tree, leaves, label, holds) for tree, leaves in enumerate(self._reached))
+
+    def _lost_in(self, tree: int, leaves: list[int], label: int, holds: npt.NDArray[np.bool_]) -> Lost:
+        forest = self._forest
+        if not holds[tree]:
+            return Lost(tree, "absent", 0.0, None, ())
+        with_it = [leaf for leaf in leaves if holds[leaf]]
+        if with_it:
+            best = max(with_it, key=lambda leaf: self._share(leaf, label))
+            share = self._share(best, label)
+            return Lost(tree, "share", share, None, self._preferred(best, share))
+        # The deepest node on the way whose other branches have the label: it was lost there.
+        turns = [
+            (depth, taken)
+            for leaf in leaves
+            for depth, (node, taken) in enumerate(pairwise(forest.path_to(leaf)))
+            if holds[node] and not holds[taken]
+        ]
+        _, taken = max(turns)
+        node = int(forest.parent[taken])
+        siblings = [
+            child for child in range(forest.child_ptr[node], forest.child_ptr[node + 1]) if holds[child]
+        ]
+        wanted = max((self._step(child, tree) for child in siblings), key=lambda step: step.score)
+        return Lost(
+            tree, "branch", wanted.score, wanted, (Rival(taken, None, self._step(taken, tree).score),)
+        )
+
+    def _share(self, leaf: int, label: int) -> float:
+        labels, values = self._forest.leaf(leaf)
+        at = int(np.searchsorted(labels, label))
+        return float(values[at]) if at < len(labels) and labels[at] == label else 0.0
+
+    def _preferred(self, leaf: int, share: float) -> tuple[Rival, ...]:
+        labels, values = self._forest.leaf(leaf)
+        order = np.argsort(-values.astype(np.float64), kind="stable")[:_RIVALS].tolist()
+        return tuple(
+            Rival(leaf, self._asked.label_name(int(labels[i])), float(values[i]))
+            for i in order
+            if values[i] > share
+        )
+
+    def _holds(self, label: int) -> npt.NDArray[np.bool_]:
+        """Of every node, whether a leaf below it has the label."""
+        forest = self._forest
+        entries = np.flatnonzero(forest.leaf_labels == label)
+        holds = np.zeros(forest.n_nodes, np.bool_)
+        holds[forest.leaves[np.searchsorted(forest.leaf_ptr, entries, side="right") - 1]] = True
+        for first, last in reversed(list(pairwise(forest.level_ptr[1:].tolist()))):
+            level = np.arange(first, last)
+            holds[forest.parent[level[holds[level]]]] = True
+        return holds
+
+    def _weights(self, child: int, tree: int) -> F64:
+        """The weight of each of the row's features for a child, seen through the node's projection."""
+        columns, weights = self._forest.vector(child)
+        routing = self._forest.routing
+        if routing.projection == "none":
+            found = np.zeros(len(self._columns))
+            at = np.searchsorted(columns, self._columns)
+            known = at < len(columns)
+            known[known] = columns[at[known]] == self._columns[known]
+            found[known] = weights[at[known]]
+            return found
+        number = self._inner_number(int(self._forest.parent[child])) if routing.seed_per_node else tree
+        if number not in self._projections:
+            seed = int(self._forest.seeds[number])
+            self._projections[number] = projection_rows(
+                routing.projection, self._columns, routing.n_columns, seed
+            )
+        seen: F64 = self._projections[number][:, columns] @ weights.astype(np.float64)
+        return seen
+
+    def _inner_number(self, node: int) -> int:
+        return node - int(np.searchsorted(self._forest.leaves, node))
+
+    def _step(self, child: int, tree: int) -> Step:
+        forest = self._forest
+        node = int(forest.parent[child])
+        siblings = range(forest.child_ptr[node], forest.child_ptr[node + 1])
+        by_child = {other: self._weights(other, tree) for other in siblings}
+        scores = {
+            other: float(forest.bias[other] + self._values @ weights) for other, weights in by_child.items()
+        }
+        listed, rest = self._asked.contributions(
+            self._columns.tolist(), self._values.tolist(), by_child[child].tolist()
+        )
+        return Step(
+            node=node,
+            child=child,
+            label=None,
+            score=scores[child],
+            probability=None,
+            place=1 + sum(score > scores[child] for score in scores.values()),
+            n_children=len(scores),
+            bias=float(forest.bias[child]),
+            contributions=listed,
+            rest=rest,
+        )

@@ -1,0 +1,211 @@
+"""Explaining label trees: the path to a label, what each feature adds on it, and where a label was lost.
+
+Scores are worked out again in double precision from the packed weights, so they agree with the search up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.explain import Asked, Explanation, Lost, Missed, Path, Place, Rival, Step, Suggestion
+from labelwood.reference.search import log_probability
+from labelwood.search import Chunks, PackedTree
+from labelwood.sparse import CSR, I32, TopK
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Members:
+    """What one tree proposed for the row: label ids of the estimator and their scores, best first."""
+
+    labels: list[int]
+    scores: list[float]
+
+    def items(self) -> list[tuple[int, float]]:
+        """Labels with their scores."""
+        return list(zip(self.labels, self.scores, strict=True))
+
+
+class RowInTree:
+    """One row (prepared as the tree takes it) in one label tree; ``leaf_labels`` names the leaves of a frozen tree."""
+
+    def __init__(
+        self, packed: PackedTree, row: CSR, asked: Asked, *, number: int, leaf_labels: I32 | None = None
+    ) -> None:
+        self._packed, self._asked, self._number = packed, asked, number
+        self._columns, self._values = row.indices, row.data.astype(np.float64)
+        label = packed.tree.label
+        self._label = label if leaf_labels is None else np.where(label >= 0, leaf_labels[label], -1)
+        self._scores: dict[int, F64] = {}
+
+    def path(self, label: int, members: Members) -> Path | None:
+        """The way to a label (the best, if several leaves answer as it); None if the tree lacks it."""
+        leaves = np.flatnonzero(self._label == label).tolist()
+        if not leaves:
+            return None
+        best = max(leaves, key=self.log_score)
+        steps = tuple(self._step(child) for child in self._nodes_to(best))
+        return Path(self._number, float(np.exp(self.log_score(best))), label in members.labels, steps)
+
+    def lost(self, label: int, members: Members, k: int, beam_width: int | None) -> Lost:
+        """Where a label was lost on its way to the first k; ``beam_width`` None: the search was exact."""
+        path = self.path(label, members)
+        if path is None:
+            return Lost(self._number, "absent", 0.0, None, ())
+        if label in members.labels[:k]:
+            return Lost(self._number, "listed", path.score, None, ())
+        nodes = [step.child for step in path.steps]
+        if beam_width is not None and not path.listed:
+            for step, kept in zip(path.steps[:-1], self._beams(beam_width), strict=False):
+                if step.child not in kept:
+                    rivals = tuple(Rival(node, None, float(np.exp(self.log_score(node)))) for node in kept)
+                    reached = float(np.exp(self.log_score(step.child)))
+                    return Lost(self._number, "beam", reached, step, rivals)
+        weakest = path.steps[int(np.argmin([self._log_probability(node) for node in nodes]))]
+        winners = tuple(
+            Rival(None, self._asked.label_name(other), score) for other, score in members.items()[:k]
+        )
+        return Lost(self._number, "rank", path.score, weakest, winners)
+
+    def log_score(self, node: int) -> float:
+        """The logarithm of the product of the probabilities from the root to a node."""
+        return sum(self._log_probability(child) for child in self._nodes_to(node))
+
+    def _beams(self, width: int) -> list[list[int]]:
+        """The inner nodes that a beam search keeps on each level below the root, best first."""
+        tree, levels, beam = self._packed.tree, [], [0]
+        while beam:
+            children = [
+                child for node in beam for child in range(tree.child_ptr[node], tree.child_ptr[node + 1])
+            ]
+            inner = [child for child in children if tree.label[child] < 0]
+            beam = sorted(inner, key=lambda node: (-self.log_score(node), node))[:width]
+            levels.append(beam)
+        return levels
+
+    def _nodes_to(self, node: int) -> list[int]:
+        """The nodes on the way, the root left out."""
+        parent, nodes = self._packed.tree.parent, []
+        while node != 0:
+            nodes.append(node)
+            node = int(parent[node])
+        return nodes[::-1]
+
+    def _children_scores(self, node: int) -> F64:
+        if node not in self._scores:
+            matched, weights = node_weights(self._packed, node, self._columns)
+            first, last = self._packed.tree.child_ptr[node : node + 2]
+            bias = self._packed.chunks.bias[first:last].astype(np.float64)
+            self._scores[node] = bias + self._values[matched] @ weights
+        return self._scores[node]
+
+    def _log_probability(self, child: int) -> float:
+        node = int(self._packed.tree.parent[child])
+        score = self._children_scores(node)[child - self._packed.tree.child_ptr[node]]
+        return float(log_probability(score, self._packed.link == "logistic"))
+
+    def _step(self, child: int) -> Step:
+        packed, asked = self._packed, self._asked
+        node = int(packed.tree.parent[child])
+        place = child - int(packed.tree.child_ptr[node])
+        scores = self._children_scores(node)
+        matched, weights = node_weights(packed, node, self._columns)
+        listed, rest = asked.contributions(
+            self._columns[matched].tolist(), self._values[matched].tolist(), weights[:, place].tolist()
+        )
+        label = int(self._label[child])
+        return Step(
+            node=node,
+            child=child,
+            label=asked.label_name(label) if label >= 0 else None,
+            score=float(scores[place]),
+            probability=float(np.exp(self._log_probability(child))),
+            place=1 + int((scores > scores[place]).sum()),
+            n_children=len(scores),
+            bias=float(packed.chunks.bias[child]),
+            contributions=listed,
+            rest=rest,
+        )
+
+
+def node_weights(
+    packed: PackedTree, node: int, columns: npt.NDArray[Any] | None = None
+) -> tuple[npt.NDArray[np.intp], F64]:
+    """Of an inner node: which of the ascending ``columns`` it uses, and their weights [those, children].
+
+    Without ``columns``: its own features, all of them, and their weights.
+    """
+    chunks, inner = packed.chunks, int(packed.tree.inner_of[node])
+    begin, end = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
+    own = chunks.features[begin:end]
+    n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
+    if columns is None:
+        return own.astype(np.intp), _rows(chunks, inner, np.arange(end - begin), n_children)
+    at = np.searchsorted(own, columns)
+    known = at < len(own)
+    known[known] = own[at[known]] == columns[known]
+    return np.flatnonzero(known), _rows(chunks, inner, at[known], n_children)
+
+
+def _rows(chunks: Chunks, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
+    start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
+    if chunks.dense:
+        block: F64 = chunks.weights[start:stop].reshape(-1, n_children)[positions].astype(np.float64)
+        return block
+    first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
+    bounds = np.append(chunks.row_start[first:last].astype(np.int64), stop - start)
+    own = chunks.weights_of(inner)
+    weights = np.zeros((len(positions), n_children))
+    for place, position in enumerate(positions.tolist()):
+        pairs = slice(bounds[position], bounds[position + 1])
+        weights[place, chunks.child[start:stop][pairs]] = own[pairs]
+    return weights
+
+
+def members_of(top: TopK) -> Members:
+    """The list of one tree for one row, without its padding."""
+    known = top.labels[0] >= 0
+    return Members(top.labels[0, known].tolist(), top.scores[0, known].tolist())
+
+
+def explain_row(
+    views: Sequence[RowInTree],
+    members: Sequence[Members],
+    top: TopK,
+    asked: Asked,
+    *,
+    beam_width: int | None,
+    missed: Sequence[Place],
+) -> Explanation:
+    """The explanation of a row from its view and its list in each tree, and from the list of them all."""
+    suggestions = tuple(
+        Suggestion(
+            asked.label_name(label),
+            score,
+            tuple(
+                path
+                for view, own in zip(views, members, strict=True)
+                if (path := view.path(label, own)) is not None
+            ),
+        )
+        for label, score in members_of(top).items()
+    )
+    k = top.labels.shape[1]
+    lost = tuple(
+        Missed(
+            asked.label_name(place.label),
+            place.score,
+            place.place,
+            tuple(
+                view.lost(place.label, own, k, beam_width) for view, own in zip(views, members, strict=True)
+            ),
+        )
+        for place in missed
+    )
+    return Explanation(suggestions, missed=lost)

@@ -1,0 +1,76 @@
+"""How sure a figure is: intervals by the bootstrap, rows drawn with replacement.
+
+The metrics that are means over rows have intervals (P, R, nDCG). Two models on the same rows are compared by the
+interval of their difference, row by row, which is far narrower than the two intervals side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from labelwood.errors import LabelwoodError
+from labelwood.metrics.definitions import PER_ROW
+from labelwood.metrics.judged import F64, judge
+from labelwood.sparse import CSR, TopK
+
+
+class Interval(NamedTuple):
+    """A mean and the bounds between which it lies with the confidence asked for."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def bootstrap_intervals(
+    Y: CSR, top: TopK, ks: Sequence[int], *, n_resamples: int = 1000, confidence: float = 0.95, seed: int = 0
+) -> dict[str, Interval]:
+    """``{"P@1": Interval(...), ...}`` for every metric that is a mean over rows.
+
+    >>> from labelwood.sparse import TopK, from_lists
+    >>> Y = from_lists([[0], [1], [0], [1]], n_cols=2)
+    >>> top = TopK(np.array([[0], [1], [0], [0]], np.int32), np.ones((4, 1), np.float32))
+    >>> bootstrap_intervals(Y, top, [1])["P@1"]
+    Interval(mean=0.75, low=0.25, high=1.0)
+    """
+    return _intervals(_per_row(Y, top, ks), n_resamples, confidence, seed)
+
+
+def paired_intervals(
+    first: tuple[CSR, TopK], second: tuple[CSR, TopK], ks: Sequence[int], *, n_resamples: int = 1000,
+    confidence: float = 0.95, seed: int = 0,
+) -> dict[str, Interval]:  # fmt: skip
+    """The difference second - first of two predictions of the same rows, each with the truth in its own label ids."""
+    one, other = _per_row(*first, ks), _per_row(*second, ks)
+    if first[0].n_rows != second[0].n_rows:
+        raise LabelwoodError(
+            f"metrics: both predictions must be of the same rows; got {first[0].n_rows} and {second[0].n_rows}"
+        )
+    return _intervals({name: other[name] - one[name] for name in one}, n_resamples, confidence, seed)
+
+
+def _per_row(Y: CSR, top: TopK, ks: Sequence[int]) -> dict[str, F64]:
+    judged = judge(Y, top)
+    return {f"{name}@{k}": metric(judged, k) for name, metric in PER_ROW.items() for k in ks}
+
+
+def _intervals(values: dict[str, F64], n_resamples: int, confidence: float, seed: int) -> dict[str, Interval]:
+    if n_resamples < 1 or not 0 < confidence < 1:
+        raise LabelwoodError(
+            "metrics: n_resamples must be at least 1 and confidence between 0 and 1; "
+            f"got {n_resamples} and {confidence}"
+        )
+    table = np.stack(list(values.values()), axis=1)
+    n_rows, random = len(table), np.random.default_rng(seed)
+    means = np.empty((n_resamples, table.shape[1]))
+    for number in range(n_resamples):
+        drawn = np.bincount(random.integers(n_rows, size=n_rows), minlength=n_rows)
+        means[number] = drawn @ table / n_rows
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return {
+        name: Interval(float(column.mean()), float(low[place]), float(high[place]))
+        for place, (name, column) in enumerate(values.items())
+    }

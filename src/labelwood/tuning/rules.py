@@ -1,0 +1,66 @@
+"""Rules of thumb for data nobody has tried yet: ``labelwood train --method auto``.
+
+The rules are those of docs/guide.md, "Which method for my data", with the figures behind them. ``labelwood tune`` does
+better, because it tries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.methods import METHODS
+from labelwood.sparse import CSR
+
+_MANY_LABELS_A_ROW = 10.0
+_CHEAP_WORK = 10**11  # entries of X times labels: what one-vs-rest goes through in about a minute of one core
+_CHEAP_ENTRIES = 10**8  # entries of X that three trees go through in a few minutes
+
+
+class Auto:
+    """What ``--method auto`` takes besides the data; the rest follows from the rules."""
+
+    def __init__(
+        self, *, n_jobs: NJobs = None, random_state: RandomState = 0, verbose: Verbose = False
+    ) -> None:
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
+
+
+class Choice(NamedTuple):
+    """A method, its parameters, and the reason in words."""
+
+    method: str
+    parameters: dict[str, Any]
+    why: str
+
+    def estimator(self, **changes: Any) -> TreeEstimator:
+        """The method, not fitted."""
+        return METHODS[self.method](**{**self.parameters, **changes})
+
+
+def rule_of_thumb(X: CSR, Y: CSR) -> Choice:
+    """The method to start with, by the size and shape of the data alone.
+
+    >>> from labelwood.sparse import from_lists
+    >>> rule_of_thumb(from_lists([[0], [1]], 2), from_lists([[0], [1]], 2)).method
+    'one-vs-rest'
+    """
+    per_row = Y.nnz / max(Y.n_rows, 1)
+    if per_row >= _MANY_LABELS_A_ROW:
+        return Choice(
+            "craft-forest",
+            {},
+            f"a row has {per_row:.1f} labels on average; from about {_MANY_LABELS_A_ROW:.0f} on forests do best",
+        )
+    if X.nnz * Y.n_cols <= _CHEAP_WORK:
+        return Choice(
+            "one-vs-rest",
+            {},
+            f"{Y.n_cols:,} labels and {X.nnz:,} entries are few enough for a classifier a label",
+        )
+    n_trees = 3 if X.nnz <= _CHEAP_ENTRIES else 1
+    return Choice(
+        "linear-tree",
+        {"n_trees": n_trees},
+        f"{Y.n_cols:,} labels on {X.nnz:,} entries: a label tree, {n_trees} of them",
+    )

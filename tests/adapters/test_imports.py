@@ -1,0 +1,58 @@
+"""The adapters import nothing of their tools before they are used, and say what is missing."""
+
+import subprocess
+import sys
+
+import pytest
+
+TOOLS = ("river", "annif", "mlflow", "huggingface_hub")
+USES = {
+    "river": "from labelwood.adapters.river import OnlineTreeClassifier",
+    "annif": "from labelwood.adapters.annif import main; main()",
+    "mlflow": "from labelwood.adapters.mlflow import save_model; save_model('x', 'y')",
+    "hub": "from labelwood.adapters.hub import pull; pull('a/b')",
+}
+
+
+def run(script):
+    return subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_importing_the_adapters_imports_no_tool():
+    done = run(
+        "import sys\n"
+        "from labelwood.adapters import annif, hub, mlflow, river\n"
+        f"loaded = set({TOOLS}) & sys.modules.keys()\n"
+        "assert not loaded, loaded\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("extra", USES)
+def test_what_is_missing_is_said(extra):
+    package = "huggingface_hub" if extra == "hub" else extra
+    done = run(f"import sys; sys.modules[{package!r}] = None\n{USES[extra]}")
+    assert done.returncode == 1
+    assert (
+        f"ImportError: labelwood.adapters: {package} is needed; pip install 'labelwood[{extra}]'"
+        in done.stderr
+    )
+
+
+def test_what_a_tool_lacks_itself_is_not_hidden(tmp_path):
+    (tmp_path / "toolbox.py").write_text("import what_it_needs\n")
+    done = run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from labelwood.adapters import required\n"
+        "required('toolbox', extra='tools')"
+    )
+    assert "No module named 'what_it_needs'" in done.stderr
+
+
+def test_there_is_nothing_else_in_river():
+    from labelwood.adapters import river
+
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = river.Nonsense

@@ -1,0 +1,73 @@
+"""The examples of docs/integrations.md, run as a reader would: each in a process and a directory of its own."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "integrations.md"
+NEEDS = {
+    "scikit-learn": [],
+    "pandas and polars": ["pandas", "polars"],
+    "river": ["river"],
+    "Annif": ["annif"],
+    "MLflow": ["mlflow", "pandas"],
+    "Hugging Face Hub": ["huggingface_hub"],
+}
+
+
+def sections() -> dict[str, str]:
+    _, *parts = re.split(r"^## (.+)\n", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def block(section: str, language: str) -> str:
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
+    return found
+
+
+def test_every_section_is_run():
+    assert list(sections()) == list(NEEDS)
+
+
+def skip_where_absent(name):
+    for package in NEEDS[name]:
+        pytest.importorskip(package, reason=f"{package} is absent; make test-adapters brings it")
+
+
+@pytest.mark.parametrize("name", [name for name in NEEDS if name != "Annif"])
+def test_python(name, tmp_path, tiny_hub):
+    skip_where_absent(name)
+    section = sections()[name]
+    done = subprocess.run(
+        [sys.executable, "-c", block(section, "python")],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={
+            **os.environ,
+            "HF_ENDPOINT": tiny_hub.address,
+            "HF_HOME": str(tmp_path / "hub"),
+            "HF_TOKEN": "hf_any",
+            "MLFLOW_ALLOW_FILE_STORE": "true",
+            "MLFLOW_TRACKING_URI": (tmp_path / "runs").as_uri(),
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == block(section, "text")
+
+
+def test_annif(tmp_path, annif_folder):
+    skip_where_absent("Annif")
+    section = sections()["Annif"]
+    place = annif_folder(tmp_path)
+    (tmp_path / "projects.cfg").write_text(block(section, "ini"))
+    done = place.run(["sh", "-e", "-c", block(section, "sh")])
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"\t(\w+)\t", done.stdout) == ["cats", "llamas"]
+    assert "NDCG:" in (tmp_path / "measures.txt").read_text()

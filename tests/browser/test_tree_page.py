@@ -1,0 +1,97 @@
+"""The page of ``labelwood tree`` in headless Chromium; ``make test-browser`` installs what it needs."""
+
+import shutil
+
+import pytest
+
+from labelwood.cli import main
+
+
+@pytest.fixture
+def page():
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright; see make test-browser")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium on this machine; make test-browser installs it")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        context = browser.new_context(offline=True)  # the page must need no network
+        page = context.new_page()
+        problems = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "request", lambda request: problems.append(request.url) if "file:" not in request.url else None
+        )
+        yield page
+        browser.close()
+        assert not problems
+
+
+def find(page, label):
+    """Search a label as a person does, and return the text of the row that is then marked."""
+    page.fill("#query", label)
+    page.click("#hits li >> nth=0")
+    return page.inner_text(".row.chosen .hint, .row.chosen span:last-child")
+
+
+def test_yso(page, real_data, tmp_path):
+    data = real_data("yso_finna_en")
+    texts, labels = data / "train.raw.txt.xz", data / "train.txt.xz"
+    model, html = tmp_path / "model", tmp_path / "tree.html"
+    quick = ("--max-passes", "1", "--tolerance", "5")  # the page is looked at, not the quality
+    assert main(["train", str(texts), "--labels", str(labels), "-o", str(model), *quick]) == 0
+    assert main(["tree", str(model), "--html", str(html)]) == 0
+    page.goto(html.as_uri())
+    assert "24,309 labels" in page.inner_text("#facts")
+    drawn = page.locator(".row").count()
+    assert drawn < 1000, "children are drawn on demand"
+    name = page.evaluate("data.label_names[data.labels[0][5][0]]")
+    assert find(page, name) == name
+    assert page.locator(".row").count() > drawn
+    assert page.locator(".row.chosen").is_visible()
+    assert "Words that lead here" in page.inner_text("#node")
+    # Opening every node on the second level stays quick, with all 25,000 labels then on the page.
+    seconds = page.evaluate(
+        """() => { const start = performance.now();
+                   for (const row of [...document.querySelectorAll('.row')])
+                       if (row.firstChild.textContent === '\\u25b8') row.click();
+                   return (performance.now() - start) / 1000; }"""
+    )
+    assert seconds < 20
+    picture = page.screenshot(path=tmp_path / "tree.png")
+    assert len(picture) > 20_000
+    assert distinct_colours(page, picture) > 5, "not an empty page"
+
+
+def distinct_colours(page, picture):
+    """How many colours a screenshot has, counted by the browser itself."""
+    import base64
+
+    return page.evaluate(
+        """async source => {
+            const image = new Image();
+            image.src = 'data:image/png;base64,' + source;
+            await image.decode();
+            const canvas = document.createElement('canvas');
+            [canvas.width, canvas.height] = [image.width, image.height];
+            const context = canvas.getContext('2d');
+            context.drawImage(image, 0, 0);
+            const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
+            return new Set(pixels).size;
+        }""",
+        base64.b64encode(picture).decode(),
+    )
+
+
+@pytest.mark.parametrize("method", ["one-vs-rest", "online-tree", "ldsm-forest"])
+def test_every_kind_of_tree(page, tmp_path, method):
+    docs = tmp_path / "docs.csv"
+    rows = [f"word{i % 600} text,label {i % 600}</script>" for i in range(1200)]
+    docs.write_text("text,tags\n" + "\n".join(rows) + "\n")
+    model, html = tmp_path / "model", tmp_path / "tree.html"
+    more = ["--n-trees", "2"] if method == "ldsm-forest" else []
+    assert main(["train", str(docs), "-o", str(model), "--method", method, *more]) == 0
+    assert main(["tree", str(model), "--html", str(html)]) == 0
+    page.goto(html.as_uri())
+    found = find(page, "label 417")
+    assert "label 417</script>" in (found if method != "ldsm-forest" else page.inner_text("#node"))
