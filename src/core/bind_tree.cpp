@@ -1,20 +1,17 @@
 // Bindings of the label-tree kernels. Each function takes arrays its Python caller has checked.
-#include "bind.hpp"
+#include "bind_tree.hpp"
+
 #include "cluster.hpp"
 #include "csr_ops.hpp"
 #include "search.hpp"
 #include "simd.hpp"
 #include "train_tree.hpp"
-#include "weights.hpp"
+#include "weights_int8.hpp"
 
 namespace labelwood {
 namespace {
 
 using nb::arg;
-
-Tree tree_view(const Array<int32_t>& child_ptr, const Array<int32_t>& label) {
-    return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))};
-}
 
 nb::tuple label_vectors_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                          Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, int64_t most, int n_threads,
@@ -70,8 +67,8 @@ class TreeSearcher {
                  Array<int64_t> feature_ptr, Array<int32_t> features, Array<int64_t> weight_ptr,
                  Array<uint32_t> row_start,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child,
-                 nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights, Array<float> bias,
-                 bool logistic, int64_t n_features)
+                 nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights, Array<float> scale,
+                 Array<float> bias, bool logistic, int64_t n_features)
         : child_ptr_(child_ptr),
           label_(label),
           inner_of_(inner_of),
@@ -81,6 +78,7 @@ class TreeSearcher {
           row_start_(row_start),
           child_(child),
           weights_(weights),
+          scale_(scale),
           bias_(bias),
           logistic_(logistic),
           n_features_(n_features),
@@ -123,10 +121,20 @@ class TreeSearcher {
     void with_weights(Use&& use) const {
         if (row_start_.shape(0) == 0) {
             use(DenseWeights{weight_ptr_.data(), static_cast<const float*>(weights_.data())});
+            return;
+        }
+        const bool whole = weights_.dtype() == nb::dtype<int8_t>();
+        const SparseWeights pairs{feature_ptr_.data(),
+                                  weight_ptr_.data(),
+                                  row_start_.data(),
+                                  child_.data(),
+                                  child_.dtype().bits / 8,
+                                  weights_.data(),
+                                  !whole && weights_.dtype() != nb::dtype<float>()};
+        if (whole) {
+            use(QuantizedWeights{pairs, static_cast<const int8_t*>(weights_.data()), scale_.data()});
         } else {
-            use(SparseWeights{feature_ptr_.data(), weight_ptr_.data(), row_start_.data(), child_.data(),
-                              child_.dtype().bits / 8, weights_.data(),
-                              weights_.dtype() != nb::dtype<float>()});
+            use(pairs);
         }
     }
 
@@ -136,7 +144,7 @@ class TreeSearcher {
     Array<int64_t> weight_ptr_;
     Array<uint32_t> row_start_;
     nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child_, weights_;
-    Array<float> bias_;
+    Array<float> scale_, bias_;
     bool logistic_;
     int64_t n_features_;
     FeatureIndex index_;
@@ -194,11 +202,11 @@ void bind_tree(nb::module_& m) {
         .def(nb::init<Array<int32_t>, Array<int32_t>, Array<int32_t>, Array<int64_t>, Array<int32_t>,
                       Array<int64_t>, Array<uint32_t>,
                       nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>,
-                      nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>, bool,
-                      int64_t>(),
+                      nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>,
+                      Array<float>, bool, int64_t>(),
              arg("child_ptr"), arg("label"), arg("inner_of"), arg("feature_ptr"), arg("features"),
-             arg("weight_ptr"), arg("row_start"), arg("child"), arg("weights"), arg("bias"), arg("logistic"),
-             arg("n_features"))
+             arg("weight_ptr"), arg("row_start"), arg("child"), arg("weights"), arg("scale"), arg("bias"),
+             arg("logistic"), arg("n_features"))
         .def("search", &TreeSearcher::search, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("k"),
              arg("beam_width"), arg("exact"), arg("n_threads"), arg("progress").none(),
              "Best k labels of every row.");

@@ -8,6 +8,7 @@ void bind_graph(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
 void bind_ldsm(nanobind::module_& m);
 void bind_parse(nanobind::module_& m);
+void bind_size(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
 }  // namespace labelwood
@@ -20,6 +21,7 @@ NB_MODULE(_core, m) {
     labelwood::bind_online(m);
     labelwood::bind_ldsm(m);
     labelwood::bind_parse(m);
+    labelwood::bind_size(m);
     labelwood::bind_text(m);
     labelwood::bind_tree(m);
 }

@@ -25,13 +25,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import frames, labels, params, persist
+from labelwood import frames, labels, memory, params, persist
 from labelwood.deciding import Deciding, check_lengths, entries
 from labelwood.decisions import Decisions, Objective, is_saved_here
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.explain import Asked, Explanation, Place, places_in
 from labelwood.frames import check_columns, column_names, n_dimensions
 from labelwood.params import Param, check_parameters
+from labelwood.planned import Planned
 from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, TopK, as_features
 
@@ -50,7 +51,7 @@ _PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
 _COUNTS = "label_counts"
 
 
-class TreeEstimator(Deciding, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An extreme multi-label classifier.
 
     Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
@@ -85,7 +86,14 @@ class TreeEstimator(Deciding, BaseEstimator):  # type: ignore[misc]  # scikit-le
         """What the fitted model is made of, such as its depth and its number of nodes."""
         raise NotImplementedError
 
-    def fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        label_names: Sequence[Hashable] | None = None,
+        max_memory: str | int | None = None,
+    ) -> Self:
         """Learn from X and Y.
 
         ``X`` is a sparse or dense matrix or a table, rows x features. ``Y`` is a 0/1 matrix, rows x labels,
@@ -93,7 +101,32 @@ class TreeEstimator(Deciding, BaseEstimator):  # type: ignore[misc]  # scikit-le
         one-dimensional array, one label a row. ``label_names`` names the columns of a matrix; those of a table
         have their names already. Names come back from the predictions as they went in. If fit fails or is
         interrupted, the estimator is what it was before.
+
+        ``max_memory``, such as ``"4GB"``, is the most memory that the process may come to hold; by default what
+        is free. A training that would need more is refused before it starts, with what would need less.
         """
+        fresh, features, targets, run = self._begin_fit(X, Y, label_names)
+        run.limit = memory.limit_of(max_memory, owner=type(self).__name__)
+        fresh._check_limit(features, targets, run, is_given=max_memory is not None)
+        fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
+        fresh._fit(features, targets, run)
+        fresh.fit_seconds_ = dict(run.seconds)
+        fresh.trained_ = {
+            "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "rows": features.n_rows,
+            "feature_entries": features.nnz,
+            "label_entries": targets.nnz,
+            "seed": run.seed,
+        }
+        fresh._note_fitted()
+        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
+        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
+        return self
+
+    def _begin_fit(
+        self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
+    ) -> tuple[Self, CSR, CSR, Run]:
+        """A copy that knows its labels and features, the checked data, and the run."""
         owner = type(self).__name__
         check_parameters(self)
         fresh: Self = clone(self)
@@ -105,20 +138,7 @@ class TreeEstimator(Deciding, BaseEstimator):  # type: ignore[misc]  # scikit-le
         _check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
         fresh._name_features(column_names(X))
-        fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
-        fresh._fit(features, targets, run)
-        fresh.fit_seconds_ = dict(run.seconds)
-        fresh.trained_ = {
-            "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "rows": features.n_rows,
-            "feature_entries": features.nnz,
-            "label_entries": targets.nnz,
-            "seed": seed,
-        }
-        fresh._note_fitted()
-        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
-        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
-        return self
+        return fresh, features, targets, run
 
     def predict_topk(
         self, X: Any, k: int = 5, *, objective: Objective | None = None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from labelwood.errors import LabelwoodError
+from labelwood.memory import Limit
 
 logger = logging.getLogger("labelwood")
 logger.addHandler(logging.NullHandler())
@@ -69,10 +70,12 @@ class Bar:
 
 
 class Run:
-    """One fit or prediction: its threads, its seed, whether it shows progress, the seconds of its phases."""
+    """One fit or prediction: threads, seed, limit of memory, whether it shows progress, seconds of its phases."""
 
-    def __init__(self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False) -> None:
-        self.n_threads, self.seed = n_threads, seed
+    def __init__(
+        self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
+    ) -> None:
+        self.n_threads, self.seed, self.limit = n_threads, seed, limit
         self._visible = verbose and SHOWN.bars and sys.stderr.isatty()
         self.seconds: dict[str, float] = {}
 

@@ -4,13 +4,14 @@ A :class:`PackedTree` is what a label-tree method ships: the tree, and per inner
 with the weights of its children side by side. Two layouts share the arrays:
 
 - dense: every weight kept, a block [used features x children] of float32 per node;
-- sparse: after a threshold, per feature the surviving (child, weight) pairs, in float16 by default.
+- sparse: after a threshold, per feature the surviving (child, weight) pairs, in float16 by default. Pairs in int8 are
+  multiples of a number per node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +36,7 @@ class Chunks:
     ``weight_ptr[i]``. Dense: ``row_start`` and ``child`` are empty and feature ``j`` of the node owns the next
     ``n_children`` weights. Sparse: feature ``j``'s pairs start at ``row_start[j]`` (relative to the node) and
     end where the next feature's start; ``child`` counts from the node's first child. ``bias`` is per tree node.
+    ``scale`` is empty unless the weights are int8; then node ``i``'s are multiples of ``scale[i]``.
     """
 
     feature_ptr: I64
@@ -44,6 +46,7 @@ class Chunks:
     child: npt.NDArray[Any]
     weights: npt.NDArray[Any]
     bias: F32
+    scale: F32 = field(default_factory=lambda: np.empty(0, np.float32))
 
     @property
     def dense(self) -> bool:
@@ -55,6 +58,11 @@ class Chunks:
         """Weights that are not zero, biases apart."""
         return int(np.count_nonzero(self.weights)) if self.dense else len(self.weights)
 
+    def weights_of(self, inner: int) -> npt.NDArray[Any]:
+        """The weights of an inner node as the numbers they stand for."""
+        own = self.weights[self.weight_ptr[inner] : self.weight_ptr[inner + 1]]
+        return own if len(self.scale) == 0 else own * self.scale[inner]
+
     def check(self, tree: LabelTree, n_features: int) -> Chunks:
         """Assert every invariant that the search relies on; return self."""
         wanted = {
@@ -63,7 +71,7 @@ class Chunks:
             "weight_ptr": np.int64,
             "row_start": np.uint32,
         }
-        for name, dtype in {**wanted, "bias": np.float32}.items():
+        for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32}.items():
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
         n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
         _require(len(self.bias) == tree.n_nodes, "bias must have one value per node")
@@ -77,12 +85,17 @@ class Chunks:
                 np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit"
             )
         else:
-            _require(self.weights.dtype in (np.float16, np.float32), "weights must be float16 or float32")
+            known = self.weights.dtype in (np.int8, np.float16, np.float32)
+            _require(known, "weights must be int8, float16 or float32")
             _require(self.child.dtype in _CHILD_TYPES, "child must be uint8, uint16 or int32")
             _require(len(self.row_start) == len(self.features), "row_start must have one entry per feature")
             _require(len(self.child) == len(self.weights), "child and weights must have the same length")
             self._check_rows(n_children)
-        finite = np.isfinite(self.bias).all() and np.isfinite(self.weights).all()
+        n_scales = n_inner if self.weights.dtype == np.int8 else 0
+        _require(
+            self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none"
+        )
+        finite = all(np.isfinite(array).all() for array in (self.bias, self.weights, self.scale))
         _require(bool(finite), "weights must be finite")
         return self
 
@@ -148,7 +161,7 @@ class PackedTree(Rebuilt):
         weights = c.weights.view(np.uint16) if c.weights.dtype == np.float16 else c.weights
         return _core.TreeSearcher(
             self.tree.child_ptr, self.tree.label, self.tree.inner_of, c.feature_ptr, c.features, c.weight_ptr,
-            c.row_start, c.child, weights, c.bias, self.link == "logistic", self.n_features,
+            c.row_start, c.child, weights, c.scale, c.bias, self.link == "logistic", self.n_features,
         )  # fmt: skip
 
     def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: Run) -> TopK:
@@ -161,7 +174,9 @@ class PackedTree(Rebuilt):
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """The arrays to save, under names that open with ``prefix``."""
-        own = {field.name: getattr(self.chunks, field.name) for field in fields(Chunks)}
+        own = {part.name: getattr(self.chunks, part.name) for part in fields(Chunks)}
+        if len(self.chunks.scale) == 0:
+            del own["scale"]
         own |= {"child_ptr": self.tree.child_ptr, "label": self.tree.label}
         return {prefix + name: array for name, array in own.items()}
 
@@ -174,7 +189,8 @@ class PackedTree(Rebuilt):
         for array in (tree.child_ptr, tree.label):
             _require(array.dtype == np.int32 and array.ndim == 1, "a tree's arrays must be int32")
         tree.check(n_labels)
-        chunks = Chunks(**{field.name: arrays[prefix + field.name] for field in fields(Chunks)})
+        names = [part.name for part in fields(Chunks) if part.name != "scale" or prefix + "scale" in arrays]
+        chunks = Chunks(**{name: arrays[prefix + name] for name in names})
         return cls(tree, chunks.check(tree, n_features), link, n_features)
 
 

@@ -96,7 +96,7 @@ def _write_half(path):
 def test_interrupted_training_leaves_nothing(process, data, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
-    child = process("train", data, "-o", folder / "model", "--n-trees", 10_000_000)
+    child = process("train", data, "-o", folder / "model", "--n-trees", 10_000_000, "--max-memory", "900TB")
     time.sleep(4)
     assert child.poll() is None
     child.send_signal(signal.SIGINT)

@@ -170,7 +170,8 @@ def test_pruned_rows_are_the_dense_blocks_without_small_weights(seed, threshold)
 def searcher(tree, arrays, n_features, logistic):
     return _core.TreeSearcher(
         tree.child_ptr, tree.label, tree.inner_of, arrays["feature_ptr"], arrays["features"], arrays["weight_ptr"],
-        arrays["row_start"], arrays["child"], arrays["weights"], arrays["bias"], logistic, n_features,
+        arrays["row_start"], arrays["child"], arrays["weights"], np.empty(0, np.float32), arrays["bias"],
+        logistic, n_features,
     )  # fmt: skip
 
 

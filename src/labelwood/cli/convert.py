@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from labelwood.cli.output import print_facts, print_json, shown_bytes, shown_seconds
+from labelwood.cli.output import print_facts, print_json, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.data import load, save
+from labelwood.memory import shown_bytes
 from labelwood.progress import Run
 
 EXAMPLES = (

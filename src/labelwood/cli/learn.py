@@ -20,9 +20,10 @@ from labelwood.cli.inputs import (
     read_model,
     read_texts,
 )
-from labelwood.cli.output import print_facts, print_json, shown_bytes, shown_seconds
+from labelwood.cli.output import print_facts, print_json, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.memory import shown_bytes
 from labelwood.methods.online_tree import OnlineTree
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.progress import Run

@@ -80,20 +80,6 @@ def shown(value: Any) -> str:
     return str(value) if isinstance(value, str) else to_json(value)
 
 
-def shown_bytes(count: int) -> str:
-    """A number of bytes for people.
-
-    >>> shown_bytes(999), shown_bytes(1_234_567)
-    ('999 B', '1.2 MB')
-    """
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
 def shown_seconds(seconds: Mapping[str, float]) -> str:
     """Phases with their seconds on one line, the total first."""
     phases = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
@@ -130,13 +116,3 @@ def whole_file(path: Path | None) -> Iterator[TextIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def peak_memory() -> int | None:
-    """The most memory this process has held, in bytes; None where the system does not tell."""
-    try:
-        import resource  # noqa: PLC0415 - absent on Windows
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -17,9 +17,10 @@ from labelwood.cli.inputs import (
     read_data,
     read_texts,
 )
-from labelwood.cli.output import print_json, print_table, remark, shown_bytes
+from labelwood.cli.output import print_json, print_table, remark
 from labelwood.cli.parser import Parser, byte_count, duration
 from labelwood.estimator import read_labels
+from labelwood.memory import shown_bytes
 from labelwood.methods.text_classifier import TextClassifier
 from labelwood.metrics import scorer
 from labelwood.persist import check_target

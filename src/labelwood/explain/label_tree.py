@@ -160,10 +160,11 @@ def _rows(chunks: Chunks, inner: int, positions: npt.NDArray[np.intp], n_childre
         return block
     first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
     bounds = np.append(chunks.row_start[first:last].astype(np.int64), stop - start)
+    own = chunks.weights_of(inner)
     weights = np.zeros((len(positions), n_children))
     for place, position in enumerate(positions.tolist()):
-        pairs = slice(start + bounds[position], start + bounds[position + 1])
-        weights[place, chunks.child[pairs]] = chunks.weights[pairs]
+        pairs = slice(bounds[position], bounds[position + 1])
+        weights[place, chunks.child[start:stop][pairs]] = own[pairs]
     return weights
 
 

@@ -154,6 +154,18 @@ class CraftForest(ForestEstimator):
                 leaf_dtype=self.weight_dtype,
             )
 
+    def _bytes_bound(self, X: CSR, Y: CSR) -> int:
+        """Proposition 2, made concrete.
+
+        A row ends in one leaf of a tree, which lists no more labels than its rows have; a node has k centroids, of
+        at most ``centroid_size`` entries, and a tree has no more nodes than rows. Entries take up to 8 bytes, a node
+        with its pointers 40.
+        """
+        n_rows = int(np.count_nonzero(np.diff(Y.indptr)))
+        columns = X.n_cols if self.projection == "none" else self.feature_columns
+        centroid = min(columns, self.centroid_size or columns)
+        return self.n_trees * (8 * Y.nnz + 2 * n_rows * (8 * centroid + 40)) + 4 * X.n_cols
+
     @staticmethod
     def _check_dense(X: CSR, Y: CSR, x_columns: int, y_columns: int) -> None:
         """A Gaussian projection makes every row dense: refuse what would not fit in memory."""

@@ -8,17 +8,22 @@ in those rows are never stored (the paper's inherent pruning).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import _core, trees
+from labelwood import _core, shrink, trees
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.estimate import Estimate, Grade
+from labelwood.estimator import NJobs, RandomState, Verbose
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.methods import tree_estimate
+from labelwood.methods.linear_estimate import Planner, Setting
+from labelwood.methods.shrinkable import Shrinkable
 from labelwood.params import Param
 from labelwood.progress import Run, logger
 from labelwood.search import PackedTree, average, narrow
@@ -46,7 +51,8 @@ WeightThreshold = Annotated[
     float | None, Param("weights of at most this size are not stored; None: every weight is, exactly", ge=0)
 ]
 WeightDtype = Annotated[
-    Literal["float16", "float32"], Param("number format of stored weights when weight_threshold is set")
+    Literal["int8", "float16", "float32"],
+    Param("number format of stored weights when weight_threshold is set"),
 ]
 
 # Coordinates whose projected gradient is below this share of the tolerance are left alone: a tenth costs no accuracy
@@ -56,7 +62,7 @@ _MILLION = 1_000_000  # kernels report progress in millionths
 _ENSEMBLE_CANDIDATES = 4  # times k: how many labels each tree contributes to an average
 
 
-class LinearModel(TreeEstimator):
+class LinearModel(Shrinkable):
     """What LinearTree and OneVsRest share: training, search and saving of packed trees."""
 
     loss: str
@@ -68,7 +74,6 @@ class LinearModel(TreeEstimator):
     normalize: bool
     weight_threshold: float | None
     weight_dtype: str
-    trees_: list[PackedTree]
 
     def _grow(self, X: CSR, Y: CSR, run: Run, seed: int) -> LabelTree:
         raise NotImplementedError
@@ -80,23 +85,81 @@ class LinearModel(TreeEstimator):
     def _n_trees(self) -> int:
         return 1
 
+    def _shapes(self, n_labels: int) -> dict[str, LabelTree]:
+        """Random trees by the setting they stand for: first the present one, then others that may be smaller."""
+        raise NotImplementedError
+
+    def _estimate(self, X: CSR, Y: CSR, run: Run, grade: Grade) -> Estimate:
+        started = time.perf_counter()
+        rows = self._prepare(X)
+        if grade == "quick":
+            tree = next(iter(self._shapes(Y.n_cols).values()))
+            plan = tree_estimate.as_if_clustered(tree_estimate.count(rows, Y, tree, run))
+            return self._planner(rows, Y, plan, run).estimate(
+                self.method_name, grade, started=started, grow_seconds=None
+            )
+        tree = self._grow(rows, Y, run, run.seed)
+        grow_seconds = time.perf_counter() - started
+        plan = tree_estimate.count(rows, Y, tree, run)
+        return self._planner(rows, Y, plan, run).estimate(
+            self.method_name, grade, started=started, grow_seconds=grow_seconds
+        )
+
+    def _planner(self, rows: CSR, Y: CSR, plan: tree_estimate.Plan, run: Run) -> Planner:
+        setting = Setting(self._n_trees(), self.weight_threshold, self.weight_dtype)
+        return Planner(rows, Y, plan, self._solver(), setting, self._names_bytes(), run)
+
+    def _check_limit(self, X: CSR, Y: CSR, run: Run, *, is_given: bool) -> None:
+        """Nothing yet: the first tree is planned once it has grown."""
+
+    def _check_memory(self, rows: CSR, Y: CSR, tree: LabelTree, run: Run) -> None:
+        """Refuse a training that would not fit: by what cannot be exceeded, and if that is too much, by a sample."""
+        if run.limit is None:
+            return
+        started = time.perf_counter()
+        planner = self._planner(rows, Y, tree_estimate.count(rows, Y, tree, run), run)
+        if planner.bound() <= run.limit.bytes:
+            return
+        found = planner.estimate(self.method_name, "exact", started=started, grow_seconds=0.0)
+        if found.peak_bytes.high > run.limit.bytes:
+            _, *others = (shapes := self._shapes(Y.n_cols)).items()
+            found = planner.with_trees(found, dict(others), next(iter(shapes.values())))
+        found.check(run.limit, owner=type(self).__name__)
+
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
         rows = self._prepare(X)
         self.trees_ = []
         for number in range(self._n_trees()):
             seed = run.seed + number * 2**32  # seeds are below 2^32: no two trees of any two seeds share one
             tree = self._grow(rows, Y, run, seed)
+            if number == 0:
+                self._check_memory(rows, Y, tree, run)
             self.trees_.append(self._train(rows, Y, tree, run, seed))
 
     def _train(self, X: CSR, Y: CSR, tree: LabelTree, run: Run, seed: int) -> PackedTree:
         with run.phase("train", _MILLION) as progress:
             arrays = _core.train_tree(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label,
-                self.loss == "logistic", self.C, self.tolerance, _SKIP, self.max_passes, self.bias, self.intercept,
-                -1.0 if self.weight_threshold is None else self.weight_threshold, seed, run.n_threads, progress,
+                *self._solver().arguments, -1.0 if self.weight_threshold is None else self.weight_threshold, seed,
+                run.n_threads, progress,
             )  # fmt: skip
             logger.debug("train: %.2f GB of weights moved", arrays.pop("weight_bytes") / 1e9)
-            return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
+            if self.weight_dtype != "int8" or self.weight_threshold is None:
+                return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
+            return shrink.quantize(
+                PackedTree(tree, narrow(arrays, tree, "float32"), self.loss, X.n_cols), self.weight_dtype
+            )
+
+    def _solver(self) -> tree_estimate.Solver:
+        return tree_estimate.Solver(
+            logistic=self.loss == "logistic",
+            cost=self.C,
+            tolerance=self.tolerance,
+            skip=_SKIP,
+            max_passes=self.max_passes,
+            bias=self.bias,
+            offset=self.intercept,
+        )
 
     def _topk(self, X: CSR, k: int, run: Run) -> TopK:
         return average(self._members(self._prepare(X), k, run), k)
@@ -157,6 +220,7 @@ class LinearModel(TreeEstimator):
             "nodes": sum(packed.tree.n_nodes for packed in self.trees_),
             "inner_nodes": sum(len(packed.tree.inner) for packed in self.trees_),
             "nonzero_weights": sum(packed.chunks.n_weights for packed in self.trees_),
+            "stored_as": str(self.trees_[0].chunks.weights.dtype),
         }
 
 
@@ -260,6 +324,26 @@ class LinearTree(LinearModel):
     def _search(self) -> tuple[int, bool]:
         return self.beam_width, self.search == "exact"
 
+    def _shapes(self, n_labels: int) -> dict[str, LabelTree]:
+        names = self._names.array.tolist()
+        if self.hierarchy is not None:
+            return {"hierarchy": trees.hierarchy_tree(self.hierarchy, names)}
+        changes: list[dict[str, int]] = [{}, {"arity": 2 * self.arity}]
+        if self.tree in ("balanced", "random"):
+            changes.append({"max_leaf": max(1, self.max_leaf // 4)})
+        shapes = {}
+        for change in changes:
+            arity, max_leaf = change.get("arity", self.arity), change.get("max_leaf", self.max_leaf)
+            if self.tree == "kmeans":  # nodes have all their children until at most that many labels are left
+                max_leaf = n_labels
+                while max_leaf > arity:
+                    max_leaf = -(-max_leaf // arity)
+            elif self.tree == "huffman":
+                max_leaf = arity
+            name = ", ".join(f"{key}={value}" for key, value in change.items()) or "present"
+            shapes[name] = trees.random_tree(n_labels, arity=arity, max_leaf=max_leaf, seed=0)
+        return shapes
+
     def _grow(self, X: CSR, Y: CSR, run: Run, seed: int) -> LabelTree:
         if self.hierarchy is not None:
             return trees.hierarchy_tree(self.hierarchy, self._names.array.tolist())
@@ -267,6 +351,8 @@ class LinearTree(LinearModel):
             return trees.random_tree(Y.n_cols, arity=self.arity, max_leaf=self.max_leaf, seed=seed)
         if self.tree == "huffman":
             return trees.huffman_tree(np.bincount(Y.indices, minlength=Y.n_cols), arity=self.arity)
+        if self.tree == "balanced" and Y.n_cols <= max(self.max_leaf, 2):
+            return trees.flat_tree(Y.n_cols)  # what clustering would give
         with run.phase("label vectors") as progress:
             indptr, indices, data = _core.label_vectors(
                 X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols,
@@ -325,6 +411,9 @@ class OneVsRest(LinearModel):
 
     def _grow(self, X: CSR, Y: CSR, run: Run, seed: int) -> LabelTree:
         return trees.flat_tree(Y.n_cols)
+
+    def _shapes(self, n_labels: int) -> dict[str, LabelTree]:
+        return {"present": trees.flat_tree(n_labels)}
 
     def _search(self) -> tuple[int, bool]:
         return 1, False

@@ -15,6 +15,7 @@ from labelwood import persist
 from labelwood.deciding import Kind
 from labelwood.decisions import Objective, Target
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Explanation
 from labelwood.params import declared
@@ -50,17 +51,44 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.classifier = classifier
         self.encoder = encoder
 
-    def fit(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
-        """Learn from texts and Y, which is what the classifier takes: lists of label names or a 0/1 matrix."""
+    def fit(
+        self,
+        texts: Iterable[str],
+        Y: Any,
+        *,
+        label_names: Sequence[Hashable] | None = None,
+        max_memory: str | int | None = None,
+    ) -> Self:
+        """Learn from texts and Y, which is what the classifier takes: lists of label names or a 0/1 matrix.
+
+        ``max_memory`` is checked before the classifier learns, when the texts are encoded; see its ``fit``.
+        """
+        encoder, classifier, features, run = self._encode_first(texts)
+        classifier.fit(features, Y, label_names=label_names, max_memory=max_memory)
+        classifier.fit_seconds_ = {**run.seconds, **classifier.fit_seconds_}
+        self.encoder_, self.classifier_ = encoder, classifier
+        return self
+
+    def estimate(
+        self,
+        texts: Iterable[str],
+        Y: Any,
+        *,
+        grade: Grade = "exact",
+        label_names: Sequence[Hashable] | None = None,
+    ) -> Estimate:
+        """What fit would need on these texts, which are encoded for it; see the classifier's ``estimate``."""
+        _, classifier, features, _ = self._encode_first(texts)
+        return classifier.estimate(features, Y, grade=grade, label_names=label_names)
+
+    def _encode_first(self, texts: Iterable[str]) -> tuple[TextEncoder, TreeEstimator, CSR, Run]:
+        """A fitted encoder, a classifier to fit, and the encoded texts."""
         encoder = TfidfEncoder() if self.encoder is None else clone(self.encoder)
         classifier = _default_classifier() if self.classifier is None else clone(self.classifier)
         run = Run(verbose=bool(classifier.verbose))
         with run.phase("encode", _MILLION) as progress:
             features = encoder.fit_encode(texts, progress=progress)
-        classifier.fit(features, Y, label_names=label_names)
-        classifier.fit_seconds_ = {**run.seconds, **classifier.fit_seconds_}
-        self.encoder_, self.classifier_ = encoder, classifier
-        return self
+        return encoder, classifier, features, run
 
     def encode(self, texts: Iterable[str]) -> CSR:
         """The vectors of texts, as the classifier takes them."""

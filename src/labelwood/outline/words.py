@@ -53,7 +53,7 @@ def _sparse(packed: PackedTree, inner: int, n_children: int, count: int) -> Word
     start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
     bounds = np.append(chunks.row_start[first:last].astype(np.int64), stop - start)
     columns = np.repeat(chunks.features[first:last], np.diff(bounds))
-    child, weights = chunks.child[start:stop], chunks.weights[start:stop].astype(np.float32)
+    child, weights = chunks.child[start:stop], chunks.weights_of(inner).astype(np.float32)
     by_child = np.argsort(child, kind="stable")
     cuts = np.searchsorted(child[by_child], np.arange(n_children + 1))
     return [

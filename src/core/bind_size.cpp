@@ -1,0 +1,91 @@
+// Bindings of what is counted and sampled before a label tree is trained.
+#include "bind_tree.hpp"
+#include "tree_size.hpp"
+
+namespace labelwood {
+namespace {
+
+using nb::arg;
+
+nb::tuple count_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
+                      Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
+                      Array<int32_t> label, int n_threads, nb::object progress) {
+    Monitor monitor = monitor_of(progress);
+    const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
+    const Tree tree = tree_view(child_ptr, label);
+    NodeSizes out =
+        without_gil([&] { return count_nodes(x, node_members(y, tree), tree, n_threads, monitor); });
+    return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
+                          to_numpy(std::move(out.rows)));
+}
+
+// One row of the results per sampled node, of `weights` per picked sibling; a column per threshold, or two
+// seconds.
+struct Samples {
+    std::vector<int64_t> weights, features, once, twice, half;
+    std::vector<double> seconds;
+
+    void add(const Kept& kept) {
+        auto append = [](auto& all, const auto& part) { all.insert(all.end(), part.begin(), part.end()); };
+        append(weights, kept.weights);
+        append(features, kept.features);
+        append(once, kept.once);
+        append(twice, kept.twice);
+        append(half, kept.half);
+        seconds.push_back(kept.build_seconds);
+        seconds.push_back(kept.solve_seconds);
+    }
+};
+
+nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
+                      Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
+                      Array<int32_t> label, Array<int32_t> nodes, Array<int64_t> picked_ptr,
+                      Array<int32_t> picked, bool logistic, float cost, float tolerance, float skip,
+                      int max_passes, float bias, float offset, Array<float> thresholds, uint64_t seed) {
+    const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
+    const Tree tree = tree_view(child_ptr, label);
+    const SolverOptions solver{
+        logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes, bias, offset};
+    const std::vector<float> levels(thresholds.data(), thresholds.data() + thresholds.shape(0));
+    const size_t n = nodes.shape(0);
+    Monitor monitor = monitor_of(nb::none());
+    Samples out = without_gil([&] {
+        const NodeMembers members = node_members(y, tree);
+        StampedCounts columns(x.n_cols);
+        Samples samples;
+        for (size_t i = 0; i < n; ++i) {
+            const int32_t* first = picked.data() + picked_ptr.data()[i];
+            const SiblingSample sample{nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}};
+            samples.add(
+                train_sample(x, members, tree, sample, solver, levels, mix64(seed) ^ i, columns, monitor));
+            monitor.poll();
+            if (monitor.stopped()) throw Interrupted();
+        }
+        return samples;
+    });
+    nb::dict arrays;
+    const size_t width = levels.size();
+    arrays["weights"] = to_numpy(std::move(out.weights), picked.shape(0), width);
+    arrays["features"] = to_numpy(std::move(out.features), n, width);
+    arrays["once"] = to_numpy(std::move(out.once), n, width);
+    arrays["twice"] = to_numpy(std::move(out.twice), n, width);
+    arrays["half"] = to_numpy(std::move(out.half), n, width);
+    arrays["seconds"] = to_numpy(std::move(out.seconds), n, 2);
+    return arrays;
+}
+
+}  // namespace
+
+void bind_size(nb::module_& m) {
+    m.def("count_tree", count_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
+          arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"),
+          arg("n_threads"), arg("progress").none(),
+          "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
+    m.def("sample_tree", sample_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
+          arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("nodes"),
+          arg("picked_ptr"), arg("picked"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),
+          arg("max_passes"), arg("bias"), arg("offset"), arg("thresholds"), arg("seed"),
+          "What picked siblings keep of their weights above each of the rising thresholds, and the seconds.");
+}
+
+}  // namespace labelwood

@@ -1,0 +1,175 @@
+"""What a training will need, told before it starts; and the refusal of one that does not fit."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from labelwood.errors import LabelwoodError
+from labelwood.memory import Limit, peak_resident, resident, shown_bytes
+from labelwood.progress import Run
+from labelwood.size import Level
+from labelwood.sparse import CSR
+
+Grade = Literal["exact", "quick"]
+GRADES: tuple[Grade, ...] = ("exact", "quick")
+_SAMPLE_ROWS = 1000  # at least, to try a method on
+_SAMPLE_SHARE = {"exact": 0.1, "quick": 0.04}
+
+
+class Figure(NamedTuple):
+    """An estimated number with the band in which the truth is expected."""
+
+    value: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> Figure:
+        """The figure in another unit."""
+        return Figure(self.value * factor, self.low * factor, self.high * factor)
+
+    def plus(self, other: Figure | float) -> Figure:
+        """The sum of two figures, or of a figure and what is known."""
+        if isinstance(other, Figure):
+            return Figure(self.value + other.value, self.low + other.low, self.high + other.high)
+        return Figure(self.value + other, self.low + other, self.high + other)
+
+
+def known(value: float) -> Figure:
+    """A figure without doubt."""
+    return Figure(value, value, value)
+
+
+class Choice(NamedTuple):
+    """Another setting and what it would need."""
+
+    setting: str
+    model_bytes: float
+    peak_bytes: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bytes, peak memory and time of a training that has not happened.
+
+    ``model_bytes`` are those of the saved arrays; ``peak_bytes`` those of the whole process at its peak, with what it
+    holds already (the data, Python); ``seconds`` those of ``fit`` on this machine. Label trees also tell the size of
+    one-vs-rest and the ratio, in our layout and by the paper's accounting (Eqs. 17-20), and a table by level.
+    ``bound_bytes`` is a bound that a method's own paper proves.
+    """
+
+    method: str
+    grade: Grade
+    n_trees: int
+    model_bytes: Figure
+    peak_bytes: Figure
+    seconds: Figure
+    estimate_seconds: float
+    weights: int | None = None
+    one_vs_rest_bytes: int | None = None
+    ratio: float | None = None
+    paper_tree_bytes: int | None = None
+    paper_one_vs_rest_bytes: int | None = None
+    paper_ratio: float | None = None
+    bound_bytes: int | None = None
+    levels: Sequence[Level] = ()
+    choices: Sequence[Choice] = field(default=())
+
+    def facts(self) -> dict[str, Any]:
+        """Everything as JSON can hold it."""
+        plain = {name: value for name, value in vars(self).items() if value is not None}
+        for name in ("model_bytes", "peak_bytes", "seconds"):
+            plain[name] = plain[name]._asdict()
+        plain["levels"] = [vars(level) for level in self.levels]
+        plain["choices"] = [choice._asdict() for choice in self.choices]
+        return plain
+
+    def check(self, limit: Limit, *, owner: str) -> None:
+        """Raise unless even the upper end of the peak fits, with what would fit instead."""
+        if self.peak_bytes.high <= limit.bytes:
+            return
+        fitting = [choice for choice in self.choices if choice.peak_bytes <= limit.bytes]
+        smaller = [choice for choice in self.choices if choice.peak_bytes < 0.98 * self.peak_bytes.high]
+        shown = fitting or sorted(smaller, key=lambda choice: choice.peak_bytes)
+        advice = "; ".join(
+            f"{choice.setting} takes {shown_bytes(choice.peak_bytes)} (model {shown_bytes(choice.model_bytes)})"
+            for choice in shown
+        )
+        opening = "what fits" if fitting else "no one change fits, but each would need less"
+        raise LabelwoodError(
+            f"{owner}: training needs up to {shown_bytes(self.peak_bytes.high)} of memory for a model of about "
+            f"{shown_bytes(self.model_bytes.value)}, more than the {shown_bytes(limit.bytes)} that {limit.words}; "
+            f"{shown_bytes(resident())} are held already"
+            + (f"; {opening}: {advice}" if shown else "; fewer rows or features would need less")
+        )
+
+
+def extrapolate(few: float, many: float, factor: float, *, exponents: tuple[float, float]) -> Figure:
+    """What ``factor`` times as many rows give, when half as many gave ``few`` and these gave ``many``.
+
+    A power law through both, its exponent held within ``exponents``; the band lets it err by a tenth, and by a tenth
+    of the value besides.
+    """
+    low, high = exponents
+    exponent = min(max(math.log2(max(many, 1e-9) / max(few, 1e-9)), low), high)
+    values = [many * factor ** (exponent + step) for step in (0.0, -0.1, 0.1)]
+    return Figure(values[0], 0.9 * values[1], 1.1 * values[2])
+
+
+def by_sampling(
+    try_rows: Callable[[CSR, CSR, Run], int],
+    X: CSR,
+    Y: CSR,
+    *,
+    method: str,
+    grade: Grade,
+    n_trees: int,
+    names_bytes: int,
+    held_in_training: float,
+    bound: int | None,
+    run: Run,
+) -> Estimate:
+    """An estimate by training on two parts of the rows, one twice the other.
+
+    ``try_rows`` trains a model with one tree and returns its bytes; ``held_in_training`` are the bytes that training
+    holds for each of them. All trees are taken to be alike; ``bound`` is one that the method's paper proves.
+    """
+    started, before = time.perf_counter(), resident()
+    peak = float(peak_resident() or 0)
+    order = np.random.default_rng(run.seed).permutation(X.n_rows)
+    most = min(X.n_rows, max(_SAMPLE_ROWS, round(_SAMPLE_SHARE[grade] * X.n_rows)))
+    sizes, seconds = [], []
+    for count in (max(1, most // 2), most):
+        rows, clock = order[:count], time.perf_counter()
+        sizes.append(float(try_rows(X.take(rows), Y.take(rows), Run(seed=run.seed))))
+        seconds.append((time.perf_counter() - clock) / run.n_threads)
+    factor = X.n_rows / most
+    stored = extrapolate(sizes[0], sizes[1], factor, exponents=(0.3, 1.2)).times(n_trees)
+    if bound is not None:
+        stored = Figure(*(min(part, float(bound)) for part in stored))
+    held = stored.times(held_in_training).plus(1.5 * X.nbytes + Y.nbytes + before)
+    model = stored.plus(float(names_bytes))
+    return Estimate(
+        method=method,
+        grade=grade,
+        n_trees=n_trees,
+        model_bytes=model,
+        peak_bytes=Figure(*(max(peak, part) for part in held)),
+        seconds=extrapolate(seconds[0], seconds[1], factor, exponents=(0.9, 1.5)).times(n_trees),
+        estimate_seconds=time.perf_counter() - started,
+        bound_bytes=bound,
+        choices=[
+            Choice(f"n_trees={n}", model.value * n / n_trees, before + (held.high - before) * n / n_trees)
+            for n in fewer_trees(n_trees)
+        ],
+    )
+
+
+def fewer_trees(n_trees: int) -> list[int]:
+    """Smaller ensembles worth a thought: half, a fifth, one."""
+    return sorted({n_trees // 2, n_trees // 5, 1} - {0, n_trees}, reverse=True) if n_trees > 1 else []

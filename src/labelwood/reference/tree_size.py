@@ -1,0 +1,31 @@
+"""Twin of ``tree_size.hpp``: what an untrained label tree says about its size, Eq. (18) of the paper on model size.
+
+Matrices are dense here. A node's rows are those that carry a label below it; it uses a feature if one of them does.
+
+    X  rows x features      Y  rows x labels, 0/1
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[Any]
+
+
+def count(X: Matrix, Y: Matrix, child_ptr: Matrix, label: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Used features and row entries of every inner node, and rows of every node, leaves included."""
+    n_nodes = len(label)
+    below = np.zeros((n_nodes, Y.shape[1]), bool)
+    for node in reversed(range(n_nodes)):  # children follow their parent
+        if label[node] >= 0:
+            below[node, label[node]] = True
+        else:
+            below[node] = below[child_ptr[node] : child_ptr[node + 1]].any(axis=0)
+    has_row = (Y.astype(bool) @ below.T) > 0
+    inner = np.flatnonzero(label < 0)
+    used = np.array([(X[has_row[:, node]] != 0).any(axis=0).sum() for node in inner])
+    entries = np.array([np.count_nonzero(X[has_row[:, node]]) for node in inner])
+    return used, entries, has_row.sum(axis=0)

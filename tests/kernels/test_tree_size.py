@@ -1,0 +1,61 @@
+"""Counting and sampling an untrained tree, against the twin and against training itself."""
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelwood import _core, trees
+from labelwood.reference import tree_size
+from labelwood.sparse import from_scipy
+
+
+def problem(seed, n_rows=60, n_features=40, n_labels=12):
+    random = np.random.default_rng(seed)
+    X = (random.random((n_rows, n_features)) + 0.1) * (random.random((n_rows, n_features)) < 0.2)
+    Y = random.random((n_rows, n_labels)) < 0.15
+    Y[:n_labels] |= np.eye(n_labels, dtype=bool)[:n_rows]
+    return X.astype(np.float32), Y
+
+
+def arrays_of(X, Y):
+    x, y = (from_scipy(sp.csr_array(matrix.astype(np.float32))) for matrix in (X, Y))
+    return (x.indptr, x.indices, x.data, x.n_cols, y.indptr, y.indices, y.n_cols)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 80), st.integers(1, 200), st.integers(1, 30), st.integers(1, 3))
+def test_counts_match_the_twin(seed, n_rows, n_features, n_labels, n_threads):
+    X, Y = problem(seed, n_rows, n_features, n_labels)
+    tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
+    found = _core.count_tree(*arrays_of(X, Y), tree.child_ptr, tree.label, n_threads, None)
+    for kernel, twin in zip(found, tree_size.count(X, Y, tree.child_ptr, tree.label), strict=True):
+        np.testing.assert_array_equal(kernel, twin)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.booleans())
+def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
+    """Solved to the end, the weights are unique: counts agree but for those on the very threshold."""
+    X, Y = problem(seed)
+    tree = trees.flat_tree(Y.shape[1])
+    solver = (logistic, 1.0, 1e-4, 0.0, 2000, 0.3, -1.0)
+    thresholds = np.array([0.01, 0.1, 0.3], np.float32)
+    nodes, picked = np.zeros(1, np.int32), np.arange(Y.shape[1], dtype=np.int32)
+    found = _core.sample_tree(
+        *arrays_of(X, Y), tree.child_ptr, tree.label, nodes, np.array([0, len(picked)]), picked, *solver,
+        thresholds, seed,
+    )  # fmt: skip
+    dense = _core.train_tree(
+        *arrays_of(X, Y), tree.child_ptr, tree.label, *solver, -1.0, seed, 1, None
+    )  # fmt: skip
+    block = np.abs(dense["weights"].reshape(-1, Y.shape[1]))
+    for at, threshold in enumerate(thresholds):
+        kept = block > threshold
+        doubtful = np.count_nonzero(np.abs(block - threshold) < 0.01)
+        assert np.abs(found["weights"][:, at] - kept.sum(axis=0)).sum() <= doubtful
+        assert abs(int(found["features"][0, at]) - kept.any(axis=1).sum()) <= doubtful
+        assert abs(int(found["once"][0, at]) - (kept.sum(axis=1) == 1).sum()) <= doubtful
+        assert abs(int(found["twice"][0, at]) - (kept.sum(axis=1) == 2).sum()) <= doubtful
+        assert abs(int(found["half"][0, at]) - kept[:, ::2].any(axis=1).sum()) <= doubtful
+    assert (found["seconds"] >= 0).all()
