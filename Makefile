@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: demo test test-adapters test-browser check format clean install versus
+.PHONY: demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -22,7 +22,25 @@ test-adapters: $(ADAPTERS)/main/installed $(ADAPTERS)/annif/installed
 	$(ADAPTERS)/main/bin/python -m pytest --doctest-modules --ignore-glob='*/_annif.py' --pyargs labelwood.adapters tests/adapters tests/test_sklearn.py $(ARGS)
 	$(ADAPTERS)/annif/bin/python -m pytest tests/adapters/test_annif.py tests/adapters/test_integrations.py $(ARGS)
 
-# The page of `labelwood tree` in a real browser: Debian's chromium, driven by Playwright.
+# The service killed 200 times under load; KILLS=20 for less.
+KILLS ?= 200
+test-crash: $(VENV)/installed $(VENV)/tools-test
+	LABELWOOD_KILLS=$(KILLS) $(BIN)/python -m pytest -n 0 tests/serve/test_crash.py $(ARGS)
+
+# Requests made from the service's own OpenAPI description, thousands of them.
+test-fuzz: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-fuzz
+	$(BIN)/python -m pytest -n 0 -rs tests/serve/test_fuzz.py $(ARGS)
+
+# Annif, in an environment of its own, with a Labelwood service behind its http backend.
+ANNIF := build/annif
+test-annif: $(VENV)/installed $(VENV)/tools-test $(ANNIF)/bin/annif
+	LABELWOOD_ANNIF=$(abspath $(ANNIF)/bin/annif) $(BIN)/python -m pytest -n 0 -rs tests/serve/test_annif.py $(ARGS)
+
+$(ANNIF)/bin/annif:
+	$(PYTHON) -m venv $(ANNIF)
+	$(ANNIF)/bin/python -m pip --disable-pip-version-check --quiet install annif==1.4.3
+
+# The pages of `labelwood tree` and of the service in a real browser: Debian's chromium, driven by Playwright.
 test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser
 	command -v chromium > /dev/null || apt-get install --yes --no-install-recommends chromium
 	$(BIN)/python -m pytest -rs tests/browser $(ARGS)
@@ -59,7 +77,7 @@ $(VENV)/build-tools: pyproject.toml | $(VENV)/bin/python
 
 # The build directory is kept, so a reinstall after an edit compiles only what changed.
 $(VENV)/installed: $(VENV)/build-tools $(SOURCES)
-	$(PIP) install --no-build-isolation '.[plots]'
+	$(PIP) install --no-build-isolation '.[plots,serve]'
 	touch $@
 
 $(VENV)/tools-%: pyproject.toml $(VENV)/build-tools

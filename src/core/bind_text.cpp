@@ -10,6 +10,9 @@ namespace {
 
 using namespace text;
 
+// What ends before anyone could look gets no threads and no polling: a service encodes one text at a time.
+constexpr size_t kSmallBytes = 1 << 16, kSmallEntries = 1 << 14;
+
 Strings strings(const Array<uint8_t>& utf8, const Array<int64_t>& offsets) {
     return {reinterpret_cast<const char*>(utf8.data()), offsets.data(),
             static_cast<int64_t>(offsets.shape(0)) - 1};
@@ -44,31 +47,35 @@ Out<uint64_t> index(Array<uint8_t> utf8, Array<int64_t> offsets) {
 nb::tuple find(Array<uint8_t> utf8, Array<int64_t> offsets, int unit, int64_t shortest, int64_t longest,
                int64_t min_length, bool lowercase, Array<uint8_t> terms_utf8, Array<int64_t> terms_offsets,
                Array<uint64_t> slots, int n_threads, const nb::object& progress) {
-    Monitor monitor = monitor_of(progress);
+    const bool small = utf8.shape(0) < kSmallBytes;
+    Monitor monitor = small ? Monitor() : monitor_of(progress);
     const AnalyzerOptions options = analyzer(unit, shortest, longest, min_length, lowercase);
     return rows_out(without_gil([&] {
         return find_terms(strings(utf8, offsets), options, strings(terms_utf8, terms_offsets), slots.data(),
-                          static_cast<int64_t>(slots.shape(0)), n_threads, monitor);
+                          static_cast<int64_t>(slots.shape(0)), small ? 1 : n_threads, monitor);
     }));
 }
 
 nb::tuple hash(Array<uint8_t> utf8, Array<int64_t> offsets, int unit, int64_t shortest, int64_t longest,
                int64_t min_length, bool lowercase, int64_t n_columns, bool signed_counts, int n_threads,
                const nb::object& progress) {
-    Monitor monitor = monitor_of(progress);
+    const bool small = utf8.shape(0) < kSmallBytes;
+    Monitor monitor = small ? Monitor() : monitor_of(progress);
     const AnalyzerOptions options = analyzer(unit, shortest, longest, min_length, lowercase);
     return rows_out(without_gil([&] {
-        return hash_terms(strings(utf8, offsets), options, n_columns, signed_counts, n_threads, monitor);
+        return hash_terms(strings(utf8, offsets), options, n_columns, signed_counts, small ? 1 : n_threads,
+                          monitor);
     }));
 }
 
 Out<float> weigh_counts(Array<int64_t> indptr, Array<int32_t> indices, Array<int32_t> counts, bool sublinear,
                         bool binary, std::optional<Array<double>> scale, int norm, int n_threads) {
-    Monitor monitor = monitor_of(nb::none());
+    const bool small = indices.shape(0) < kSmallEntries;
+    Monitor monitor = small ? Monitor() : monitor_of(nb::none());
     const Weighing how{sublinear, binary, scale ? scale->data() : nullptr, static_cast<Norm>(norm)};
     return to_numpy(without_gil([&] {
         return weigh(indptr.data(), indices.data(), counts.data(), static_cast<int64_t>(indptr.shape(0)) - 1,
-                     how, n_threads, monitor);
+                     how, small ? 1 : n_threads, monitor);
     }));
 }
 

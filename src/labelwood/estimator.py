@@ -216,7 +216,10 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         persist.write_model(path, *self.to_saved())
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads."""
+        """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads.
+
+        Learning on does not change them.
+        """
         self._check_fitted()
         facts, arrays = self._state()
         label_facts, label_arrays = self._names.state()
@@ -236,7 +239,7 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             "trained": {**self.trained_, "seconds": self.fit_seconds_},
         }
         feature_arrays = frames.to_arrays(self._feature_names)
-        return manifest, {**arrays, **label_arrays, **feature_arrays, _COUNTS: self.label_counts_}
+        return manifest, {**arrays, **label_arrays, **feature_arrays, _COUNTS: self.label_counts_.copy()}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:

@@ -57,12 +57,12 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
     try:
         files = {name: _write_array(temporary, name, array) for name, array in sorted(arrays.items())}
         _write_manifest(temporary / MANIFEST, manifest, files)
-        _sync_directory(temporary)
+        sync_directory(temporary)
         _move_into_place(temporary, target)
     finally:
         # After a success the replaced model, if there was one; after a failure the unfinished one.
         shutil.rmtree(temporary, ignore_errors=True)
-    _sync_directory(target.parent)
+    sync_directory(target.parent)
 
 
 def read_model(path: str | os.PathLike[str], *, verify: bool | None = None) -> tuple[dict[str, Any], Arrays]:
@@ -317,7 +317,8 @@ def _sync(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Flush the names in a directory to disk."""
     if os.name != "posix":
         return  # other systems cannot open a directory
     descriptor = os.open(path, os.O_RDONLY)

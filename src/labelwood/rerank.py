@@ -55,12 +55,10 @@ class TailReranker:
         return TopK(labels, scores)
 
     def nearness(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The logarithm of how near rows are to labels, of each (row, label) pair: what :meth:`order` adds, explained."""
+        """The logarithm of how near rows are to labels, of each (row, label) pair."""
         unit = CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols).to_scipy()
-        cosines = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
-        near: npt.NDArray[np.float64] = -np.logaddexp(
-            0, SHARPNESS / 2 * (2 - 2 * np.asarray(cosines).ravel())
-        )
+        cosines: npt.NDArray[np.float64] = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
+        near: npt.NDArray[np.float64] = -np.logaddexp(0, SHARPNESS / 2 * (2 - 2 * cosines))
         return near
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

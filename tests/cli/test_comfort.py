@@ -78,7 +78,7 @@ def test_a_bar_tells_the_time_left(capsys, monkeypatch):
     [
         (["labelwood", "tr"], {"train", "tree"}),
         (["labelwood", "train", "--n-tr"], {"--n-trees"}),
-        (["labelwood", "train", "--centroid"], {"--centroid-size"}),
+        (["labelwood", "train", "--centroid"], {"--centroid-rows", "--centroid-share", "--centroid-size"}),
         (["labelwood", "train", "--method", "craft"], {"craft-forest"}),
         (["labelwood", "eval", "--comp"], {"--compare"}),
     ],

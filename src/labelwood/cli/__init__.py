@@ -32,6 +32,8 @@ COMMANDS = {
     "learn": "teach an online-tree model more rows, from a file or a pipe",
     "labels": "list, rename, retire, merge and restore the labels of an online-tree model",
     "shrink": "prune and quantize a label-tree model, and see what it costs",
+    "serve": "answer over HTTP, and learn there, losing nothing that was acknowledged",
+    "restore": "write the model of a service's state as it was at a time",
     "info": "show what a model is: parameters, sizes, how it was trained",
     "convert": "turn a data file into another format",
     "data": "generate a data set",

@@ -13,13 +13,13 @@ import numpy as np
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
-    estimator_of,
     read_model,
     read_rows_and_truth,
 )
 from labelwood.cli.output import print_json, print_table, shown, shown_seconds, whole_file
 from labelwood.cli.parser import Parser, distinct_counts, two_positive
 from labelwood.estimator import TreeEstimator
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.metrics import (
     BINS,
     Interval,

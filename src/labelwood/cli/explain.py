@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 
 from labelwood.cli.inputs import (
-    Model,
     add_data_arguments,
     add_model_argument,
     is_a_text,
@@ -23,7 +22,7 @@ from labelwood.cli.inputs import (
 from labelwood.cli.output import print_json
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.explain import Explanation, Lost, Missed, Route, Step, Suggestion
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import Model, TextClassifier
 
 EXAMPLES = (
     'labelwood explain model "The court decided on the income tax"',

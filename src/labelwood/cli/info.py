@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.inputs import estimator_of
 from labelwood.cli.output import print_facts, print_json, print_table, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.memory import shown_bytes
 from labelwood.methods import load
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.persist import MANIFEST, read_model
 
 EXAMPLES = (

@@ -13,14 +13,12 @@ from labelwood.cli.parser import VECTOR_FORMATS, Parser, UsageError, at_least, o
 from labelwood.data import Dataset, TextDataset
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS, load
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS
 
 DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
-
-Model = TreeEstimator | TextClassifier
 
 
 def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = "data", **more: Any) -> None:
@@ -117,11 +115,6 @@ def read_model(options: argparse.Namespace) -> Model:
         if isinstance(model, TextClassifier):
             model.encoder_.n_jobs = options.n_jobs
     return model
-
-
-def estimator_of(model: Model) -> TreeEstimator:
-    """The method within a model: itself, or what stands behind its encoder."""
-    return model.classifier_ if isinstance(model, TextClassifier) else model
 
 
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:

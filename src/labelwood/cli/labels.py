@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from labelwood.cli.inputs import add_model_argument, estimator_of, label_of, read_model
+from labelwood.cli.inputs import add_model_argument, label_of, read_model
 from labelwood.cli.output import print_json, print_table, shown
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.methods.online_tree import OnlineTree
+from labelwood.methods.text_classifier import estimator_of
 
 EXAMPLES = (
     "labelwood labels model list",

@@ -16,7 +16,6 @@ from typing import Any
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
-    estimator_of,
     read_data,
     read_model,
     read_texts,
@@ -26,7 +25,7 @@ from labelwood.cli.parser import Parser
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.memory import shown_bytes
 from labelwood.methods.online_tree import OnlineTree
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.progress import Run
 from labelwood.sparse import CSR
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from labelwood.cli.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
-    Model,
     encoder_flag,
     has_texts,
     method_flag,
@@ -24,7 +23,7 @@ from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator, read_labels
 from labelwood.methods import METHODS
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import Model, TextClassifier
 from labelwood.progress import Run
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS, TextEncoder

@@ -9,7 +9,6 @@ from pathlib import Path
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_threads_argument,
-    estimator_of,
     read_model,
     read_rows_and_truth,
 )
@@ -17,6 +16,7 @@ from labelwood.cli.output import print_facts, print_json
 from labelwood.cli.parser import Parser, UsageError, one_of
 from labelwood.figures import FIGURES, Measured
 from labelwood.figures.draw import draw
+from labelwood.methods.text_classifier import estimator_of
 
 EXAMPLES = (
     "labelwood plot trees forest --data test.txt.xz -o trees.png",

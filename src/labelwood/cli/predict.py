@@ -11,12 +11,12 @@ from typing import Any
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
-    estimator_of,
     read_model,
     read_rows,
 )
 from labelwood.cli.output import shown_label, to_json, whole_file
 from labelwood.cli.parser import Parser, at_least
+from labelwood.methods.text_classifier import estimator_of
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',

@@ -12,7 +12,6 @@ from typing import Any
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
-    estimator_of,
     read_model,
     read_rows_and_truth,
 )
@@ -21,6 +20,7 @@ from labelwood.cli.parser import Parser, UsageError, one_of
 from labelwood.errors import LabelwoodError
 from labelwood.memory import parse_bytes, shown_bytes
 from labelwood.methods.shrinkable import DTYPES, Shrinkable, Shrunk
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.persist import check_target
 
 EXAMPLES = (

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.inputs import add_data_arguments, estimator_of
+from labelwood.cli.inputs import add_data_arguments
 from labelwood.cli.learning import add_learning_arguments, explained, read_learning
 from labelwood.cli.output import print_facts, print_json, shown_seconds
 from labelwood.cli.parser import Parser
 from labelwood.memory import parse_bytes, peak_resident, shown_bytes
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.persist import check_target
 from labelwood.progress import Run
 

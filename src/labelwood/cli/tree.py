@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from labelwood.cli.inputs import add_model_argument, estimator_of, read_model
+from labelwood.cli.inputs import add_model_argument, read_model
 from labelwood.cli.output import print_facts, whole_file
 from labelwood.cli.parser import Parser, UsageError
-from labelwood.methods.text_classifier import TextClassifier
+from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.outline import Outline, outline
 from labelwood.outline.render import to_dot, to_json, to_page
 

@@ -27,7 +27,7 @@ from labelwood.methods.online_progressive import Progressive, judge
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run
 from labelwood.search import PackedTree, narrow
-from labelwood.sparse import CSR, MAX_COLUMNS
+from labelwood.sparse import CSR, I32, MAX_COLUMNS
 from labelwood.trees import LabelTree, freeze
 
 _PROGRESSIVE_ROWS = 256
@@ -148,14 +148,20 @@ class OnlineTree(GrowingEstimator):
         self, X: Any, Y: Any, *, k: int = 5, label_names: Sequence[Hashable] | None = None
     ) -> Progressive:
         """Learn rows in their order, predicting the k best labels of each before it is learned."""
-        owner = type(self).__name__
         if not self.__sklearn_is_fitted__():
             check_parameters(self)
             self._adopt(self._begin(LabelNames.columns(0)))
         before = self._records()["support"]
+        predicted, targets = self.test_then_learn(X, Y, k=k, label_names=label_names)
+        return judge(predicted, targets, before)
+
+    def test_then_learn(
+        self, X: Any, Y: Any, *, k: int = 1, label_names: Sequence[Hashable] | None = None
+    ) -> tuple[I32, CSR]:
+        """Learn rows as ``partial_fit``; the ids of the k best labels of each beforehand, and of its true ones."""
         tree = self._growing_tree()
-        features, targets = self._read_batch(X, Y, label_names, owner)
-        found = []
+        features, targets = self._read_batch(X, Y, label_names, type(self).__name__)
+        found = [np.empty((0, k), np.int32)]
         for start in range(0, features.n_rows, _PROGRESSIVE_ROWS):
             stop = min(features.n_rows, start + _PROGRESSIVE_ROWS)
             rows, marks = features.rows(start, stop), targets.rows(start, stop)
@@ -165,8 +171,7 @@ class OnlineTree(GrowingEstimator):
                 )[0]
             )
             self._count(rows, marks, rows.n_rows)
-        predicted = np.concatenate(found) if found else np.empty((0, k), np.int32)
-        return judge(predicted, targets, before)
+        return np.concatenate(found), targets
 
     def freeze(self, *, weight_threshold: float | None = None) -> Self:
         """A copy for prediction only, packed as LinearTree packs: it predicts faster and learns no more.
@@ -218,6 +223,11 @@ class OnlineTree(GrowingEstimator):
         """The labels one by one: list, rename, retire, merge, restore."""
         self._check_fitted()
         return Labels(self)
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether the model is fitted and neither frozen nor saved with ``inference_only``."""
+        return self.__sklearn_is_fitted__() and self._tree is not None
 
     @property
     def n_seen_(self) -> int:

@@ -147,6 +147,10 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write encoder and classifier to one directory, replacing a model that is already there."""
+        persist.write_model(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads."""
         self._check_fitted()
         manifest, arrays = self.classifier_.to_saved()
         manifest |= {
@@ -161,7 +165,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             },
         }
         learnt = {_PREFIX + name: array for name, array in self.encoder_.state().items()}
-        persist.write_model(path, manifest, {**arrays, **learnt})
+        return manifest, {**arrays, **learnt}
 
     @classmethod
     def of(cls, encoder: TextEncoder, classifier: TreeEstimator) -> Self:
@@ -232,6 +236,14 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         tags.input_tags.two_d_array = False
         tags.target_tags.required = tags.target_tags.multi_output = True
         return tags
+
+
+Model = TreeEstimator | TextClassifier
+
+
+def estimator_of(model: Model) -> TreeEstimator:
+    """The method within a model: itself, or what stands behind its encoder."""
+    return model.classifier_ if isinstance(model, TextClassifier) else model
 
 
 def _default_classifier() -> TreeEstimator:

@@ -1,0 +1,196 @@
+"""What requests and answers look like; the OpenAPI description is made from these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+MAX_K = 1000
+MAX_ROWS = 1000
+MAX_LABELS = 1000
+MAX_FEATURES = 100_000
+
+
+def _sound(text: str) -> str:
+    """Refuse half characters, which JSON can spell and UTF-8 cannot."""
+    text.encode()
+    return text
+
+
+Text = Annotated[str, AfterValidator(_sound)]
+LabelName = Annotated[Text, Field(min_length=1, max_length=1000)]
+LabelNumber = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)]
+Label = LabelName | LabelNumber
+Column = Annotated[int, Field(ge=0, le=2**53)]
+Value = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
+K = Annotated[int, Field(ge=1, le=MAX_K, description="how many labels at most")]
+Threshold = Annotated[float, Field(ge=0, le=1, description="labels that score less are left out")]
+Allowed = Annotated[
+    list[Label] | None, Field(max_length=10_000, description="suggest only these labels; null: any")
+]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Input(_Strict):
+    """A text, or for a model of vectors its features: column to value. Exactly one of the two."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["text"], "properties": {"text": {"type": "string"}}},
+                {"required": ["features"], "properties": {"features": {"type": "object"}}},
+            ]
+        }
+    )
+
+    text: Annotated[Text | None, Field(description="the text to find labels for")] = None
+    features: Annotated[
+        dict[Column, Value] | None,
+        Field(
+            max_length=MAX_FEATURES,
+            description='column to value, {"12": 0.5}',
+            json_schema_extra={"propertyNames": {"pattern": "^[0-9]{1,15}$"}},
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.text is None) == (self.features is None):
+            raise ValueError("exactly one of text and features must be given")
+        return self
+
+
+class SuggestRequest(Input):
+    """What to suggest labels for."""
+
+    k: K = 10
+    threshold: Threshold = 0.0
+    allowed: Allowed = None
+
+
+class SuggestBatchRequest(_Strict):
+    """Several inputs, in one call."""
+
+    inputs: Annotated[list[Input], Field(min_length=1, max_length=MAX_ROWS)]
+    k: K = 10
+    threshold: Threshold = 0.0
+    allowed: Allowed = None
+
+
+class ExplainRequest(Input):
+    """What to explain: the k best labels, and what became of labels that are missed among them."""
+
+    k: Annotated[int, Field(ge=1, le=100)] = 5
+    missed: Annotated[list[Label], Field(max_length=100)] = []
+    n_features: Annotated[int, Field(ge=1, le=1000, description="how many features a step names")] = 10
+
+
+class Example(Input):
+    """An input and all of its labels; labels may be new."""
+
+    labels: Annotated[list[Label], Field(max_length=MAX_LABELS)]
+
+
+class LearnRequest(_Strict):
+    """Examples, learned in their order."""
+
+    examples: Annotated[list[Example], Field(min_length=1, max_length=MAX_ROWS)]
+
+
+class LabelChange(_Strict):
+    """A change of one label; ``to`` is the new name, or the label to merge into."""
+
+    action: Literal["rename", "retire", "merge", "restore"]
+    label: Label
+    to: Label | None = None
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> Self:
+        if (self.action in ("rename", "merge")) != (self.to is not None):
+            raise ValueError("rename and merge take the label 'to'; retire and restore take none")
+        return self
+
+
+class SuggestedLabel(BaseModel):
+    """A label and its score."""
+
+    label: str | int
+    score: float
+
+
+class Suggestions(BaseModel):
+    """Labels, best first."""
+
+    suggestions: list[SuggestedLabel]
+
+
+class BatchSuggestions(BaseModel):
+    """The labels of each input, in the order of the request."""
+
+    results: list[Suggestions]
+
+
+class LearnedExamples(BaseModel):
+    """What was learned, durably: it is on disk, and suggestions reflect it."""
+
+    learned: int
+    new_labels: int
+    sequence: Annotated[int, Field(description="number of the record in the log")]
+    replayed: Annotated[bool, Field(description="true: an earlier request with this key had done it")]
+
+
+class ChangedLabel(BaseModel):
+    """The change that was made, durably."""
+
+    action: str
+    label: str | int
+    to: str | int | None
+    sequence: int
+    replayed: bool
+
+
+class LabelEntry(BaseModel):
+    """What is known of a label; the counts are in examples."""
+
+    label: str | int
+    state: str
+    support: int
+    age: int | None = None
+    idle: int | None = None
+    merged_into: str | int | None = None
+
+
+class LabelList(BaseModel):
+    """A part of the labels, in the order of their ids."""
+
+    total: int
+    labels: list[LabelEntry]
+
+
+class ModelInfo(BaseModel):
+    """What is served."""
+
+    method: str
+    takes: Literal["text", "features"]
+    labels: int
+    features: int
+    learns: bool
+    facts: dict[str, Any]
+    service: Annotated[dict[str, float], Field(description="the gauges of /metrics, without their prefix")]
+
+
+class Status(BaseModel):
+    """Whether all is well."""
+
+    status: str
+    learning: str = ""
+
+
+class Problem(BaseModel):
+    """What is wrong."""
+
+    detail: str

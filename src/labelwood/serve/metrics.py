@@ -1,0 +1,108 @@
+"""Counts, latencies and gauges of all processes of a service, in one shared table, for Prometheus and the page.
+
+Every process writes to its own row of a mapped file and any of them can add up all rows.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+ROUTES = ("suggest", "suggest-batch", "learn", "labels", "explain", "model", "annif", "other")
+_STATUSES = ("2xx", "3xx", "4xx", "5xx")
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_RECENT = 1024
+_PREFIX = "labelwood_"
+GAUGES = {
+    "examples_learned": "examples learned since the state began",
+    "labels": "labels known to the model",
+    "log_bytes": "size of the log on disk",
+    "log_sequence": "number of the last record in the log",
+    "queue_length": "records waiting to be learned",
+    "learning_refused": "1 while learning is refused, as when the disk is full",
+    "snapshots_failed": "snapshots that could not be written",
+    "clock_went_back": "frames written while the clock was behind an earlier one",
+    "drift_examples": "examples that the drift figures are over",
+    "drift_precision_at_1": "progressive P@1 of the last examples learned",
+    "drift_new_label_rate": "new labels per example of the last examples learned",
+    "drift_alarm": "1 while drift_precision_at_1 is below the alarm threshold",
+}
+
+_N_COUNTS = len(ROUTES) * (len(_STATUSES) + len(_BUCKETS) + 2)
+_WIDTH = _N_COUNTS + len(GAUGES) + 1 + _RECENT
+
+
+class Metrics:
+    """One process's row of the table at ``path``, or a table of its own without one."""
+
+    def __init__(self, path: Path | None = None, *, row: int = 0, n_rows: int = 1) -> None:
+        if path is None:
+            self._table: npt.NDArray[np.float64] = np.zeros((n_rows, _WIDTH))
+        else:
+            if not path.exists():
+                np.zeros((n_rows, _WIDTH)).tofile(path)
+            self._table = np.memmap(path, np.float64, "r+", shape=(n_rows, _WIDTH))
+        self._row = self._table[row]
+        self._row[:] = 0
+
+    def note(self, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        width = _N_COUNTS // len(ROUTES)
+        base = ROUTES.index(route) * width
+        self._row[base + status // 100 - 2] += 1
+        self._row[base + len(_STATUSES) + bisect.bisect_left(_BUCKETS, seconds)] += 1
+        self._row[base + width - 1] += seconds
+        if route == "suggest":
+            cursor = _N_COUNTS + len(GAUGES)
+            self._row[cursor + 1 + int(self._row[cursor]) % _RECENT] = seconds
+            self._row[cursor] += 1
+
+    def set_gauges(self, values: Mapping[str, float]) -> None:
+        """Set gauges; only the process that writes has any."""
+        for position, name in enumerate(GAUGES):
+            self._row[_N_COUNTS + position] = values.get(name, 0.0)
+
+    def gauges(self) -> dict[str, float]:
+        """The gauges, and percentiles of recent suggestions in seconds."""
+        values = self._table[:, _N_COUNTS : _N_COUNTS + len(GAUGES)].sum(axis=0).tolist()
+        recent = self._table[:, _N_COUNTS + len(GAUGES) + 1 :]
+        recent = recent[recent > 0]
+        p50, p99 = np.percentile(recent, [50, 99]).tolist() if len(recent) else (0.0, 0.0)
+        return {
+            **dict(zip(GAUGES, values, strict=True)),
+            "suggest_p50_seconds": p50,
+            "suggest_p99_seconds": p99,
+        }
+
+    def render(self) -> str:
+        """All of it in Prometheus' text format."""
+        return "\n".join([*self._render_requests(), *self._render_gauges()]) + "\n"
+
+    def _render_gauges(self) -> Iterable[str]:
+        values = self.gauges()
+        for name, text in GAUGES.items():
+            yield f"# HELP {_PREFIX}{name} {text}"
+            yield f"# TYPE {_PREFIX}{name} gauge"
+            yield f"{_PREFIX}{name} {values[name]:.10g}"
+
+    def _render_requests(self) -> Iterable[str]:
+        counts = self._table[:, :_N_COUNTS].sum(axis=0).reshape(len(ROUTES), -1)
+        name = _PREFIX + "requests_total"
+        yield f"# HELP {name} requests by route and status"
+        yield f"# TYPE {name} counter"
+        for route, row in zip(ROUTES, counts, strict=True):
+            for status, count in zip(_STATUSES, row.tolist(), strict=False):
+                yield f'{name}{{route="{route}",status="{status}"}} {count:.0f}'
+        name = _PREFIX + "request_seconds"
+        yield f"# HELP {name} time to answer, by route"
+        yield f"# TYPE {name} histogram"
+        for route, row in zip(ROUTES, counts, strict=True):
+            steps = np.cumsum(row[len(_STATUSES) : -1]).tolist()
+            for bound, count in zip([*map(str, _BUCKETS), "+Inf"], steps, strict=True):
+                yield f'{name}_bucket{{route="{route}",le="{bound}"}} {count:.0f}'
+            yield f'{name}_sum{{route="{route}"}} {row[-1]:.9g}'
+            yield f'{name}_count{{route="{route}"}} {steps[-1]:.0f}'

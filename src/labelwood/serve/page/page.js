@@ -1,0 +1,213 @@
+// The page of the service: suggestions while typing, why, and teaching. Whatever comes from the service or the user is
+// put into the document as text, never as markup.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+const WAIT = 150; // milliseconds after the last key before asking
+const state = { takes: "text", learns: false, shown: [], ticked: new Map(), asked: 0, timer: 0 };
+
+const make = (tag, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
+async function call(method, path, body, headers = {}) {
+  const token = sessionStorage.getItem("token");
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const read = await answer.json().catch(() => ({ detail: answer.statusText }));
+  if (!answer.ok) throw new Error(answer.status === 401 ? "This service asks for a token, below." : read.detail);
+  return read;
+}
+
+function say(text, bad = false) {
+  $("status").textContent = text;
+  $("status").classList.toggle("bad", bad);
+}
+
+// What is in the text area, as the service takes it: a text, or features written 12:0.5 7:1.
+function input() {
+  const text = $("input").value;
+  if (state.takes === "text") return text.trim() ? { text } : null;
+  const features = {};
+  for (const pair of text.split(/\s+/).filter(Boolean)) {
+    const [column, value = "1"] = pair.split(":");
+    if (!/^\d+$/.test(column) || !Number.isFinite(Number(value))) throw new Error(`not a feature: ${pair}`);
+    features[column] = Number(value);
+  }
+  return Object.keys(features).length ? { features } : null;
+}
+
+async function suggest(fresh = new Set()) {
+  const number = ++state.asked;
+  try {
+    const given = input();
+    const found = given ? (await call("POST", "suggest", { ...given, k: 10 })).suggestions : [];
+    if (number !== state.asked) return; // the text has changed since
+    state.shown = found;
+    show(fresh);
+    say("");
+  } catch (error) {
+    if (number === state.asked) say(error.message, true);
+  }
+}
+
+const keyOf = (label) => `${typeof label}:${label}`;
+
+function show(fresh = new Set()) {
+  const suggested = new Set(state.shown.map((one) => keyOf(one.label)));
+  const added = [...state.ticked.values()].filter((label) => !suggested.has(keyOf(label)));
+  const rows = [...state.shown, ...added.map((label) => ({ label, score: null }))];
+  $("found").replaceChildren(...rows.map((one, place) => row(one, place, fresh)));
+  $("teach").disabled = !state.learns || !state.ticked.size || !$("input").value.trim();
+}
+
+function row({ label, score }, place, fresh) {
+  const key = keyOf(label);
+  const box = make("input", { type: "checkbox", id: `label-${place}`, checked: state.ticked.has(key) });
+  box.addEventListener("change", () => {
+    if (box.checked) state.ticked.set(key, label);
+    else state.ticked.delete(key);
+    $("teach").disabled = !state.learns || !state.ticked.size || !$("input").value.trim();
+  });
+  const name = make("label", { htmlFor: box.id, textContent: String(label) });
+  const item = make("li", {}, box, name);
+  if (fresh.has(key)) item.className = "fresh";
+  if (score !== null) {
+    const why = make("button", { type: "button", textContent: "why" });
+    why.setAttribute("aria-label", `Why ${label}`);
+    why.addEventListener("click", () => explain(label));
+    const meter = make("meter", { min: 0, max: 1, value: score });
+    meter.setAttribute("aria-hidden", "true");
+    const number = make("span", { className: "score", textContent: score.toFixed(3) });
+    item.append(make("span", { className: "tail" }, meter, number), why);
+  }
+  return item;
+}
+
+async function explain(label) {
+  try {
+    const place = state.shown.findIndex((one) => one.label === label);
+    const told = await call("POST", "explain", { ...input(), k: place + 1, n_features: 30 });
+    const found = told.suggestions.find((one) => one.label === label);
+    if (!found) return;
+    const steps = found.paths.length ? found.paths.flatMap((path) => path.steps) : told.routes.flatMap((r) => r.steps);
+    const amounts = new Map();
+    for (const { contributions } of steps)
+      for (const { name, feature, amount } of contributions)
+        amounts.set(name ?? `#${feature}`, (amounts.get(name ?? `#${feature}`) ?? 0) + amount);
+    showWhy(label, found, amounts);
+    mark(amounts);
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+function showWhy(label, found, amounts) {
+  $("why-title").textContent = `Why ${label}`;
+  const strongest = [...amounts].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 12);
+  const words = strongest.map(([name, amount]) => `${name} ${amount < 0 ? "−" : "+"}${Math.abs(amount).toFixed(2)}`);
+  $("why-words").textContent = words.length ? `Words that counted: ${words.join(", ")}` : "No word counted.";
+  const lines = [];
+  for (const path of found.paths)
+    for (const step of path.steps) {
+      const where = step.label === null ? `branch ${step.child}` : String(step.label);
+      const sure = step.probability === null ? step.score : step.probability;
+      lines.push(`tree ${path.tree + 1}: ${where}, ${sure.toFixed(3)}, place ${step.place} of ${step.n_children}`);
+    }
+  for (const share of found.shares)
+    lines.push(`leaf ${share.route + 1}: ${(100 * share.share).toFixed(1)}% of its examples had the label`);
+  $("why-path").replaceChildren(...lines.map((line) => make("li", { textContent: line })));
+  $("why").hidden = false;
+  $("why-title").focus();
+}
+
+// Shows the text once more with the words that counted marked.
+function mark(amounts) {
+  if (state.takes !== "text") return;
+  const weigh = new Map();
+  for (const [name, amount] of amounts)
+    for (const word of name.toLowerCase().split(" ")) weigh.set(word, (weigh.get(word) ?? 0) + amount);
+  const parts = $("input").value.split(/([\p{L}\p{N}_]+)/u).map((part) => {
+    const amount = weigh.get(part.toLowerCase());
+    if (!amount) return part;
+    return make("mark", { textContent: part, className: amount < 0 ? "against" : "", title: amount.toFixed(3) });
+  });
+  $("marked").replaceChildren(...parts);
+  $("marked").hidden = false;
+}
+
+async function teach() {
+  const labels = [...state.ticked.values()];
+  try {
+    const example = { ...input(), labels };
+    const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const done = await call("POST", "learn", { examples: [example] }, { "Idempotency-Key": key });
+    await suggest(new Set(labels.map(keyOf)));
+    say(`Learned as record ${done.sequence}${done.new_labels ? `, ${done.new_labels} new` : ""}.`);
+    health();
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+async function offerKnown(text) {
+  try {
+    const known = await call("GET", `labels?limit=20&contains=${encodeURIComponent(text)}`);
+    $("known").replaceChildren(...known.labels.map((one) => make("option", { value: String(one.label) })));
+  } catch {
+    // names are a convenience; whatever is wrong shows when suggesting
+  }
+}
+
+const bytes = (n) => (n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
+const milliseconds = (s) => `${(1000 * s).toFixed(1)}`;
+
+async function health() {
+  try {
+    const model = await call("GET", "model");
+    const now = model.service;
+    Object.assign(state, { takes: model.takes, learns: model.learns });
+    $("input-label").textContent = model.takes === "text" ? "Text" : "Features, as 12:0.5 7:1";
+    $("h-learned").textContent = now.examples_learned.toLocaleString();
+    $("h-labels").textContent = model.labels.toLocaleString();
+    $("h-log").textContent = bytes(now.log_bytes);
+    $("h-latency").textContent = `${milliseconds(now.suggest_p50_seconds)} / ${milliseconds(now.suggest_p99_seconds)} ms`;
+    $("h-drift").textContent = now.drift_examples ? now.drift_precision_at_1.toFixed(3) : "-";
+    const trouble = now.learning_refused ? "learning is refused" : now.drift_alarm ? "drift" : "";
+    $("h-state").textContent = trouble || (model.learns ? "learning" : "reading only");
+    $("h-state").classList.toggle("bad", Boolean(trouble));
+  } catch (error) {
+    $("h-state").textContent = error.message;
+    $("h-state").classList.add("bad");
+  }
+}
+
+$("input").addEventListener("input", () => {
+  $("why").hidden = $("marked").hidden = true;
+  clearTimeout(state.timer);
+  state.timer = setTimeout(() => suggest(), WAIT);
+});
+$("add").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = $("new-label").value.trim();
+  const known = state.shown.find((one) => String(one.label) === text);
+  if (text) state.ticked.set(keyOf(known ? known.label : text), known ? known.label : text);
+  $("new-label").value = "";
+  show();
+});
+$("new-label").addEventListener("input", (event) => offerKnown(event.target.value));
+$("teach").addEventListener("click", teach);
+$("access").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem("token", $("token").value.trim());
+  $("token").value = "";
+  health().then(() => suggest());
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("teach").disabled) teach();
+});
+health().then(() => suggest());
+setInterval(health, 3000);

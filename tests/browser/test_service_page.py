@@ -1,0 +1,163 @@
+"""The page of the service in headless Chromium; ``make test-browser`` installs what it needs.
+
+The pictures are kept in ``out/``.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the service needs labelwood[serve]")
+
+from serving import Running, online_model
+
+PICTURES = Path(__file__).resolve().parents[2] / "out"
+SCRIPT = '<img src=x onerror="window.hurt = 1"><script>window.hurt = 1</script>'
+TEXT = "zebras have stripes and run in herds"
+
+
+@pytest.fixture
+def service(tmp_path):
+    online_model().save(tmp_path / "model")
+    running = Running(tmp_path / "model")
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def open_page(service):
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright; see make test-browser")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium on this machine; make test-browser installs it")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        problems = []
+
+        def start(running=service, **options):
+            page = browser.new_context(**options).new_page()
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on(
+                "request",
+                lambda request: (
+                    None if request.url.startswith(running.facts["url"]) else problems.append(request.url)
+                ),
+            )
+            page.goto(running.facts["url"])
+            return page
+
+        yield start
+        browser.close()
+        assert not problems
+
+
+def wait_for(page, selector, text):
+    """Wait until an element shows a text; the page's policy forbids conditions written as code."""
+    page.locator(selector, has_text=text).wait_for()
+
+
+def first_label(page):
+    return page.locator("#found li label").first.inner_text()
+
+
+def picture(page, name):
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / f"service-{name}.png", full_page=True)
+
+
+def test_suggest_teach_and_see_it(open_page, service):
+    page = open_page()
+    page.fill("#input", "a dog barks")
+    page.wait_for_selector("#found li")
+    assert first_label(page) == "pets"
+    page.fill("#input", TEXT)
+    page.fill("#new-label", "zoo")
+    page.press("#new-label", "Enter")
+    page.wait_for_selector("#found label:text-is('zoo')")
+    for record in (2, 3, 4):
+        page.click("#teach")
+        wait_for(page, "#status", f"Learned as record {record}")
+    page.wait_for_selector("#found li.fresh")
+    assert first_label(page) == "zoo"
+    page.click("button[aria-label='Why zoo']")
+    page.wait_for_selector("#marked mark")
+    assert "zebras" in page.locator("#marked mark").all_inner_texts()
+    assert "zebras +" in page.inner_text("#why-words")
+    assert page.locator("#why-path li").count() >= 1
+    assert "zoo" in page.inner_text("#why-path")
+    wait_for(page, "#h-learned", "3")
+    assert page.inner_text("#h-state") == "learning"
+    picture(page, "page")
+    page.reload()  # another visitor sees it too
+    page.fill("#input", "stripes of zebras")
+    page.wait_for_selector("#found li")
+    assert first_label(page) == "zoo"
+
+
+def test_correcting_a_suggestion(open_page, service):
+    page = open_page()
+    page.fill("#input", "a dog barks in court")
+    page.wait_for_selector("#found li")
+    page.check("#found li:has(label:text-is('court')) input")
+    page.uncheck("#found li:has(label:text-is('court')) input")
+    assert page.is_disabled("#teach")
+    page.check("#found li:has(label:text-is('court')) input")
+    page.press("#input", "Control+Enter")
+    wait_for(page, "#status", "Learned as record")
+    assert service.metric("examples_learned") == 1
+
+
+def test_script_text_stays_text(open_page, service):
+    page = open_page()
+    example = {"text": f"{TEXT} {SCRIPT}", "labels": [SCRIPT]}
+    assert service.http.post("/learn", json={"examples": [example] * 5}).status_code == 200
+    page.fill("#input", f"{TEXT} {SCRIPT}")
+    page.wait_for_selector("#found li")
+    assert first_label(page) == SCRIPT
+    page.click("#found li button >> nth=0")
+    page.wait_for_selector("#marked mark")
+    page.fill("#new-label", "<img")
+    page.wait_for_selector("#known option", state="attached")
+    assert page.get_attribute("#known option", "value") == SCRIPT
+    assert page.locator("main img, main script").count() == 0
+    assert page.evaluate("window.hurt") is None
+    picture(page, "script-text")
+
+
+def test_the_keyboard_alone(open_page):
+    page = open_page()
+    page.keyboard.type("a dog barks")  # the text area has the focus
+    page.wait_for_selector("#found li")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert page.locator("#found input").first.is_checked()
+    page.keyboard.press("Control+Enter")
+    wait_for(page, "#status", "Learned as record")
+
+
+def test_a_phone_in_the_dark(open_page):
+    page = open_page(viewport={"width": 360, "height": 740}, color_scheme="dark")
+    page.fill("#input", "income tax is due")
+    page.wait_for_selector("#found li")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(int(part) for part in ground.removeprefix("rgb(").rstrip(")").split(",")) < 150
+    picture(page, "phone-dark")
+
+
+def test_a_service_with_tokens(open_page, tmp_path):
+    (tmp_path / "tokens").write_text("read reading-token-0001\nwrite writing-token-0001\n")
+    running = Running(tmp_path / "model", "--tokens", tmp_path / "tokens", "--state", tmp_path / "other")
+    try:
+        page = open_page(running)
+        page.fill("#input", "a dog barks")
+        wait_for(page, "#status", "asks for a token")
+        page.fill("#token", "reading-token-0001")
+        page.press("#token", "Enter")
+        page.wait_for_selector("#found li")
+        page.check("#found input >> nth=0")
+        page.click("#teach")
+        wait_for(page, "#status", "may read, not write")
+    finally:
+        running.kill()

@@ -1,0 +1,130 @@
+"""A small model of texts that learns, and the service as users start it: a process of its own."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from labelwood import HashingEncoder, OnlineTree, TextClassifier
+from labelwood.methods.text_classifier import Model, estimator_of
+
+TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due", "the court decided", "guilty by law"]
+LABELS = [["pets"], ["pets"], ["law"], ["law", "money"], ["court", "law"], ["law"]]
+
+
+def online_model() -> TextClassifier:
+    return TextClassifier(OnlineTree(n_jobs=1, max_leaf=4), HashingEncoder(n_features=2**12, n_jobs=1)).fit(
+        TEXTS * 3, LABELS * 3
+    )
+
+
+def example(number: int, *, n_labels: int = 12) -> dict[str, Any]:
+    """The example of a number: always the same; labels keep appearing."""
+    random = np.random.default_rng(number)
+    topic = int(random.integers(0, n_labels))
+    words = [f"word{topic}_{int(random.integers(0, 5))}" for _ in range(4)] + [
+        f"noise{int(random.integers(0, 50))}"
+    ]
+    labels = [f"label {topic}"] + ([f"rare {number}"] if number % 17 == 0 else [])
+    return {"text": " ".join(words), "labels": labels}
+
+
+def assert_same_state(one: Model, other: Model) -> None:
+    """Every array that learning reads or writes is the same, bit for bit, and so are names and counters."""
+    (facts, arrays), (expected_facts, expected) = one.to_saved(), other.to_saved()
+    assert arrays.keys() == expected.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name, strict=True)
+    passing = ("rows_learned", "bytes")  # rows of the last call, room held in memory: not what was learned
+    for name in facts["facts"].keys() - set(passing):
+        assert facts["facts"][name] == expected_facts["facts"][name], name
+    assert facts["labels"] == expected_facts["labels"]
+    assert estimator_of(one).classes_.tolist() == estimator_of(other).classes_.tolist()
+
+
+class Client:
+    """Calls to a service that runs somewhere."""
+
+    http: httpx.Client
+
+    def learn(self, *numbers: int, key: str | None = None) -> httpx.Response:
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return self.http.post("/learn", json={"examples": [example(n) for n in numbers]}, headers=headers)
+
+    def suggest(self, text: str, **options: Any) -> list[dict[str, Any]]:
+        answer = self.http.post("/suggest", json={"text": text, **options})
+        assert answer.status_code == 200, answer.text
+        return answer.json()["suggestions"]
+
+    def metric(self, name: str) -> float:
+        lines = self.http.get("/metrics").text.splitlines()
+        return float(next(line for line in lines if line.startswith(f"labelwood_{name} ")).split()[1])
+
+
+class Running(Client):
+    """A service in a process of its own."""
+
+    def __init__(self, *words: object, environment: dict[str, str] | None = None) -> None:
+        program = "import sys; from labelwood.cli import main; sys.exit(main())"
+        command = [sys.executable, "-c", program, "serve", *map(str, words), "--port", "0", "--json"]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(self.process.communicate()[1])
+        self.facts = json.loads(line)
+        self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.http.close()
+
+    def stop(self) -> tuple[int, str]:
+        """End it as an administrator does; the exit code and what it said."""
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=60)
+        self.http.close()
+        return self.process.returncode, said
+
+
+class Forked(Client):
+    """A service in a process forked from one that has imported everything: it starts in a tenth of the time."""
+
+    def __init__(self, model: Path, **options: Any) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["labelwood.serve.run", "serving"])
+        self._hears, tells = context.Pipe(duplex=False)
+        self.process = context.Process(target=_serve, args=(model, options, tells))
+        self.process.start()
+        tells.close()
+
+    def wait(self) -> None:
+        """Until it answers."""
+        self.facts = self._hears.recv()
+        self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self._hears.close()
+        if hasattr(self, "http"):
+            self.http.close()
+
+
+def _serve(model: Path, options: dict[str, Any], tells: Any) -> None:
+    from labelwood.serve.run import Options, serve
+
+    serve(Options(model=model, port=0, **options), tells.send)
