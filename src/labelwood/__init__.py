@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "Blend",
     "CraftForest",
     "FormatError",
     "GraphForest",
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from labelwood.errors import FormatError, LabelwoodError
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
+    from labelwood.methods.blend import Blend
     from labelwood.methods.craftml import CraftForest
     from labelwood.methods.gpt import GraphForest
     from labelwood.methods.ldsm import LdsmForest
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "METHODS": "methods",
+        "Blend": "methods.blend",
         "CraftForest": "methods.craftml",
         "FormatError": "errors",
         "GraphForest": "methods.gpt",

@@ -26,13 +26,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
 from labelwood import frames, labels, memory, params, persist
+from labelwood.deciding import Deciding, check_lengths, entries
+from labelwood.decisions import Decisions, Objective, is_saved_here
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.explain import Asked, Explanation, Place, places_in
 from labelwood.frames import check_columns, column_names, n_dimensions
 from labelwood.params import Param, check_parameters
 from labelwood.planned import Planned
 from labelwood.progress import Run, thread_count
-from labelwood.sparse import CSR, F32, I64, TopK, as_features
+from labelwood.sparse import CSR, F32, TopK, as_features
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -44,13 +46,12 @@ RandomState = Annotated[
 ]
 Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
 
-_FIRST_CANDIDATES = 16
 _LONG_LIST = 1000  # how far down a missed label is looked for
 _PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
 _COUNTS = "label_counts"
 
 
-class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An extreme multi-label classifier.
 
     Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
@@ -61,15 +62,9 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
 
     method_name: ClassVar[str] = ""
 
-    n_jobs: int | None
     random_state: int | None
-    verbose: bool
-    n_features_in_: int
     feature_names_in_: npt.NDArray[np.object_]
     fit_seconds_: dict[str, float]
-    trained_: dict[str, Any]
-    label_counts_: I64
-    _names: labels.LabelNames
     _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
 
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
@@ -145,36 +140,25 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         fresh._name_features(column_names(X))
         return fresh, features, targets, run
 
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], F32]:
+    def predict_topk(
+        self, X: Any, k: int = 5, *, objective: Objective | None = None
+    ) -> tuple[npt.NDArray[Any], F32]:
         """The k best labels of each row and their scores, best first: two arrays [rows, k].
 
         Labels are names if the model was fitted with names, else columns of Y. Where a row has fewer than k
         labels to offer (k may exceed the number of labels), it ends in None, or -1 for columns, with a score
         of 0.
+
+        ``objective`` changes what is best: ``tail`` weighs labels by inverse propensity (best for PSP@k), ``macro``
+        by inverse frequency; the scores are then weighted too. Best after :meth:`calibrate`.
         """
-        top = self._topk_ids(X, k)
+        top = self._topk_ids(X, k, objective)
         return self._names.take(top.labels), top.scores
-
-    def predict(
-        self, X: Any, *, k: int | None = None, threshold: float | None = None
-    ) -> sp.csr_array[np.float32]:
-        """The predicted labels as a sparse 0/1 matrix, rows x labels.
-
-        With ``k``: the k best of each row; with ``threshold``: those that score at least as much; with both:
-        both must hold; with neither: a threshold of 0.5.
-        """
-        features = self._read_features(X)
-        if k is None:
-            rows, ids = self._above(features, 0.5 if threshold is None else threshold)
-        else:
-            top = self._topk_ids(features, k)
-            rows, ids, _ = _entries(top, None if threshold is None else top.scores >= threshold)
-        return self._matrix(features.n_rows, rows, ids, np.ones(len(ids), np.float32))
 
     def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
         """The scores of the k best labels of each row as a sparse matrix, rows x labels."""
         top = self._topk_ids(X, k)
-        return self._matrix(len(top.labels), *_entries(top))
+        return self._matrix(len(top.labels), *entries(top))
 
     def explain(
         self,
@@ -200,7 +184,7 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         for number in range(rows.n_rows):
             row = rows.rows(number, number + 1)
             places = places_in(self._topk(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
-            found.append(self._explain(row, min(k, self.n_labels_), asked, places, run))
+            found.append(self._with_meaning(self._explain(row, min(k, self.n_labels_), asked, places, run)))
         return found
 
     def score(self, X: Any, y: Any) -> float:
@@ -208,7 +192,7 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
 
         top, truth = self._topk_ids(X, 1), self._encode_labels(y)
-        _check_lengths(len(top.labels), truth.n_rows, type(self).__name__)
+        check_lengths(len(top.labels), truth.n_rows, type(self).__name__)
         return float(precision_at_k(truth, top, 1))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -229,6 +213,7 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
                 arrays = {**arrays, _PARAMETER + name: value}
             else:
                 plain[name] = value.item() if isinstance(value, np.generic) else value
+        decided, learnt = self._decisions.saved()
         manifest = {
             "method": self.method_name,
             "class": type(self).__name__,
@@ -237,9 +222,11 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             "labels": label_facts,
             "facts": facts,
             "trained": {**self.trained_, "seconds": self.fit_seconds_},
+            **({"decisions": decided} if decided else {}),
         }
         feature_arrays = frames.to_arrays(self._feature_names)
-        return manifest, {**arrays, **label_arrays, **feature_arrays, _COUNTS: self.label_counts_.copy()}
+        counts = {_COUNTS: self.label_counts_.copy()}
+        return manifest, {**arrays, **learnt, **label_arrays, **feature_arrays, **counts}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
@@ -263,7 +250,7 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         own = {
             name: array
             for name, array in arrays.items()
-            if not name.startswith((_PARAMETER, frames.PREFIX, labels.PREFIX))
+            if not (name.startswith((_PARAMETER, frames.PREFIX, labels.PREFIX)) or is_saved_here(name))
         }
         given = {
             name.removeprefix(_PARAMETER): array
@@ -283,6 +270,7 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
                 raise FormatError(f"{_COUNTS} must be one integer, at least 0, a label")
             model._name_features(frames.from_arrays(arrays, model.n_features_in_))
             model._restore(manifest["facts"], own)
+            model._decisions = Decisions.restore(manifest.get("decisions", {}), arrays)
             model._note_fitted()
         except KeyError as error:
             raise FormatError(f"{where}: the model lacks {error}") from None
@@ -324,17 +312,6 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
         if n_dimensions(X) == 2:
             check_columns(self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow)
 
-    def _topk_ids(self, X: Any, k: int) -> TopK:
-        """The k best label ids of each row of a user's X, exactly k wide."""
-        features, k = self._read_features(X), self._checked_k(k)
-        run = Run(n_threads=self._n_threads(), verbose=bool(self.verbose))
-        top = self._topk(features, min(k, self.n_labels_), run)
-        lacking = k - top.labels.shape[1]
-        if lacking == 0:
-            return top
-        right = ((0, 0), (0, lacking))
-        return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
-
     def _checked_k(self, k: Any) -> int:
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
@@ -360,31 +337,6 @@ class TreeEstimator(Planned, BaseEstimator):  # type: ignore[misc]  # scikit-lea
             Y = labels.named_rows(matrix, columns)
         rows = labels.read_rows(Y, owner=owner)
         return labels.to_csr(rows, self._names.index, self.n_labels_, owner=owner)
-
-    def _above(self, X: CSR, threshold: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Rows and ids of every label at or above the threshold.
-
-        Asks for a few labels first, and for more only in the rows where all of those passed.
-        """
-        rows, k = np.arange(X.n_rows), _FIRST_CANDIDATES
-        found = []
-        while True:
-            top = self._topk_ids(X.take(rows), k)
-            done = (top.labels[:, -1] < 0) | (top.scores[:, -1] < threshold) | (k >= self.n_labels_)
-            part, ids, _ = _entries(top, (top.scores >= threshold) & done[:, None])
-            found.append((rows[part], ids))
-            rows, k = rows[~done], 4 * k
-            if len(rows) == 0:
-                return np.concatenate([part[0] for part in found]), np.concatenate(
-                    [part[1] for part in found]
-                )
-
-    def _matrix(self, n_rows: int, rows: Any, ids: Any, values: F32) -> sp.csr_array[np.float32]:
-        import scipy.sparse as sp  # noqa: PLC0415 - predict_topk does without it
-
-        matrix = sp.coo_array((values, (rows, ids)), shape=(n_rows, self.n_labels_)).tocsr()
-        matrix.sort_indices()
-        return matrix
 
     def _n_threads(self) -> int:
         return thread_count(self.n_jobs, owner=type(self).__name__)
@@ -430,15 +382,8 @@ def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> t
     return labels.LabelNames.of(distinct), labels.to_csr(rows, index, len(distinct), owner=owner)
 
 
-def _check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:
-    if n_rows != n_label_rows:
-        raise LabelwoodError(
-            f"{owner}: X and Y must have the same number of rows; got {n_rows} and {n_label_rows}"
-        )
-
-
 def _check_sizes(X: CSR, Y: CSR, owner: str) -> None:
-    _check_lengths(X.n_rows, Y.n_rows, owner)
+    check_lengths(X.n_rows, Y.n_rows, owner)
     for count, what, got in (
         (X.n_rows, "row", "0"),
         # the second half is what scikit-learn's users, and its checks, look for
@@ -449,10 +394,3 @@ def _check_sizes(X: CSR, Y: CSR, owner: str) -> None:
             raise LabelwoodError(f"{owner}: at least one {what} is needed to learn from; got {got}")
     if Y.nnz == 0:
         raise LabelwoodError(f"{owner}: at least one row must have a label; Y is empty")
-
-
-def _entries(top: TopK, keep: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any], F32]:
-    """Rows, ids and scores of the kept predictions; padding is dropped."""
-    kept = top.labels >= 0 if keep is None else (top.labels >= 0) & keep
-    rows, _ = np.nonzero(kept)
-    return rows, top.labels[kept], top.scores[kept]

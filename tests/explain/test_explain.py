@@ -66,6 +66,8 @@ def steps_of(explanation):
         yield from route.steps
     for missed in explanation.missed:
         yield from (lost.step for lost in missed.lost if lost.step is not None)
+    for member in explanation.members:
+        yield from steps_of(member.explanation)
 
 
 def test_contributions_sum_to_the_score_of_their_step(fitted):

@@ -13,10 +13,11 @@ import numpy as np
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
+    objective_flag,
     read_model,
     read_rows_and_truth,
 )
-from labelwood.cli.output import print_json, print_table, shown, shown_seconds, whole_file
+from labelwood.cli.output import print_facts, print_json, print_table, shown, shown_seconds, whole_file
 from labelwood.cli.parser import Parser, distinct_counts, two_positive
 from labelwood.estimator import TreeEstimator
 from labelwood.methods.text_classifier import estimator_of
@@ -24,21 +25,24 @@ from labelwood.metrics import (
     BINS,
     Interval,
     bootstrap_intervals,
+    calibration_error,
     evaluate,
     frequency_bins,
     inverse_propensities,
     paired_intervals,
     report_by_frequency,
+    set_scores,
 )
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
 from labelwood.progress import Run
-from labelwood.sparse import CSR, I64, TopK
+from labelwood.sparse import CSR, I64, TopK, from_scipy
 
 EXAMPLES = (
     "labelwood eval model held-out.csv --text title,body --labels tags",
     "labelwood eval model test.txt.xz --per-label labels.csv",
     "labelwood eval model test.txt.xz --compare other-model",
+    "labelwood eval model test.txt.xz --objective tail",
 )
 _DEFAULT_KS = (1, 3, 5)
 
@@ -50,6 +54,8 @@ class _Measured(NamedTuple):
     truth: CSR
     top: TopK
     counts: I64  # in training, of every label of the truth; labels the model never met come last
+    sets: CSR  # what the model decides for
+    plain: TopK | None  # under an objective: the lists without it
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -72,6 +78,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         convert=two_positive,
         default=(0.55, 1.5),
     )
+    objective_flag(parser)
     parser.count("--resamples", default=1000, help="how often rows are drawn anew for the intervals")
     parser.value(
         "--per-label",
@@ -95,6 +102,7 @@ def run(options: argparse.Namespace) -> int:
     measured = _measure(options, clock)
     with clock.phase("evaluate"):
         found, by_frequency = _figures(measured, options)
+        meaning = _meaning(measured)
         intervals = bootstrap_intervals(
             measured.truth, measured.top, options.ks, n_resamples=options.resamples
         )
@@ -108,6 +116,7 @@ def run(options: argparse.Namespace) -> int:
             "rows": measured.truth.n_rows,
             "intervals": {name: _bounds(interval) for name, interval in intervals.items()},
             "by_frequency": by_frequency,
+            **meaning,
             "seconds": seconds,
         }
         if differences is not None:
@@ -119,6 +128,10 @@ def run(options: argparse.Namespace) -> int:
         print_json(answer)
         return 0
     _print(found, intervals, by_frequency, options.ks)
+    if measured.plain is not None:
+        _print_cost(measured, by_frequency, options)
+    print()
+    print_facts(meaning)
     if differences is not None:
         _print_differences(found, differences, options)
     print(f"\n{measured.truth.n_rows:,} rows in {shown_seconds(clock.seconds)}")
@@ -131,10 +144,12 @@ def _measure(options: argparse.Namespace, clock: Run) -> _Measured:
         model = estimator_of(whole)
         rows, truth = read_rows_and_truth(whole, options)
     with clock.phase("predict"):
-        top = model._topk_ids(rows, max(options.ks))
+        top = model._topk_ids(rows, max(options.ks), options.objective)
+        sets = from_scipy(model.predict(rows))
+        plain = None if options.objective is None else model._topk_ids(rows, max(options.ks))
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: len(model.label_counts_)] = model.label_counts_
-    return _Measured(model, truth, top, counts)
+    return _Measured(model, truth, top, counts, sets, plain)
 
 
 def _figures(
@@ -145,6 +160,31 @@ def _figures(
     found = evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights)
     parts = report_by_frequency(measured.truth, measured.top, measured.counts, options.ks)
     return _percent(found), {name: _percent(part) for name, part in parts.items()}
+
+
+def _meaning(measured: _Measured) -> dict[str, float]:
+    """Whether scores mean what they say, and how good the sets of labels are that the model decides for."""
+    lists = measured.top if measured.plain is None else measured.plain
+    found = {"calibration_error": round(calibration_error(measured.truth, lists), 6)}
+    return found | {
+        name: _rounded(value) for name, value in set_scores(measured.truth, measured.sets).items()
+    }
+
+
+def _print_cost(
+    measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: argparse.Namespace
+) -> None:
+    """What an objective gains and costs, from the most frequent labels to the rarest."""
+    assert measured.plain is not None
+    last = options.ks[-1]
+    before = report_by_frequency(measured.truth, measured.plain, measured.counts, options.ks)
+    print(f"\nR@{last} by label frequency, without and with --objective {options.objective}")
+    rows: list[list[Any]] = []
+    for name, part in parts.items():
+        if part["labels"]:
+            was, now = 100 * before[name][f"R@{last}"], part[f"R@{last}"]
+            rows.append([name, f"{was:.2f}", f"{now:.2f}", f"{now - was:+.2f}"])
+    print_table(["labels", "without", "with", "difference"], rows)
 
 
 def _compare(measured: _Measured, options: argparse.Namespace, clock: Run) -> dict[str, Interval]:

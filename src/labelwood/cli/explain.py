@@ -91,7 +91,10 @@ def _row(options: argparse.Namespace, n_rows: int) -> int:
 
 def _lines(explanation: Explanation) -> Iterator[str]:
     for suggestion in explanation.suggestions:
-        yield f"{suggestion.label}  {suggestion.score:.4g}"
+        meant = "" if suggestion.probability is None else f", which means {suggestion.probability:.1%}"
+        yield f"{suggestion.label}  {suggestion.score:.4g}{meant}"
+        for member, amount in zip(explanation.members, suggestion.amounts, strict=True):
+            yield f"  {amount:.4g} of {member.method}"
         yield from _paths(suggestion)
         yield from _shares(suggestion, explanation.routes)
     if explanation.routes:
@@ -99,6 +102,10 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     for missed in explanation.missed:
         yield ""
         yield from _missed(missed)
+    for member in explanation.members:
+        yield ""
+        yield f"by {member.method} alone, weight {member.weight:.3g}, temperature {member.temperature:.3g}"
+        yield from (f"  {line}".rstrip() for line in _lines(member.explanation))
 
 
 def _paths(suggestion: Suggestion) -> Iterator[str]:

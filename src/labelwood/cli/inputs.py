@@ -11,6 +11,7 @@ from typing import Any
 from labelwood import data
 from labelwood.cli.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
 from labelwood.data import Dataset, TextDataset
+from labelwood.decisions import OBJECTIVES
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
@@ -184,6 +185,18 @@ def method_flag(parser: Parser, *more: str) -> None:
     text = f"how to learn: {takes} (default {DEFAULT_METHOD})"
     parser.value(
         "--method", metavar="NAME", takes=takes, help=text, convert=one_of(names), default=DEFAULT_METHOD
+    )
+
+
+def objective_flag(parser: Parser) -> None:
+    """Add ``--objective``."""
+    takes = f"one of {', '.join(OBJECTIVES)}"
+    parser.value(
+        "--objective",
+        metavar="WORD",
+        takes=takes,
+        convert=one_of(OBJECTIVES),
+        help=f"what the list is for, {takes}: tail weighs labels by inverse propensity, macro by inverse frequency",
     )
 
 

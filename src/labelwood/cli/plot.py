@@ -22,6 +22,7 @@ EXAMPLES = (
     "labelwood plot trees forest --data test.txt.xz -o trees.png",
     "labelwood plot recall model other-model --data held-out.csv -o recall.svg",
     "labelwood plot objective ldsm-model -o objective.png",
+    "labelwood plot reliability model --data held-out.csv -o reliability.png",
 )
 
 

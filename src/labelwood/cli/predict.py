@@ -11,17 +11,21 @@ from typing import Any
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
+    objective_flag,
     read_model,
     read_rows,
 )
 from labelwood.cli.output import shown_label, to_json, whole_file
-from labelwood.cli.parser import Parser, at_least
+from labelwood.cli.parser import Parser, UsageError, at_least
+from labelwood.decisions import Objective
 from labelwood.methods.text_classifier import estimator_of
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',
     "labelwood predict model more.csv --json -o suggestions.jsonl",
     "labelwood predict model test.txt.xz -k 5",
+    "labelwood predict model test.txt.xz -k 50 --decide",
+    "labelwood predict model test.txt.xz --objective tail",
 )
 _BATCH = 8192  # rows turned into text at a time
 
@@ -38,6 +42,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         default=5,
         help="how many labels to write for a row (default 5)",
     )
+    objective_flag(parser)
+    parser.add_argument(
+        "--decide",
+        action="store_true",
+        help="write only the labels that reach the thresholds of the model (labelwood calibrate; else 0.5)",
+    )
     parser.value(
         "-o",
         "--output",
@@ -51,12 +61,25 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict all rows, then write them."""
+    if options.decide and options.objective is not None:
+        raise UsageError(
+            "labelwood predict: --decide cuts probabilities off; --objective makes lists: take one"
+        )
     model = read_model(options)
     rows = read_rows(model, options)
-    labels, scores = estimator_of(model).predict_topk(rows, k=options.k)
+    estimator = estimator_of(model)
+    objective: Objective | None = "precision" if options.decide else options.objective
+    labels, scores = estimator.predict_topk(rows, k=options.k, objective=objective)
     as_text = _json_line if options.json else _plain_line
+    chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)
+    if options.decide:
+        cuts = estimator.thresholds_of(labels)
+        chosen = (
+            [pair for pair, cut in zip(row, own, strict=False) if pair[1] >= cut]
+            for row, own in zip(chosen, cuts.tolist(), strict=True)
+        )
     with whole_file(options.output) as file:
-        file.writelines(as_text(row) + "\n" for row in _rows(labels, scores))
+        file.writelines(as_text(row) + "\n" for row in chosen)
     return 0
 
 

@@ -95,13 +95,19 @@ class Reranked:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A suggested label: ``paths`` in label trees, ``shares`` (largest first) in forests."""
+    """A suggested label: ``paths`` in label trees, ``shares`` (largest first) in forests.
+
+    ``amounts`` is what each member of a blend adds to the score. ``probability`` is what the score means, of a
+    calibrated model.
+    """
 
     label: Any
     score: float
     paths: tuple[Path, ...] = ()
     shares: tuple[Share, ...] = ()
     reranked: Reranked | None = None
+    amounts: tuple[float, ...] = ()
+    probability: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,12 +148,26 @@ class Missed:
 
 
 @dataclass(frozen=True)
+class Member:
+    """A model of a blend: its method, its weight and temperature there, and why it suggests what it suggests itself."""
+
+    method: str
+    weight: float
+    temperature: float
+    explanation: Explanation
+
+
+@dataclass(frozen=True)
 class Explanation:
-    """Why the labels of a row were suggested, best first; ``routes`` of forests; ``missed`` of labels asked about."""
+    """Why the labels of a row were suggested, best first.
+
+    ``routes`` of forests; ``missed`` of labels asked about; ``members`` of blends.
+    """
 
     suggestions: tuple[Suggestion, ...]
     routes: tuple[Route, ...] = ()
     missed: tuple[Missed, ...] = ()
+    members: tuple[Member, ...] = ()
 
 
 @dataclass(frozen=True)

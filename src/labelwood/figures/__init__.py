@@ -15,7 +15,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.figures.prefixes import prefixes
 from labelwood.methods.ldsm import LdsmForest
-from labelwood.metrics import precision_at_k
+from labelwood.metrics import precision_at_k, reliability
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
 from labelwood.outline import outline
@@ -130,12 +130,22 @@ def objective_by_depth(models: Models) -> Figure:
     return Figure("depth", "J of the splits", tuple(curves))
 
 
+def reliable(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
+    """The share of right labels against their score, of the first k of each row; the diagonal is the promise."""
+    curves = [Curve("as promised", [0.0, 1.0], [0.0, 1.0])]
+    for name, model in models.items():
+        found = reliability(data[name].truth, model._topk_ids(data[name].X, k))
+        curves.append(Curve(f"{name}, error {found.error:.3f}", found.score.tolist(), found.right.tolist()))
+    return Figure("score", "share of labels that are right", tuple(curves))
+
+
 FIGURES: Mapping[str, tuple[str, bool, Callable[..., Figure]]] = {
     # name: what it shows, whether it needs data, how it is made
     "trees": ("quality against the number of trees", True, against_trees),
     "nodes": ("quality against the number of nodes", True, partial(against_trees, nodes=True)),
     "size": ("quality against the size of models", True, against_size),
     "recall": ("recall of labels against their frequency in training", True, recall_by_frequency),
+    "reliability": ("share of right labels against their score", True, reliable),
     "depth": ("labels against depth", False, by_depth),
     "objective": ("LdSM's objective J of the splits against depth", False, objective_by_depth),
 }  # fmt: skip

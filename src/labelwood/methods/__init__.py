@@ -21,6 +21,7 @@ _CLASSES = {
     "ldsm-forest": ("ldsm", "LdsmForest"),
     "craft-forest": ("craftml", "CraftForest"),
     "graph-forest": ("gpt", "GraphForest"),
+    "blend": ("blend", "Blend"),
 }
 
 

@@ -27,7 +27,7 @@ from labelwood.methods.shrinkable import Shrinkable
 from labelwood.params import Param
 from labelwood.progress import Run, logger
 from labelwood.search import PackedTree, average, narrow
-from labelwood.sparse import CSR, TopK
+from labelwood.sparse import CSR, I32, TopK
 from labelwood.trees import LabelTree
 
 Loss = Annotated[
@@ -183,6 +183,15 @@ class LinearModel(Shrinkable):
             beam_width=None if exact else beam_width,
             missed=missed,
         )
+
+    def _label_depths(self) -> I32 | None:
+        """Of several trees the mean depth, rounded."""
+        total = np.zeros(self.n_labels_)
+        for packed in self.trees_:
+            tree = packed.tree
+            leaves = np.flatnonzero(tree.label >= 0)
+            total[tree.label[leaves]] += np.searchsorted(tree.level_ptr, leaves, side="right") - 1
+        return np.round(total / len(self.trees_)).astype(np.int32)
 
     def _prepare(self, X: CSR) -> CSR:
         if not self.normalize:

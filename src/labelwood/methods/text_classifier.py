@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from labelwood import persist
+from labelwood.deciding import Kind
+from labelwood.decisions import Objective, Target
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import TreeEstimator
@@ -95,10 +97,34 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         with run.phase("encode", _MILLION) as progress:
             return self.encoder_.encode(texts, progress=progress)
 
-    def predict_topk(self, texts: Iterable[str], k: int = 5) -> tuple[npt.NDArray[Any], F32]:
+    def calibrate(
+        self, texts: Iterable[str], Y: Any, *, method: Kind = "auto", by_depth: bool | None = None
+    ) -> Self:
+        """Make scores mean something, on texts not trained on; see the classifier's ``calibrate``."""
+        vectors = self.encode(texts)
+        self.classifier_.calibrate(vectors, Y, method=method, by_depth=by_depth)
+        return self
+
+    def choose_thresholds(
+        self,
+        texts: Iterable[str],
+        Y: Any,
+        *,
+        target: Target = "micro-f1",
+        level: float = 0.9,
+        per_label: bool = False,
+    ) -> Self:
+        """Choose the thresholds of ``predict``, on texts not trained on; see the classifier's."""
+        vectors = self.encode(texts)
+        self.classifier_.choose_thresholds(vectors, Y, target=target, level=level, per_label=per_label)
+        return self
+
+    def predict_topk(
+        self, texts: Iterable[str], k: int = 5, *, objective: Objective | None = None
+    ) -> tuple[npt.NDArray[Any], F32]:
         """The k best labels of each text and their scores, best first: two arrays [texts, k]."""
         vectors = self.encode(texts)
-        return self.classifier_.predict_topk(vectors, k=k)
+        return self.classifier_.predict_topk(vectors, k=k, objective=objective)
 
     def predict(
         self, texts: Iterable[str], *, k: int | None = None, threshold: float | None = None

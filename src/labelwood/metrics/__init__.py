@@ -25,6 +25,7 @@ import numpy.typing as npt
 from labelwood.errors import LabelwoodError
 from labelwood.metrics import definitions
 from labelwood.metrics.bootstrap import Interval, bootstrap_intervals, paired_intervals
+from labelwood.metrics.calibration import Reliability, calibration_error, reliability, set_scores
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.frequency import BINS, by_frequency, frequency_bins
 from labelwood.metrics.judged import judge
@@ -35,8 +36,10 @@ from labelwood.sparse import CSR, I64, TopK
 __all__ = [
     "BINS",
     "Interval",
+    "Reliability",
     "Scorer",
     "bootstrap_intervals",
+    "calibration_error",
     "coverage_at_k",
     "evaluate",
     "frequency_bins",
@@ -50,8 +53,10 @@ __all__ = [
     "psndcg_at_k",
     "psp_at_k",
     "recall_at_k",
+    "reliability",
     "report_by_frequency",
     "scorer",
+    "set_scores",
 ]
 
 

@@ -7,7 +7,7 @@ drawing or JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.forest import RoutedForest
+from labelwood.methods.blend import Blend
 from labelwood.methods.forests import ForestEstimator
 from labelwood.methods.linear_tree import LinearModel
 from labelwood.methods.online_base import GrowingEstimator
@@ -62,7 +63,10 @@ class Outline:
 def outline(
     model: TreeEstimator, *, tree: int = 0, feature_name: Callable[[int], str | None] | None = None
 ) -> Outline:
-    """The outline of one tree of a fitted model; ``feature_name`` names its features."""
+    """The outline of one tree of a fitted model; ``feature_name`` names its features.
+
+    Of a blend it is a tree of the member with the largest weight.
+    """
     names = [str(name) for name in model.classes_.tolist()]
     named = feature_name or (lambda column: None)
     if isinstance(model, LinearModel):
@@ -77,6 +81,9 @@ def outline(
     if isinstance(model, ForestEstimator):
         _chosen(range(model.forest_.n_trees), tree)
         return _of_forest(model, model.forest_, tree, names, named)
+    if isinstance(model, Blend):
+        heaviest = model.members_[int(np.argmax(model.mix_.weights))]
+        return replace(outline(heaviest, tree=tree, feature_name=feature_name), label_names=names)
     raise LabelwoodError(f"outline: {type(model).__name__} has no tree to look at")
 
 

@@ -1,0 +1,360 @@
+"""Blend: several models as one, because methods err differently."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from labelwood.blending import Mix, even, search_mix
+from labelwood.decisions import Objective, label_weights
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
+from labelwood.params import Param
+from labelwood.progress import Run
+from labelwood.sparse import CSR, TopK
+
+DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
+    {"method": "linear-tree", "n_trees": 3},
+    {"method": "one-vs-rest"},
+    {"method": "craft-forest", "n_trees": 20},
+)
+_CANDIDATES = 50  # labels that a member proposes, if not more are asked for
+_SEARCHED = 20  # of those, as many of a member are looked at to find the mix: it is judged by five
+_FEWEST_ROWS = 20  # fewer are not worth dividing
+_MOST_HELD_OUT = 10_000  # more tell no better how to blend
+_STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
+_KS = (1, 3, 5)
+
+
+class Blend(TreeEstimator):
+    """Several models as one: weighted sums of their scores, the weights and temperatures learnt on held-out rows.
+
+    Use it for the last points of quality: it costs the training of all members, twice with ``refit``. Members are
+    method names, ``{"method": name, parameter: value, ...}``, or estimators; threads, seed and progress bar are those
+    of the blend. ``fit`` trains them on a part of the rows, learns on the rest how to blend and what the scores mean
+    (see ``calibrate``), then trains them again on all rows. :meth:`of` blends models that are fitted already.
+    One-vs-rest, a default member, takes time in proportion to the number of labels: name the members where these
+    are very many.
+
+    ``objective="tail"`` is the switch for rare labels: forests re-rank their candidates by nearness (``rerank``), the
+    mix is learnt for PSP@k, and lists are ordered by probability times inverse propensity.
+
+    Fitted attributes: ``members_``, ``mix_`` (weights, temperatures, by rank or not), ``held_out_`` (quality on the
+    held-out rows, of the blend and of each member).
+
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype=np.float32)
+    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+    >>> model = Blend(["linear-tree", "one-vs-rest"], n_jobs=1).fit(X, Y)
+    >>> model.predict_topk(X[:1], k=1)[0].tolist()
+    [['red']]
+    """
+
+    method_name: ClassVar[str] = "blend"
+    members_: list[TreeEstimator]
+    mix_: Mix
+    held_out_: dict[str, Any]
+
+    def __init__(
+        self,
+        models: Annotated[
+            list[Any] | None,
+            Param("the members: methods, or objects of a method and its parameters; None: three that differ"),
+        ] = None,
+        weights: Annotated[
+            list[float] | None, Param("weights of the members; None: learnt on held-out rows")
+        ] = None,
+        *,
+        mode: Annotated[
+            Literal["auto", "probability", "rank"],
+            Param("add up scores, or ranks; auto: what does better on held-out rows"),
+        ] = "auto",
+        objective: Annotated[
+            Literal["precision", "tail", "macro"],
+            Param("what the list is for: precision; tail: rare labels (PSP@k); macro: all labels alike"),
+        ] = "precision",
+        held_out: Annotated[
+            float,
+            Param(
+                "share of the rows, at most 10,000, to learn blending from; 0: none, members alike",
+                ge=0,
+                le=0.9,
+            ),
+        ] = 0.2,
+        refit: Annotated[bool, Param("train the members again on all rows in the end")] = True,
+        decide: Annotated[
+            Literal["micro-f1", "macro-f1"] | None,
+            Param("what the threshold of predict is chosen for on the held-out rows; None: it is 0.5"),
+        ] = None,
+        n_jobs: NJobs = None,
+        random_state: RandomState = 0,
+        verbose: Verbose = False,
+    ) -> None:
+        self.models, self.weights, self.mode, self.objective = models, weights, mode, objective
+        self.held_out, self.refit, self.decide = held_out, refit, decide
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
+
+    @classmethod
+    def of(
+        cls, models: Sequence[TreeEstimator], weights: Sequence[float] | None = None, **parameters: Any
+    ) -> Self:
+        """The blend of fitted models of the same labels and features; :meth:`learn` finds its weights.
+
+        ``parameters`` are those of the class.
+        """
+        members = list(models)
+        if not members:
+            raise LabelwoodError("Blend: at least one model is needed")
+        first = members[0]
+        for other in members:
+            same = np.array_equal(other.classes_, first.classes_)
+            if not same or other.n_features_in_ != first.n_features_in_:
+                raise LabelwoodError("Blend: all models must have the same labels and features")
+        blend = cls(
+            [_spec_of(member) for member in members], None if weights is None else list(weights), **parameters
+        )
+        blend._names, blend.n_features_in_ = first._names, first.n_features_in_
+        blend.label_counts_, blend.trained_ = first.label_counts_, dict(first.trained_)
+        blend.fit_seconds_ = {}
+        blend.members_, blend.held_out_ = members, {}
+        blend.mix_ = blend._start(len(members))
+        blend._note_fitted()
+        return blend
+
+    def learn(self, X: Any, Y: Any) -> Self:
+        """Learn weights, temperatures and calibration on rows that no member was trained on."""
+        features, truth = self._rows_and_truth(X, Y)
+        self._learn(features, truth, self._own_run())
+        self._note_fitted()
+        return self
+
+    def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
+        self.members_, self.held_out_ = self._unfitted(run.seed), {}
+        self.mix_ = self._start(len(self.members_))
+        self.trained_ = {"rows": X.n_rows}
+        order = np.random.default_rng(run.seed).permutation(X.n_rows)
+        n_out = min(int(self.held_out * X.n_rows), _MOST_HELD_OUT) if X.n_rows >= _FEWEST_ROWS else 0
+        kept, out = np.sort(order[n_out:]), np.sort(order[:n_out])
+        learns = n_out > 0 and Y.take(kept).nnz > 0 and Y.take(out).nnz > 0
+        if learns:
+            self._train(X.take(kept), Y.take(kept), run)
+            with run.phase("blend"):
+                self._learn(X.take(out), Y.take(out), run)
+        if self.refit or not learns:
+            self._train(X, Y, run)
+
+    def _train(self, X: CSR, Y: CSR, run: Run) -> None:
+        for member in self.members_:
+            with run.phase(member.method_name):
+                member.fit(X, Y.to_scipy())
+
+    def _unfitted(self, seed: int) -> list[TreeEstimator]:
+        models = list(DEFAULT_MODELS) if self.models is None else self.models
+        if not models:
+            raise LabelwoodError("Blend: models must name at least one model; got none")
+        common = {"n_jobs": self.n_jobs, "random_state": seed, "verbose": self.verbose}
+        members = [_estimator(model).set_params(**common) for model in models]
+        for member in members:
+            if self.objective == "tail" and "rerank" in member.get_params(deep=False):
+                member.set_params(rerank=True)
+        return members
+
+    def _start(self, n_members: int) -> Mix:
+        if self.weights is None:
+            return even(n_members, by_rank=self.mode == "rank")
+        weights = np.asarray(self.weights, np.float64)
+        if (
+            weights.shape != (n_members,)
+            or not (np.isfinite(weights) & (weights >= 0)).all()
+            or not weights.sum()
+        ):
+            raise LabelwoodError(
+                f"Blend: weights must be {n_members} numbers, at least 0 and not all 0; got {self.weights!r}"
+            )
+        start = even(n_members, by_rank=self.mode == "rank")
+        return replace(start, weights=tuple((weights / weights.sum()).tolist()))
+
+    def _learn(self, X: CSR, Y: CSR, run: Run) -> None:
+        """The mix, then what its scores mean, then how strongly to weigh labels and where to cut."""
+        self.mix_ = even(len(self.members_))  # so that all propose
+        lists = self._lists(X, _CANDIDATES, run)
+        width = self._listed_width(Y)
+        quality = self._quality(Y, self.objective)
+        modes = {"auto": (False, True), "probability": (False,), "rank": (True,)}[self.mode]
+        short = [_first(top, _SEARCHED) for top in lists]
+        found = [search_mix(short, quality, max(_KS), by_rank=way, fixed=self.weights) for way in modes]
+        self.mix_, reached = max(found, key=lambda pair: pair[1])
+        alone = [quality(_first(top, max(_KS))) for top in lists]
+        self.held_out_ = {"rows": X.n_rows, "blend": reached, "members": alone}
+        wide = self.mix_.combine(lists, max(width, min(_CANDIDATES, self.n_labels_)))
+        listed = _first(wide, width)
+        self._decisions = self._calibrated(listed, Y)
+        rare: Objective = "tail" if self.objective == "precision" else self.objective
+        gain = self._quality(Y, rare)
+        strength = max(_STRENGTHS, key=lambda power: gain(self._weighted(wide, rare, power)))
+        self._decisions = replace(self._decisions, strength=strength)
+        if self.decide is not None:
+            probable = self._decisions.apply(listed, width, None)
+            self._decisions = self._with_thresholds(probable, Y, self.decide)
+
+    def _weighted(self, top: TopK, objective: Objective, strength: float) -> TopK:
+        rows = self.trained_["rows"]
+        weights = label_weights(objective, self.label_counts_, rows, strength=strength)
+        return self._decisions.apply(top, max(_KS), weights)
+
+    def _quality(self, Y: CSR, objective: Objective) -> Callable[[TopK], float]:
+        """What lists of five are judged by: the mean of the objective's metrics."""
+        from labelwood.metrics import definitions, inverse_propensities  # noqa: PLC0415 - only learning measures
+        from labelwood.metrics.judged import judge  # noqa: PLC0415
+        from labelwood.metrics.propensity import propensity_scored  # noqa: PLC0415
+
+        counts = np.zeros(Y.n_cols, np.int64)  # of labels that no member knows: none
+        counts[: self.n_labels_] = self.label_counts_
+        weights = inverse_propensities(counts, self.trained_["rows"])
+
+        def quality(top: TopK) -> float:
+            judged = judge(Y, top)
+            if objective == "tail":
+                found = propensity_scored(Y, judged, weights, _KS)
+                return float(np.mean([found[f"PSP@{k}"] for k in _KS]))
+            if objective == "macro":
+                return definitions.macro_f1(definitions.label_totals(judged, max(_KS)))
+            gains = [definitions.precision(judged, k) for k in _KS]
+            return float(np.mean([*gains, definitions.ndcg(judged, max(_KS))]))
+
+        return quality
+
+    def _lists(self, X: CSR, k: int, run: Run) -> list[TopK]:
+        """What each member proposes, calibrated if it is; members without weight propose nothing."""
+        width = min(max(k, _CANDIDATES), self.n_labels_)
+        nothing = TopK(np.full((X.n_rows, width), -1, np.int32), np.zeros((X.n_rows, width), np.float32))
+        return [
+            member._decisions.apply(member._topk(X, width, run), width, None) if weight > 0 else nothing
+            for member, weight in zip(self.members_, self.mix_.weights, strict=True)
+        ]
+
+    def _topk(self, X: CSR, k: int, run: Run) -> TopK:
+        return self.mix_.combine(self._lists(X, k, run), k)
+
+    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
+        lists = self._lists(row, k, run)
+        top = self.mix_.combine(lists, k)
+        amounts = [
+            dict(zip(added.labels[0].tolist(), added.scores[0].tolist(), strict=True))
+            for added in self.mix_.amounts(lists)
+        ]
+        suggestions = tuple(
+            Suggestion(
+                asked.label_name(label), score, amounts=tuple(added.get(label, 0.0) for added in amounts)
+            )
+            for label, score in zip(top.labels[0].tolist(), top.scores[0].tolist(), strict=True)
+            if label >= 0
+        )
+        members = tuple(
+            Member(member.method_name, weight, temperature, member._explain(row, k, asked, missed, run))
+            for member, weight, temperature in zip(
+                self.members_, self.mix_.weights, self.mix_.temperatures, strict=True
+            )
+        )
+        lost = tuple(Missed(asked.label_name(p.label), p.score, p.place, ()) for p in missed)
+        return Explanation(suggestions, missed=lost, members=members)
+
+    def describe(self) -> dict[str, Any]:
+        """The members with their weights and temperatures, and what was measured on the held-out rows."""
+        return {
+            "members": [member.method_name for member in self.members_],
+            "weights": [round(weight, 4) for weight in self.mix_.weights],
+            "temperatures": [round(temperature, 4) for temperature in self.mix_.temperatures],
+            "by_rank": self.mix_.by_rank,
+        }
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The manifest and the arrays; estimators among the parameters are saved as methods and parameters."""
+        manifest, arrays = super().to_saved()
+        if self.models is not None:
+            manifest["parameters"]["models"] = [
+                _spec_of(model) if isinstance(model, TreeEstimator) else model for model in self.models
+            ]
+        return manifest, arrays
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        manifests: list[dict[str, Any]] = []
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for number, member in enumerate(self.members_):
+            manifest, own = member.to_saved()
+            manifests.append(manifest)
+            arrays |= {f"member{number}.{name}": array for name, array in own.items()}
+        facts = {
+            "members": manifests,
+            "weights": list(self.mix_.weights),
+            "temperatures": list(self.mix_.temperatures),
+            "by_rank": self.mix_.by_rank,
+            "held_out": self.held_out_,
+        }
+        return facts, arrays
+
+    def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        if not isinstance(facts, dict):
+            raise FormatError("facts must be an object")
+        self.members_ = []
+        for number, manifest in enumerate(facts["members"]):
+            prefix = f"member{number}."
+            own = {
+                name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)
+            }
+            self.members_.append(
+                _method(manifest["method"]).from_saved(manifest, own, where=f"member {number}")
+            )
+        for member in self.members_:
+            if member.n_labels_ != self.n_labels_ or member.n_features_in_ != self.n_features_in_:
+                raise FormatError("the members of a blend must have its labels and features")
+        numbers = np.array([facts["weights"], facts["temperatures"]], np.float64)
+        fits = numbers.shape == (2, len(self.members_)) and len(self.members_) > 0
+        if not fits or not (np.isfinite(numbers) & (numbers >= 0)).all() or not (numbers[1] > 0).all():
+            raise FormatError("weights and temperatures must be one number, at least 0, a member")
+        self.mix_ = Mix(tuple(numbers[0].tolist()), tuple(numbers[1].tolist()), bool(facts["by_rank"]))
+        self.held_out_ = dict(facts["held_out"])
+
+
+def _first(top: TopK, k: int) -> TopK:
+    return TopK(np.ascontiguousarray(top.labels[:, :k]), np.ascontiguousarray(top.scores[:, :k]))
+
+
+def _method(name: Any) -> type[TreeEstimator]:
+    from labelwood.methods import METHODS  # noqa: PLC0415 - the list of methods names this module
+
+    if not isinstance(name, str) or name not in METHODS:
+        raise LabelwoodError(f"Blend: models must be among {', '.join(METHODS)}; got {name!r}")
+    return METHODS[name]
+
+
+def _estimator(model: Any) -> TreeEstimator:
+    """A member, not fitted, from what a user may call a model."""
+    if isinstance(model, TreeEstimator):
+        fresh: TreeEstimator = clone(model)
+        return fresh
+    if isinstance(model, str):
+        return _method(model)()
+    if isinstance(model, Mapping) and "method" in model:
+        try:
+            return _method(model["method"])(
+                **{name: value for name, value in model.items() if name != "method"}
+            )
+        except TypeError as error:
+            raise LabelwoodError(f"Blend: {error}") from None
+    raise LabelwoodError(
+        f"Blend: models must be methods, objects of a method and its parameters, or estimators; got {model!r}"
+    )
+
+
+def _spec_of(model: TreeEstimator) -> dict[str, Any]:
+    """The method of an estimator and the parameters that differ from the defaults."""
+    default = type(model)().get_params(deep=False)
+    given = {name: value for name, value in model.get_params(deep=False).items() if value != default[name]}
+    return {"method": model.method_name, **given}

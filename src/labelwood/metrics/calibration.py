@@ -1,0 +1,82 @@
+"""Whether a score of 0.7 means 70 percent: reliability curves, calibration error, and the F1 of sets of labels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from labelwood.errors import LabelwoodError
+from labelwood.metrics.judged import F64, judge
+from labelwood.sparse import CSR, TopK
+
+
+class Reliability(NamedTuple):
+    """Listed labels in bins of equal width by score: their mean score, the share that is right, how many they are.
+
+    Empty bins are left out.
+    """
+
+    score: F64
+    right: F64
+    size: F64
+
+    @property
+    def error(self) -> float:
+        """The mean distance of score and share, over the listed labels."""
+        return float((np.abs(self.score - self.right) * self.size).sum() / max(self.size.sum(), 1))
+
+
+def reliability(Y: CSR, top: TopK, *, n_bins: int = 15) -> Reliability:
+    """What scores of the labels listed in ``top`` came true."""
+    if n_bins < 1:
+        raise LabelwoodError(f"metrics: n_bins must be at least 1; got {n_bins}")
+    judged = judge(Y, top)
+    known = judged.labels >= 0
+    scores, hits = np.asarray(top.scores, np.float64)[known], judged.hits[known]
+    bins = np.clip((scores * n_bins).astype(np.int64), 0, n_bins - 1)
+    count = np.bincount(bins, minlength=n_bins).astype(np.float64)
+    used = count > 0
+    sums = [np.bincount(bins, weights=values, minlength=n_bins)[used] for values in (scores, hits)]
+    return Reliability(sums[0] / count[used], sums[1] / count[used], count[used])
+
+
+def calibration_error(Y: CSR, top: TopK, *, n_bins: int = 15) -> float:
+    """The expected calibration error of the listed labels: how far scores are from the share that is right.
+
+    >>> from labelwood.sparse import TopK, from_lists
+    >>> Y = from_lists([[0], [0], [1], [1]], n_cols=2)
+    >>> top = TopK(np.zeros((4, 1), np.int32), np.full((4, 1), 0.75, np.float32))
+    >>> calibration_error(Y, top)
+    0.25
+    """
+    return reliability(Y, top, n_bins=n_bins).error
+
+
+def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
+    """Precision, recall and F1 of predicted sets of labels over all of them (micro), the mean F1 of labels (macro).
+
+    Labels without a true row are left out of the macro mean.
+
+    >>> from labelwood.sparse import from_lists
+    >>> found = set_scores(from_lists([[0, 1], [1]], 2), from_lists([[0], [0, 1]], 2))
+    >>> round(found["microF1"], 4), round(found["macroF1"], 4)
+    (0.6667, 0.6667)
+    """
+    if Y.n_rows != predicted.n_rows:
+        raise LabelwoodError(
+            f"metrics: Y must have a row for each predicted set; got {Y.n_rows}, {predicted.n_rows}"
+        )
+    width = max(Y.n_cols, predicted.n_cols)
+    pairs, said_pairs = (
+        np.repeat(np.arange(m.n_rows), np.diff(m.indptr)) * width + m.indices for m in (Y, predicted)
+    )
+    right = np.bincount(np.intersect1d(pairs, said_pairs, assume_unique=True) % width, minlength=width)
+    true, said = (np.bincount(m.indices, minlength=width) for m in (Y, predicted))
+    f1 = 2 * right / np.maximum(true + said, 1)
+    return {
+        "microP": float(right.sum() / max(said.sum(), 1)),
+        "microR": float(right.sum() / max(true.sum(), 1)),
+        "microF1": float(2 * right.sum() / max(true.sum() + said.sum(), 1)),
+        "macroF1": float(f1[true > 0].mean()) if (true > 0).any() else 0.0,
+    }
