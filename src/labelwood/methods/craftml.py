@@ -157,13 +157,15 @@ class CraftForest(ForestEstimator):
     def _bytes_bound(self, X: CSR, Y: CSR) -> int:
         """Proposition 2, made concrete.
 
-        A row ends in one leaf of a tree, which lists no more labels than its rows have; a node has k centroids, of
-        at most ``centroid_size`` entries, and a tree has no more nodes than rows. Entries take up to 8 bytes, a node
-        with its pointers 40.
+        A row ends in one leaf of a tree, which lists no more labels than its rows have; a tree has no more leaves
+        than rows, so fewer than twice as many centroids, each of at most as many entries as there are columns, or
+        ``centroid_size`` if all nodes are below ``centroid_rows``. Entries take up to 8 bytes, a node with its
+        pointers 40.
         """
         n_rows = int(np.count_nonzero(np.diff(Y.indptr)))
         columns = X.n_cols if self.projection == "none" else self.feature_columns
-        centroid = min(columns, self.centroid_size or columns)
+        limited = self.centroid_size is not None and n_rows < self.centroid_rows
+        centroid = min(columns, self.centroid_size or columns) if limited else columns
         return self.n_trees * (8 * Y.nnz + 2 * n_rows * (8 * centroid + 40)) + 4 * X.n_cols
 
     @staticmethod
