@@ -1,7 +1,7 @@
 """Prediction of the instance forests: a batch, its routing alone, and one row at a time; milliseconds per row.
 
-    python benchmarks/kernels/forest_predict.py delicious --out /tmp/times.json
-    python benchmarks/kernels/forest_predict.py delicious --models /tmp/models
+    python benchmarks/kernels/forest_predict.py delicious --out times.json
+    python benchmarks/kernels/forest_predict.py delicious --models models
 
 The forests have 50 trees and their default parameters (LdsmForest keeps all weights); with `--models` they are read
 from, or written to, that folder, so that two versions of the library can be timed on the same trees. One thread,

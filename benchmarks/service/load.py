@@ -1,6 +1,6 @@
 """Suggestions per second and their latency, from a second process, with and without learning at the same time.
 
-python benchmarks/service/load.py ../shared/data/eurlex57k --work /tmp/load
+python benchmarks/service/load.py ../shared/data/eurlex57k --work load
 
 Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and asks it from another. First
 as many requests as it answers, over a few connections that each wait for their answer: the saturation rate. Then half
