@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from labelwood.errors import LabelwoodError
-from labelwood.memory import Limit, peak_resident, resident, shown_bytes
+from labelwood.memory import Limit, resident, shown_bytes
 from labelwood.progress import Run
 from labelwood.size import Level
 from labelwood.sparse import CSR
@@ -57,8 +57,8 @@ class Choice(NamedTuple):
 class Estimate:
     """Bytes, peak memory and time of a training that has not happened.
 
-    ``model_bytes`` are those of the saved arrays; ``peak_bytes`` those of the whole process at its peak, with what it
-    holds already (the data, Python); ``seconds`` those of ``fit`` on this machine. Label trees also tell the size of
+    ``model_bytes`` are those of the saved arrays; ``peak_bytes`` those of the whole process at the peak of its
+    training, with what it holds when that begins (the data, Python); ``seconds`` those of ``fit`` on this machine. Label trees also tell the size of
     one-vs-rest and the ratio, in our layout and by the paper's accounting (Eqs. 17-20), and a table by level.
     ``bound_bytes`` is a bound that a method's own paper proves.
     """
@@ -140,7 +140,6 @@ def by_sampling(
     holds for each of them. All trees are taken to be alike; ``bound`` is one that the method's paper proves.
     """
     started, before = time.perf_counter(), resident()
-    peak = float(peak_resident() or 0)
     order = np.random.default_rng(run.seed).permutation(X.n_rows)
     most = min(X.n_rows, max(_SAMPLE_ROWS, round(_SAMPLE_SHARE[grade] * X.n_rows)))
     sizes, seconds = [], []
@@ -159,7 +158,7 @@ def by_sampling(
         grade=grade,
         n_trees=n_trees,
         model_bytes=model,
-        peak_bytes=Figure(*(max(peak, part) for part in held)),
+        peak_bytes=held,
         seconds=extrapolate(seconds[0], seconds[1], factor, exponents=(0.9, 1.5)).times(n_trees),
         estimate_seconds=time.perf_counter() - started,
         bound_bytes=bound,

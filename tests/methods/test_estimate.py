@@ -177,3 +177,20 @@ def test_a_budget_that_is_accepted_is_kept(threshold):
     [peak] = run(str(budget))
     assert peak <= budget
     assert 0.95 * low <= peak
+
+
+GIVEN_BACK = """
+import numpy as np
+from labelwood import METHODS, memory
+
+X, Y = np.eye(40, dtype=np.float32), np.eye(40)
+past = np.ones(400_000_000, np.uint8).nbytes
+models = [METHODS[name](n_jobs=1) for name in ("linear-tree", "online-tree", "craft-forest")]
+print(max(model.estimate(X, Y).peak_bytes.value for model in models), memory.peak_resident())
+"""
+
+
+def test_memory_given_back_long_ago_does_not_count():
+    done = subprocess.run([sys.executable, "-c", GIVEN_BACK], capture_output=True, text=True, check=True)
+    promised, past = map(float, done.stdout.split())
+    assert promised < past - 200e6

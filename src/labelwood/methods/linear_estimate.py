@@ -48,7 +48,7 @@ class Planner:
         self._X, self._Y, self._plan, self._solver = X, Y, plan, solver
         self._setting, self._names_bytes, self._run = setting, names_bytes, run
         self._sample: Sample | None = None
-        self._resident, self._peak = memory.resident(), memory.peak_resident() or 0
+        self._resident = memory.resident()
 
     def bound(self) -> float:
         """Bytes that the process cannot come to hold more than, known from the counts alone."""
@@ -67,7 +67,8 @@ class Planner:
         model, peak = self._totals(setting, self._kept(setting.threshold))
         if grade == "quick":
             model = Figure(model.value, model.low / 1.4, model.high * 1.4)
-            peak = Figure(peak.value, max(self._peak, peak.low / 1.3), peak.high * 1.3)
+            extra = peak.plus(-float(self._resident))
+            peak = Figure(extra.value, extra.low / 1.4, extra.high * 1.4).plus(float(self._resident))
         seconds = self._sample.seconds(run.n_threads)
         if setting.threshold is None:
             seconds = seconds.plus(_STORE_SECONDS * 4.0 * plan.weights)
@@ -121,7 +122,7 @@ class Planner:
         space = tree_estimate.workspace(self._plan, self._X, self._run.n_threads, keeps_all=kept is None)
         training = layout.in_training.plus(layout.stored.times(setting.n_trees - 1)).plus(space)
         safe = Figure(training.value, training.low, _SAFETY * training.high + _SLACK)
-        return model, Figure(*(max(float(self._peak), part) for part in safe.plus(self._resident)))
+        return model, safe.plus(self._resident)
 
     def _choices(self) -> list[Choice]:
         """Settings that need less, with what the sample tells about them."""
