@@ -1,23 +1,23 @@
 """The blend beside its members and the peers: quality, calibration, sets of labels, the tail.
 
-    python experiments/blend/blend.py delicious bibtex --seeds 0,1,2 --out experiments/blend/results.json
+    python -m experiments.blend.blend --sets bibtex/xmc_split0,delicious/xmc_split0
 
-Everything is learnt on the training rows: `Blend.fit` holds a fifth of them out for weights, temperatures, calibration
-and thresholds, then trains the members again on all. The members are the same for every data set. Of the peers it reads
-what `make versus DATA=... ARGS="--name NAME"` left under build/versus.
+Everything is learnt on the training rows: `Blend.fit` holds a fifth of them out for weights, temperatures,
+calibration and thresholds, then trains the members again on all. The members are the same for every data set. Of the
+peers it reads what `make versus DATA=... ARGS="--name NAME"` left under build/versus.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import time
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from labelwood import Blend, data
+from experiments.common import KS, PSP, QUALITY, ROOT, Options, Report, Split, parse
+from experiments.settings import BLENDED
+from labelwood import Blend
 from labelwood.decisions import label_weights
 from labelwood.metrics import (
     calibration_error,
@@ -29,32 +29,18 @@ from labelwood.metrics import (
     set_scores,
 )
 from labelwood.progress import Run
-from labelwood.sparse import TopK, from_lists
+from labelwood.sparse import CSR, TopK, from_lists
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data"))
-SPLIT_0 = ("bibtex", "delicious")  # published figures are of these splits
-MEMBERS = [
-    {"method": "linear-tree", "n_trees": 3},
-    {"method": "one-vs-rest", "C": 0.5},
-    {"method": "craft-forest", "n_trees": 30, "centroid_size": 200},
-]
-QUALITY = ("P@1", "P@3", "P@5", "nDCG@5")
-TAIL = ("PSP@1", "PSP@3", "PSP@5")
-KS = (1, 3, 5)
+SHOWN = (*QUALITY, "nDCG@5")
 WIDTH = 50  # labels that a member proposes
 
 
-def read(name, part):
-    folder = DATA / name / "xmc_split0" if name in SPLIT_0 else DATA / name
-    found = data.load(next(folder.glob(f"{part}.txt*")), label_names=False)
-    return found.X, found.Y
-
-
-def peers_of(name):
+def peers_of(name: str) -> dict[str, TopK]:
     """The lists of five that peers predicted, by configuration."""
     found = {}
-    for path in sorted((ROOT / "build" / "versus" / name / "work").glob("*-1/predictions.npz")):
+    for path in sorted(
+        (ROOT / "build" / "versus" / name.partition("/")[0] / "work").glob("*-1/predictions.npz")
+    ):
         if not path.parent.name.startswith("labelwood"):
             labels = np.load(path)["labels"].astype(np.int32)
             falling = np.broadcast_to(np.arange(labels.shape[1], 0, -1, dtype=np.float32), labels.shape)
@@ -64,11 +50,12 @@ def peers_of(name):
     return found
 
 
-def first(top, k=5):
+def first(top: TopK, k: int = 5) -> TopK:
+    """The first k of a list."""
     return TopK(np.ascontiguousarray(top.labels[:, :k]), np.ascontiguousarray(top.scores[:, :k]))
 
 
-def sets(top, threshold, n_labels):
+def sets(top: TopK, threshold: float, n_labels: int) -> CSR:
     """The labels listed that reach a threshold, as a matrix."""
     rows = zip(top.labels.tolist(), top.scores.tolist(), strict=True)
     return from_lists(
@@ -76,14 +63,19 @@ def sets(top, threshold, n_labels):
     )
 
 
-def percent(values):
+def percent(values: dict[str, float]) -> dict[str, float]:
+    """Two digits."""
     return {name: round(100 * value, 2) for name, value in values.items()}
 
 
-def one_run(name, seed, members, held_out, threads):
-    (X, Y), (X_test, Y_test) = read(name, "train"), read(name, "test")
+def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
+    """Everything that one training shows."""
+    name, X, Y, X_test, Y_test = split.name, split.train.X, split.train.Y, split.test.X, split.test.Y
+    members, held_out, threads = options.extra.members, options.extra.held_out, options.threads
     start = time.process_time()
-    model = Blend(members, decide="micro-f1", held_out=held_out, random_state=seed, n_jobs=threads).fit(X, Y)
+    model = Blend(members, decide="micro-f1", held_out=held_out, random_state=seed, n_jobs=threads).fit(
+        X, Y.to_scipy()
+    )
     seconds = time.process_time() - start
     run = Run(n_threads=threads)
     lists = [member._topk(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
@@ -97,17 +89,19 @@ def one_run(name, seed, members, held_out, threads):
 
     def figures(top):
         found = evaluate(Y_test, top, KS, inv_propensity=inverse)
-        return {key: found[key] for key in (*QUALITY, *TAIL)}
+        return {key: found[key] for key in (*SHOWN, *PSP)}
 
     names = [f"{m['method']} " + " ".join(f"{k}={v}" for k, v in m.items() if k != "method") for m in members]
     single = {label.strip(): first(top) for label, top in zip(names, lists, strict=True)}
     peers = peers_of(name)
-    tables = {kind: {label: figures(top) for label, top in group.items()}
-              for kind, group in (("members", single), ("peers", peers))}  # fmt: skip
+    tables = {
+        kind: {label: figures(top) for label, top in group.items()}
+        for kind, group in (("members", single), ("peers", peers))
+    }
     mine = figures(first(blended))
     beside = {}
     for kind, group in (("members", single), ("peers", peers)):
-        for metric in QUALITY if group else ():
+        for metric in SHOWN if group else ():
             best = max(group, key=lambda label: tables[kind][label][metric])
             gain = paired_intervals((Y_test, group[best]), (Y_test, first(blended)), KS)[metric]
             beside[f"{metric} over {kind}"] = [best, *(round(100 * value, 2) for value in gain)]
@@ -118,11 +112,21 @@ def one_run(name, seed, members, held_out, threads):
         "0.5, not calibrated": sets(raw, 0.5, Y.n_cols),
     }
     return {
-        "data": name, "seed": seed, "cpu_seconds": round(seconds, 1),
-        "mix": model.describe(), "held_out": model.held_out_, "calibration": decisions.calibration.kind,
-        "groups": decisions.calibration.n_groups, "threshold": decisions.threshold, "strength": decisions.strength,
-        "blend": percent(mine), "tail": percent(figures(tail)),
-        **{kind: {label: percent(values) for label, values in group.items()} for kind, group in tables.items()},
+        "data": name,
+        "seed": seed,
+        "cpu_seconds": round(seconds, 1),
+        "mix": model.describe(),
+        "held_out": model.held_out_,
+        "calibration": decisions.calibration.kind,
+        "groups": decisions.calibration.n_groups,
+        "threshold": decisions.threshold,
+        "strength": decisions.strength,
+        "blend": percent(mine),
+        "tail": percent(figures(tail)),
+        **{
+            kind: {label: percent(values) for label, values in group.items()}
+            for kind, group in tables.items()
+        },
         "gains": beside,
         "ece": {
             "before": round(calibration_error(Y_test, first(raw)), 4),
@@ -133,34 +137,100 @@ def one_run(name, seed, members, held_out, threads):
             what: round(100 * set_scores(Y_test, found)["microF1"], 2) for what, found in cut.items()
         },
         "head to tail": {
-            what: {part: round(100 * values["R@5"], 2) for part, values in
-                   report_by_frequency(Y_test, top, counts, (5,)).items()}
+            what: {
+                part: round(100 * values["R@5"], 2)
+                for part, values in report_by_frequency(Y_test, top, counts, (5,)).items()
+            }
             for what, top in (("precision", first(blended)), ("tail", tail))
         },
-    }  # fmt: skip
+    }
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def best(runs: list[dict[str, Any]], kind: str, metric: str) -> str:
+    """The best of the members or peers by its mean."""
+    names = set.intersection(*(set(run[kind]) for run in runs))
+    means = {name: float(np.mean([run[kind][name][metric] for run in runs])) for name in names}
+    name = max(means, key=lambda key: means[key], default="-")
+    return f"{name} {means[name]:.2f}" if means else "-"
+
+
+def gain(runs: list[dict[str, Any]], metric: str, kind: str) -> str:
+    """The mean difference and the widest bounds of the seeds' paired intervals."""
+    key = f"{metric} over {kind}"
+    found = [run["gains"][key][1:] for run in runs if key in run["gains"]]
+    if not found:
+        return "-"
+    middle, low, high = np.mean([f[0] for f in found]), min(f[1] for f in found), max(f[2] for f in found)
+    return f"{middle:+.2f} ({low:+.2f} .. {high:+.2f})"
+
+
+def tables(report: Report, title: str, runs: list[dict[str, Any]]) -> None:
+    """Quality, the tail, and calibration of one data set."""
+    report.table(
+        f"{title}: quality",
+        [
+            {
+                "metric": metric,
+                "blend": [run["blend"][metric] for run in runs],
+                "best member": best(runs, "members", metric),
+                "difference": gain(runs, metric, "members"),
+                "best peer": best(runs, "peers", metric),
+                "difference to it": gain(runs, metric, "peers"),
+            }
+            for metric in SHOWN
+        ],
     )
-    parser.add_argument("names", nargs="+")
-    parser.add_argument("--seeds", default="0")
-    parser.add_argument(
-        "--members", type=json.loads, default=MEMBERS, help="JSON instead of the default members"
+    report.table(
+        f"{title}: the tail",
+        [
+            {
+                "metric": metric,
+                "for precision": [run["blend"][metric] for run in runs],
+                "for the tail": [run["tail"][metric] for run in runs],
+                "best peer": best(runs, "peers", metric),
+            }
+            for metric in PSP
+        ]
+        + [
+            {
+                "metric": f"R@5 of the {part}",
+                "for precision": [run["head to tail"]["precision"][part] for run in runs],
+                "for the tail": [run["head to tail"]["tail"][part] for run in runs],
+            }
+            for part in ("head", "tail")
+        ],
     )
-    parser.add_argument("--held-out", type=float, default=0.2)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "blend.json")
-    options = parser.parse_args()
-    for name in options.names:
-        for seed in map(int, options.seeds.split(",")):
-            found = one_run(name, seed, options.members, options.held_out, options.threads)
-            print(json.dumps(found, indent=1), flush=True)
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            runs = json.loads(options.out.read_text()) if options.out.exists() else []
-            kept = [run for run in runs if (run["data"], run["seed"]) != (name, seed)]
-            options.out.write_text(json.dumps([*kept, found], indent=1) + "\n")
+    report.table(
+        f"{title}: calibration and sets",
+        [
+            {
+                "calibration error before": [run["ece"]["before"] for run in runs],
+                "after": [run["ece"]["after"] for run in runs],
+                **{
+                    f"micro-F1, {what}": [run["microF1"][what] for run in runs]
+                    for what in ("chosen", "0.5", "top 5")
+                },
+                "CPU s": [run["cpu_seconds"] for run in runs],
+            }
+        ],
+    )
+
+
+def main() -> None:
+    """Run every set."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument(
+            "--members", type=json.loads, default=BLENDED, help="JSON instead of the default members"
+        )
+        parser.add_argument("--held-out", type=float, default=0.2)
+
+    options = parse(__doc__, sets=("bibtex/xmc_split0", "delicious/xmc_split0"), extra=extra)
+    report = Report("blend", "blend", "The blend beside its members and the peers", options)
+    for name in options.sets:
+        split = options.load(name)
+        tables(report, split.title, [one_run(split, seed, options) for seed in options.seeds])
+    report.write()
 
 
 if __name__ == "__main__":

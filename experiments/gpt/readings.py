@@ -1,16 +1,18 @@
 """Readings of what the paper leaves open, one change at a time, judged on a part of the training rows.
 
-python experiments/gpt/readings.py bibtex --trees 20 --seeds 1 [--rows 8000] [--only zero idf]
-python experiments/gpt/readings.py bibtex --trees 20 --folds 5   (what was tried around the defaults)
+    python -m experiments.gpt.readings --sets bibtex/xmc_split0 --trees 20 --seeds 1 [--rows 8000] [--only zero idf]
+    python -m experiments.gpt.readings --sets bibtex/xmc_split0 --trees 20 --seeds 5 --around-defaults
 
-With --folds each of so many fifths of the training rows judges in turn, with its number as seed, and the changes
-are changes of the defaults.
+Every seed holds out another fifth of the training rows. With --around-defaults the changes are changes of the
+defaults.
 """
 
-import argparse
+from __future__ import annotations
 
-import numpy as np
-from sets import FOLDERS, HEAD, fifth, line, run, validation
+from typing import Any
+
+from experiments.common import QUALITY, Report, chosen, held_out, measured, parse, repeated, thinned
+from labelwood import GraphForest
 
 FIRST = {"graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0}
 READINGS = {
@@ -58,30 +60,38 @@ AROUND_DEFAULTS = {
 }
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", choices=FOLDERS)
-    parser.add_argument("--trees", type=int, default=20)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--folds", type=int, help="judge around the defaults, on so many fifths of the rows")
-    parser.add_argument("--rows", type=int, help="use this many of the training rows")
-    parser.add_argument("--only", nargs="+", help="readings whose names contain one of these")
-    given = parser.parse_args()
-    readings = READINGS if given.folds is None else AROUND_DEFAULTS
-    print(HEAD)
-    for title, changes in readings.items():
-        if given.only and not any(part in title for part in given.only):
-            continue
-        parameters = {**changes, "n_trees": given.trees, "n_jobs": 1}
-        if given.folds is None:
-            train, judged = validation(given.data, rows=given.rows)
-            found, model = run(train, judged, seeds=range(given.seeds), **{**FIRST, **parameters})
-        else:
-            runs = [run(*fifth(given.data, fold), seeds=[fold], **parameters) for fold in range(given.folds)]
-            found, model = np.mean([found for found, _ in runs], axis=0), runs[-1][1]
-        print(line(title, found, model), flush=True)
+def main() -> None:
+    """Judge every reading on every set."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--trees", type=int, default=20)
+        parser.add_argument("--rows", type=int, help="use this many of the training rows")
+        parser.add_argument("--around-defaults", action="store_true")
+        parser.add_argument("--only", nargs="+", help="readings whose names contain one of these")
+
+    options = parse(__doc__, sets=("bibtex/xmc_split0",), extra=extra)
+    around, only = options.extra.around_defaults, options.extra.only
+    report = Report("gpt", "readings", "GPT: readings, held-out rows", options)
+    for name in options.sets:
+        split, rows = options.load(name), []
+        if options.extra.rows:
+            split = thinned(split, options.extra.rows)
+        for title, changes in (AROUND_DEFAULTS if around else READINGS).items():
+            if only and not any(part in title for part in only):
+                continue
+            given = {
+                **({} if around else FIRST),
+                **changes,
+                "n_trees": options.trees(options.extra.trees),
+                "n_jobs": 1,
+            }
+            found = repeated(options.seeds, lambda seed, s=split, g=given: measured(
+                GraphForest(**g, random_state=seed), held_out(s, seed)))  # fmt: skip
+            rows.append(
+                {"": title, **chosen(found, (*QUALITY, "train, CPU s", "predict, ms", "depth", "MB"))}
+            )
+        report.table(split.title, rows)
+    report.write()
 
 
 if __name__ == "__main__":

@@ -1,17 +1,19 @@
 """Parameters of LdsmForest chosen one at a time on a fifth of the training rows held out; the test rows are not read.
 
-python experiments/ldsm/choose.py eurlex57k --trees 5
+    python -m experiments.ldsm.choose --sets eurlex57k --trees 5 --seeds 1
 
 The first value of every list starts; a later one is kept if it raises the mean of P@1, 3 and 5. Memory rules some
-values out beforehand: a forest of 50 trees that would take more than `--megabytes` is not kept.
+values out beforehand: a forest of 50 trees that would take more than --megabytes is not kept.
 """
 
 from __future__ import annotations
 
-import argparse
+from typing import Any
 
 import numpy as np
-from common import measure, read, validation
+
+from experiments.common import QUALITY, Options, Report, Split, chosen, held_out, measured, parse, repeated
+from labelwood import LdsmForest
 
 VALUES = {
     "max_nodes": [8000, 4000, 16000, 32000],
@@ -26,33 +28,47 @@ VALUES = {
 }
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("name")
-    parser.add_argument("--trees", type=int, default=5)
-    parser.add_argument("--megabytes", type=float, default=2000, help="of a forest of 50 trees")
-    parser.add_argument("--order", default=",".join(VALUES), help="parameters in the order to try them")
-    options = parser.parse_args()
-    fit, held_out = validation(*read(options.name, "train"))
-    chosen = {name: values[0] for name, values in VALUES.items()}
-    best = -1.0
-    print("| change | P@1 | P@3 | P@5 | fit, s | depth | MB of 50 trees |\n|---|---|---|---|---|---|---|")
-    for name in options.order.split(","):
-        for value in VALUES[name][1:] if best >= 0 else VALUES[name]:
-            p, seconds, _, model = measure(
-                fit, held_out, n_trees=options.trees, n_jobs=1, **{**chosen, name: value}
+def tried(split: Split, options: Options, order: list[str]) -> list[dict[str, Any]]:
+    """A row per value tried; those kept are marked."""
+    best, kept, rows = -1.0, {name: values[0] for name, values in VALUES.items()}, []
+    n_trees = options.trees(options.extra.trees)
+    for name in order:
+        for value in VALUES[name][1:] if rows else VALUES[name]:
+            given = {**kept, name: value, "n_trees": n_trees, "n_jobs": options.threads}
+            found = repeated(
+                options.seeds,
+                lambda seed, g=given: measured(LdsmForest(**g, random_state=seed), held_out(split, seed + 1)),
             )
-            size = model.forest_.nbytes * 50 / options.trees / 1e6
-            kept = np.mean(p) > best and size <= options.megabytes
-            if kept:
-                best, chosen[name] = float(np.mean(p)), value
-            scores = " | ".join(f"{x:.2f}" for x in p)
-            mark = ", kept" if kept else ""
-            print(
-                f"| {name}={value}{mark} | {scores} | {seconds:.1f} | {model.forest_.depth} | {size:.0f} |",
-                flush=True,
+            megabytes = 50 / n_trees * float(np.mean(found["MB"]))
+            mean = float(np.mean([found[metric] for metric in QUALITY]))
+            better = mean > best and megabytes <= options.extra.megabytes
+            if better:
+                best, kept[name] = mean, value
+            rows.append(
+                {
+                    "change": f"{name}={value}{', kept' * better}",
+                    **chosen(found, (*QUALITY, "train, CPU s", "depth")),
+                    "MB of 50 trees": megabytes,
+                }
             )
-    print(options.name, " ".join(f"{name}={value}" for name, value in chosen.items()))
+    rows.append({"change": "chosen: " + " ".join(f"{name}={value}" for name, value in kept.items())})
+    return rows
+
+
+def main() -> None:
+    """Choose on every set."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--trees", type=int, default=5)
+        parser.add_argument("--megabytes", type=float, default=2000, help="of a forest of 50 trees")
+        parser.add_argument("--order", default=",".join(VALUES), help="parameters in the order to try them")
+
+    options = parse(__doc__, sets=("eurlex57k",), extra=extra)
+    report = Report("ldsm", "choose", "LdSM: parameters chosen on held-out rows", options)
+    for name in options.sets:
+        split = options.load(name)
+        report.table(split.title, tried(split, options, options.extra.order.split(",")))
+    report.write()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """What each reading of the paper's silent points gives, on a fifth of the training rows held out; all weights kept.
 
-python experiments/ldsm/readings.py bibtex --trees 12
+python -m experiments.ldsm.readings --sets bibtex/xmc_split0 --trees 12
 """
 
 from __future__ import annotations
 
-import argparse
+from typing import Any
 
-from common import measure, read, validation
+from experiments.common import QUALITY, Report, chosen, held_out, measured, parse, repeated
+from labelwood import LdsmForest
 
 READINGS = [
     {},
@@ -37,21 +38,29 @@ READINGS = [
 ]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("name")
-    parser.add_argument("--trees", type=int, default=12)
-    parser.add_argument("--first", type=int, default=0, help="number of the first reading")
-    options = parser.parse_args()
-    train, test = validation(*read(options.name, "train"))
-    print("| reading | P@1 | P@3 | P@5 | fit, s | depth | nodes a tree |\n|---|---|---|---|---|---|---|")
-    for reading in READINGS[options.first :]:
-        whole = {"weight_threshold": 0.0, **reading}
-        p, seconds, _, model = measure(train, test, n_trees=options.trees, n_jobs=1, **whole)
-        named = ", ".join(f"{k}={v}" for k, v in reading.items()) or "default"
-        scores = " | ".join(f"{x:.2f}" for x in p)
-        nodes = model.forest_.n_nodes // options.trees
-        print(f"| {named} | {scores} | {seconds:.1f} | {model.forest_.depth} | {nodes} |", flush=True)
+def main() -> None:
+    """Judge every reading on every set."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--trees", type=int, default=12)
+
+    options = parse(__doc__, sets=("bibtex/xmc_split0", "delicious/xmc_split0"), extra=extra)
+    report = Report("ldsm", "readings", "LdSM: readings of the silent points, held-out rows", options)
+    for name in options.sets:
+        split, rows = options.load(name), []
+        for reading in READINGS[:4] if options.quick else READINGS:
+            given = {
+                "weight_threshold": 0.0,
+                "n_trees": options.trees(options.extra.trees),
+                "n_jobs": 1,
+                **reading,
+            }
+            found = repeated(options.seeds, lambda seed, s=split, g=given: measured(
+                LdsmForest(**g, random_state=seed), held_out(s, seed + 1)))  # fmt: skip
+            said = ", ".join(f"{key}={value}" for key, value in reading.items()) or "default"
+            rows.append({"reading": said, **chosen(found, (*QUALITY, "train, CPU s", "depth", "MB"))})
+        report.table(split.title, rows)
+    report.write()
 
 
 if __name__ == "__main__":

@@ -1,26 +1,29 @@
 """Theorem 2 on a grown tree: splits that lower the training recall at r, by single-path and multi-way routing.
 
-python experiments/ldsm/recall.py delicious
+python -m experiments.ldsm.recall
 """
 
 from __future__ import annotations
 
-import argparse
+from typing import Any
 
 import numpy as np
-from common import read
 
+from experiments.common import KS, Report, parse
 from labelwood import LdsmForest
+from labelwood.forest import RoutedForest
 
 
-def hits(counts, Y, r):
+def hits(counts: np.ndarray, Y: np.ndarray, r: int) -> int:
     """Relevant labels among the r best of each row's score vector (one vector for all rows, or one each)."""
     best = np.argsort(-counts, axis=-1, kind="stable")[..., :r]
     best = np.broadcast_to(best, (Y.shape[0], r))
     return np.take_along_axis(Y, best, axis=1).sum()
 
 
-def changes(forest, X, Y, r, several, min_rows=2):
+def changes(
+    forest: RoutedForest, X: np.ndarray, Y: np.ndarray, r: int, several: bool, min_rows: int = 2
+) -> np.ndarray:
     """Hits gained by each split, in rows times labels, over the rows that reach it."""
     gained = []
     pending = [(0, np.flatnonzero(Y.any(axis=1)))]
@@ -45,22 +48,35 @@ def changes(forest, X, Y, r, several, min_rows=2):
     return np.array(gained)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("name")
-    parser.add_argument("--nodes", type=int, default=1001)
-    options = parser.parse_args()
-    X, Y = read(options.name, "train")
-    forest = LdsmForest(n_trees=1, n_jobs=1, max_nodes=options.nodes).fit(X, Y.to_scipy()).forest_
-    dense, truth = X.to_scipy().toarray(), Y.to_scipy().toarray().astype(np.int64)
-    for several in (False, True):
-        for r in (1, 3, 5):
-            gained = changes(forest, dense, truth, r, several)
-            print(
-                f"{options.name} {'multi-way' if several else 'single path'} r={r}: {(gained < 0).sum()} of "
-                f"{len(gained)} splits lower the recall",
-                flush=True,
+def main() -> None:
+    """Count the splits of one tree per seed."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--nodes", type=int, default=1001)
+
+    options = parse(__doc__, sets=("bibtex/xmc_split0", "delicious/xmc_split0"), extra=extra)
+    report = Report("ldsm", "recall", "LdSM, Theorem 2: splits that lower the recall", options)
+    for name in options.sets:
+        split = options.load(name)
+        X, Y = split.train.X.to_scipy().toarray(), split.train.Y.to_scipy().toarray().astype(np.int64)
+        forests = [
+            LdsmForest(n_trees=1, n_jobs=1, max_nodes=options.extra.nodes, random_state=seed)
+            .fit(split.train.X, split.train.Y.to_scipy())
+            .forest_
+            for seed in options.seeds
+        ]
+        rows = []
+        for several in (False, True):
+            gained = {r: [changes(forest, X, Y, r, several) for forest in forests] for r in KS}
+            rows.append(
+                {
+                    "routing": "multi-way" if several else "single path",
+                    "splits": [len(g) for g in gained[1]],
+                    **{f"r = {r}": [int((g < 0).sum()) for g in found] for r, found in gained.items()},
+                }
             )
+        report.table(split.title, rows)
+    report.write()
 
 
 if __name__ == "__main__":

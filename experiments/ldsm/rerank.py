@@ -1,41 +1,58 @@
 """What re-ranking for the tail gives and costs: the three forests with and without it, on held-out training rows.
 
-python experiments/ldsm/rerank.py bibtex --trees 10
+python -m experiments.ldsm.rerank --sets bibtex/xmc_split0 --trees 10
 """
 
 from __future__ import annotations
 
-import argparse
 import time
+from typing import Any
 
 import numpy as np
-from common import read, validation
 
-from labelwood import CraftForest, GraphForest, LdsmForest
-from labelwood.metrics import precision_at_k
-from labelwood.progress import Run
+from experiments.common import PSP, QUALITY, Report, held_out, judged, parse, repeated
+from labelwood import METHODS
+
+FORESTS = ("ldsm-forest", "craft-forest", "graph-forest")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("name")
-    parser.add_argument("--trees", type=int, default=10)
-    options = parser.parse_args()
-    fit, (X, Y) = validation(*read(options.name, "train"))
-    for method in (LdsmForest, CraftForest, GraphForest):
-        model = method(n_trees=options.trees, n_jobs=1, rerank=True).fit(*fit)
-        for rerank in (False, True):
-            model.rerank = rerank
-            start = time.process_time()
-            top = model._topk(X, 5, Run(n_threads=1))
-            milliseconds = 1e3 * (time.process_time() - start) / X.n_rows
-            precision = " ".join(f"{100 * precision_at_k(Y, top, k):.2f}" for k in (1, 3, 5))
-            found = len(np.unique(top.labels[:, 0])) / Y.n_cols
-            print(
-                f"{options.name} {method.__name__} rerank={rerank}: P@1,3,5 {precision}; "
-                f"{100 * found:.1f} % of labels come first somewhere; {milliseconds:.3f} ms a row",
-                flush=True,
-            )
+def main() -> None:
+    """Judge every forest both ways."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--trees", type=int, default=10)
+
+    options = parse(__doc__, sets=("bibtex/xmc_split0",), extra=extra)
+    report = Report("ldsm", "rerank", "Re-ranking for the tail, held-out rows", options)
+    for name in options.sets:
+        split, rows = options.load(name), []
+        for method in FORESTS:
+
+            def one(seed: int, method=method, split=split) -> dict[str, float]:
+                part, found = held_out(split, seed + 1), {}
+                model = METHODS[method](
+                    n_trees=options.trees(options.extra.trees), n_jobs=1, rerank=True, random_state=seed
+                )
+                model.fit(part.train.X, part.train.Y.to_scipy())
+                for kind in ("trees", "re-ranked"):
+                    model.rerank = kind == "re-ranked"
+                    start = time.process_time()
+                    top = model._topk_ids(part.test.X, 5)
+                    found[f"{kind} ms a row"] = 1e3 * (time.process_time() - start) / part.test.n_rows
+                    quality = judged(part, top)
+                    found |= {f"{kind} {metric}": quality[metric] for metric in (*QUALITY, *PSP)}
+                    first = len(np.unique(top.labels[:, 0])) / part.test.Y.n_cols
+                    found[f"{kind} labels that come first, %"] = 100 * first
+                return found
+
+            runs = repeated(options.seeds, one)
+            for kind in ("trees", "re-ranked"):
+                own = {
+                    key.removeprefix(f"{kind} "): v for key, v in runs.items() if key.startswith(f"{kind} ")
+                }
+                rows.append({"": f"{method}, {kind}", **own})
+        report.table(split.title, rows)
+    report.write()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A long stream in which labels keep appearing: time per example and memory against what was seen.
 
     labelwood data synth stream.npz --rows 1000000 --labels 50000 --stream
-    python experiments/oplt/stream.py stream.npz
+    python -m experiments.oplt.stream stream.npz
 
 Learns in batches and prints, for ten points of the stream, microseconds of CPU and classifiers updated per example
 since the last point, the depth of the tree, nodes, features seen, and the bytes held.

@@ -1,0 +1,1 @@
+"""The blend, which is ours: several methods as one."""

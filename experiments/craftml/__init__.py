@@ -1,0 +1,1 @@
+"""CRAFTML: Siblini, Kuntz and Meyer, ICML 2018."""

@@ -1,0 +1,1 @@
+"""GPT: Tagami, WWW 2017."""

@@ -1,0 +1,141 @@
+"""One table of all methods, one-vs-rest, the blend and the peers on all data sets, and the plot of the frontier.
+
+    python -m experiments.grand_table [--quick] [--sets bibtex/xmc_split0,...] [--methods linear-tree,...] [--again]
+
+Ours are run here with the parameters of settings.py, one thread, and kept in out/experiments/grand/runs.json, so that
+the table can be made in parts: what is there already with the same parameters is not run again unless --again says
+so. The peers are read from out/versus-DATA.json, which `make versus DATA=... ARGS="--name NAME"` writes; theirs are
+means over the rounds. CPU seconds are of training; predictions are of whole batches, CPU milliseconds a row for ours
+and wall milliseconds for peers.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, Report, parse
+from experiments.settings import CHOSEN, TREES, parameters, runs
+
+COSTS = ("train, CPU s", "predict, ms", "MB")
+OF_PEERS = {
+    "train, CPU s": ("train_cpu_seconds", 1.0),
+    "predict, ms": ("batch_ms", 1.0),
+    "MB": ("model_bytes", 1e6),
+}
+
+
+def run_ours(options: Options, kept: Path) -> list[dict[str, Any]]:
+    """Run what is missing; every run is kept as soon as it is there."""
+    found: list[dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else []
+    for name in options.sets:
+        split = None
+        for method in options.extra.methods.split(","):
+            given = parameters(method, name)
+            if method in TREES:
+                given["n_trees"] = options.trees(given["n_trees"])
+            key = {"data": name, "method": method, "parameters": given, "quick": options.quick}
+            same = [run for run in found if all(run[part] == key[part] for part in key)]
+            if any(len(run["runs"]["P@1"]) >= len(options.seeds) for run in same) and not options.extra.again:
+                continue
+            split = split or options.load(name)
+            measured = runs(method, split, options, **given)
+            place = ("data", "method", "quick")
+            found = [run for run in found if any(run[part] != key[part] for part in place)]
+            found.append({**key, "runs": measured})
+            kept.write_text(json.dumps(found, indent=1) + "\n")
+            print(
+                name, method, given, {k: round(float(np.mean(v)), 3) for k, v in measured.items()}, flush=True
+            )
+    return [run for run in found if run["quick"] == options.quick and run["data"] in options.sets]
+
+
+def of_peers(name: str, folder: Path) -> list[dict[str, Any]]:
+    """The peers' rows of one data set, at the smallest number of threads measured."""
+    path = folder / f"versus-{name.partition('/')[0]}.json"
+    if not path.exists():
+        return []
+    records = [record for record in json.loads(path.read_text())["records"] if "failure" not in record]
+    threads = min((record["threads"] for record in records), default=1)
+    rows: dict[str, dict[str, list[float]]] = {}
+    for record in records:
+        if record["threads"] != threads or record["configuration"].startswith("labelwood"):
+            continue
+        row = rows.setdefault(record["configuration"], {})
+        for score in (*QUALITY, *NDCG, *PSP):
+            row.setdefault(score, []).append(100 * record["scores"][score])
+        for cost, (field, unit) in OF_PEERS.items():
+            row.setdefault(cost, []).append(record[field] / unit)
+    return [{"data": name, "method": peer, "runs": figures} for peer, figures in rows.items()]
+
+
+def frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Those that no other point beats at lower cost, by growing cost."""
+    best, kept = -np.inf, []
+    for cost, quality in sorted(points, key=lambda point: (point[0], -point[1])):
+        if quality > best:
+            best = quality
+            kept.append((cost, quality))
+    return kept
+
+
+def draw(report: Report, rows: list[dict[str, Any]], sets: tuple[str, ...]) -> None:
+    """P@5 against training time and bytes, a row of plots per data set; the line joins the frontier."""
+    from matplotlib import colormaps
+
+    shown = [name for name in sets if any(row["data"] == name for row in rows)]
+    axes = iter(report.axes(2, len(shown), width=6.2, height=3.6))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    colors = {method: colormaps["tab20"](place % 20) for place, method in enumerate(methods)}
+    for name in shown:
+        for cost in ("train, CPU s", "MB"):
+            axis, points = next(axes), []
+            for row in (row for row in rows if row["data"] == name):
+                point = tuple(float(np.mean(row["runs"][part])) for part in (cost, "P@5"))
+                points.append(point)
+                mark = "s" if row["method"] in CHOSEN else "o"
+                axis.plot(*point, mark, color=colors[row["method"]], label=row["method"], markersize=8)
+            axis.plot(*zip(*frontier(points), strict=True), color="grey", linewidth=0.8, zorder=0)
+            axis.set(xscale="log", xlabel=cost, ylabel="P@5", title=name)
+            axis.grid(alpha=0.25)
+    handles = {
+        label: handle
+        for axis in report.figure.axes
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    report.figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False)
+
+
+def main() -> None:
+    """Run what is missing, then write the table."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--methods", default=",".join(CHOSEN))
+        parser.add_argument("--again", action="store_true", help="run also what is there already")
+        parser.add_argument("--versus", type=Path, default=ROOT / "out", help="folder of versus-DATA.json")
+
+    options = parse(__doc__, sets=AT_HAND, extra=extra)
+    kept = options.out / "grand" / "runs.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    rows = run_ours(options, kept)
+    if not options.quick:
+        rows += [row for name in options.sets for row in of_peers(name, options.extra.versus)]
+    report = Report("grand", "grand_table", "All methods and peers on all data sets", options)
+    report.notes.append(
+        "Ours: CPU seconds and milliseconds of one thread. Peers: as `make versus` measured them, each over as many "
+        "rounds as the list has figures; a single round has no spread."
+    )
+    for name in options.sets:
+        of_set = [row for row in rows if row["data"] == name]
+        report.table(name, [{"": row["method"], "seeds": len(row["runs"]["P@1"]),
+                             **{part: row["runs"][part] for part in (*QUALITY, *NDCG, *PSP, *COSTS)}}
+                            for row in of_set])  # fmt: skip
+    draw(report, rows, options.sets)
+    report.write()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""LdSM: Majzoubi and Choromanska, AISTATS 2020."""

@@ -1,0 +1,1 @@
+"""OPLT: Jasinska-Kobus, Wydmuch, Thiruvenkatachari and Dembczyński, AISTATS 2021."""

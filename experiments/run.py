@@ -1,0 +1,123 @@
+"""Every table and figure of the papers, one after the other: what ran, how long it took, and what it wrote.
+
+    python -m experiments.run [--quick] [--workers 2] [--only ldsm] [--data FOLDER] [--out FOLDER] [--list]
+
+--quick is a reduced size of everything, for a look and for tests. A part that fails does not stop the others; its
+last lines are shown at the end and the exit code is 1. The summary is out/experiments/index.md and .json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from experiments.common import ROOT
+
+# Module and what it makes; --seeds and sets are each script's own.
+PARTS = {
+    "ldsm.tables_1_2_6": "LdSM, Tables 1, 2, 4, 6",
+    "ldsm.figure2": "LdSM, Figure 2",
+    "ldsm.figure4": "LdSM, Figures 1 and 4",
+    "ldsm.figure5": "LdSM, Figures 1 and 5",
+    "ldsm.figure6": "LdSM, Figures 1 and 6",
+    "ldsm.figure7": "LdSM, Figures 3 and 7",
+    "ldsm.recall": "LdSM, Theorem 2",
+    "ldsm.readings": "LdSM, silent points",
+    "ldsm.rerank": "re-ranking for the tail",
+    "oplt.table2": "OPLT, Table 2",
+    "oplt.few_shot": "OPLT, Table 3 and Figure 2",
+    "oplt.alpha": "OPLT, impact of alpha",
+    "craftml.table2": "CRAFTML, Table 2",
+    "craftml.table3": "CRAFTML, Table 3",
+    "craftml.figures_1_2": "CRAFTML, Figures 1 and 2",
+    "craftml.figures_3_4": "CRAFTML, Figures 3 and 4, sample size",
+    "craftml.size_quality": "CRAFTML, size against quality",
+    "linear_tree_size.table3": "Linear tree size, Table 3",
+    "linear_tree_size.table5": "Linear tree size, Table 5",
+    "linear_tree_size.figures_3_6_8": "Linear tree size, Figures 3, 6, 8",
+    "linear_tree_size.figures_4_5_7": "Linear tree size, Figures 4, 5, 7",
+    "linear_tree_size.estimate": "Linear tree size, estimated against true",
+    "gpt.table2": "GPT, Table 2",
+    "gpt.kept_pairs": "GPT, pairs kept",
+    "gpt.readings": "GPT, silent points",
+    "blend.blend": "the blend",
+    "grand_table": "all methods and peers",
+}
+
+
+def run(name: str, flags: list[str]) -> dict[str, Any]:
+    """One script in a process of its own."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", f"experiments.{name}", *flags]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment)
+    seconds = time.perf_counter() - start
+    files = [
+        file for line in done.stderr.splitlines() if line.startswith("wrote ") for file in line.split()[1:]
+    ]
+    print(f"{'ok' if done.returncode == 0 else 'FAILED':>6} {seconds:7.1f} s  {name}", flush=True)
+    return {"part": name, "what": PARTS[name], "seconds": round(seconds, 1), "ok": done.returncode == 0, "files": files,
+            "error": "" if done.returncode == 0 else "\n".join(done.stderr.strip().splitlines()[-12:])}  # fmt: skip
+
+
+def summary(found: list[dict[str, Any]], flags: list[str], seconds: float) -> str:
+    """The page that lists what ran."""
+    lines = ["# What ran", "", f"`python -m experiments.run {' '.join(flags)}`, {seconds / 60:.1f} minutes.", "",
+             "| part | makes | seconds | files |", "| --- | --- | ---: | --- |"]  # fmt: skip
+    for part in found:
+        links = ", ".join(f"[{name}]({name})" for name in part["files"] if name.endswith((".md", ".png")))
+        lines.append(
+            f"| `{part['part']}` | {part['what']} | {part['seconds']} | {links if part['ok'] else '**failed**'} |"
+        )
+    for part in (part for part in found if not part["ok"]):
+        lines += ["", f"## {part['part']} failed", "", "```", part["error"], "```"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run the parts asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--workers", type=int, default=2, help="scripts at a time, each on one thread")
+    parser.add_argument("--only", default="", help="parts whose names contain this")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument(
+        "--out", type=Path, help="folder (default out/experiments, quick runs out/experiments-quick)"
+    )
+    parser.add_argument("--list", action="store_true", help="list the parts and stop")
+    given = parser.parse_args()
+    names = [name for name in PARTS if given.only in name]
+    if given.list:
+        print("\n".join(f"{name:<34} {PARTS[name]}" for name in names))
+        return 0
+    out = (given.out or ROOT / "out" / ("experiments-quick" if given.quick else "experiments")).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    flags = ["--out", str(out), *(["--quick"] if given.quick else [])]
+    if given.data:
+        flags += ["--data", str(given.data.resolve())]
+    start = time.perf_counter()
+    with ThreadPoolExecutor(given.workers) as pool:
+        found = list(pool.map(lambda name: run(name, flags), names))
+    seconds = time.perf_counter() - start
+    (out / "index.json").write_text(json.dumps(found, indent=1) + "\n")
+    (out / "index.md").write_text(summary(found, sys.argv[1:], seconds))
+    failed = [part for part in found if not part["ok"]]
+    for part in failed:
+        print(f"\n{part['part']} failed:\n{part['error']}", file=sys.stderr)
+    print(
+        f"{len(found) - len(failed)} of {len(found)} parts, {seconds / 60:.1f} minutes; see {out / 'index.md'}"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

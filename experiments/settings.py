@@ -1,0 +1,79 @@
+"""The parameters that each method is run with on the data sets at hand.
+
+All were chosen on held-out training rows, by the scripts named on the methods' pages; what is not listed is at its
+default. A data set that is not listed takes the defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.common import Options, Runs, Split, measured, repeated
+from labelwood import METHODS, TreeEstimator
+
+TREES = {
+    "ldsm-forest": {"eurlex57k": 30, "yso_finna_en": 20},
+    "graph-forest": {"yso_finna_en": 20},
+    "craft-forest": {},
+}
+N_TREES = 50
+
+CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
+    "linear-tree": {
+        "bibtex": {"n_trees": 3, "C": 0.5},
+        "delicious": {"n_trees": 3, "C": 0.5},
+        "eurlex57k": {"n_trees": 3},
+        "yso_finna_en": {"n_trees": 3, "max_leaf": 100},
+    },
+    "one-vs-rest": {"bibtex": {"C": 0.5}, "delicious": {"C": 0.5}},
+    "online-tree": {
+        "bibtex": {"epochs": 3, "learning_rate": 0.5, "max_leaf": 200},
+        "delicious": {"epochs": 3, "learning_rate": 0.5, "max_leaf": 200},
+        "eurlex57k": {"max_leaf": 200},
+        "yso_finna_en": {"learning_rate": 1.5},
+    },
+    "ldsm-forest": {
+        "delicious": {"weight_threshold": 0.0},
+        "eurlex57k": {"max_nodes": 4000, "epochs": 5, "weight_threshold": 0.05},
+        "yso_finna_en": {
+            "max_nodes": 32000, "weight_threshold": 0.1, "loss": "squared", "idf": True, "normalize": True,
+        },
+    },
+    "craft-forest": {},
+    "graph-forest": {
+        "delicious": {"graph": "tail", "epochs": 2},
+        "eurlex57k": {"epochs": 1, "l1": 0.5},
+        "yso_finna_en": {"epochs": 1, "l1": 0.5},
+    },
+    "blend": {},
+}  # fmt: skip
+
+BLENDED = [
+    {"method": "linear-tree", "n_trees": 3},
+    {"method": "one-vs-rest", "C": 0.5},
+    {"method": "craft-forest", "n_trees": 30, "centroid_size": 200},
+]
+
+
+def parameters(method: str, data: str) -> dict[str, Any]:
+    """The parameters of a method on a data set, the number of trees among them."""
+    name = data.partition("/")[0]
+    found = dict(CHOSEN[method].get(name, {}))
+    if method in TREES:
+        found["n_trees"] = TREES[method].get(name, N_TREES)
+    if method == "blend":
+        found["models"] = BLENDED
+    return found
+
+
+def model(method: str, data: str, **changes: Any) -> TreeEstimator:
+    """The estimator of a method as it is run on a data set, with changes."""
+    return METHODS[method](**{**parameters(method, data), **changes})
+
+
+def runs(method: str, split: Split, options: Options, **changes: Any) -> Runs:
+    """A method as it is run on a data set, with changes: trained and judged once per seed."""
+    given = {"n_jobs": options.threads, **changes}
+    return repeated(
+        options.seeds, lambda seed: measured(model(method, split.name, random_state=seed, **given), split)
+    )
