@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus
+.PHONY: docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -66,6 +66,17 @@ ROUNDS ?= 3
 versus: $(VENV)/installed
 	$(if $(DATA),,$(error versus: DATA must be a folder with train.txt[.xz] and test.txt[.xz]))
 	$(BIN)/python benchmarks/versus/versus.py $(DATA) --threads $(THREADS) --peers "$(PEERS)" --rounds $(ROUNDS) $(ARGS)
+
+# The tables and figures of the papers, from ../shared/data or LABELWOOD_DATA; see docs/papers.md.
+experiments: $(VENV)/installed
+	$(BIN)/python -m experiments.run --workers $(WORKERS) $(ARGS)
+
+experiments-quick: $(VENV)/installed
+	$(BIN)/python -m experiments.run --quick --workers $(WORKERS) $(ARGS)
+
+# The documentation site, build/site; a broken link or anchor is an error.
+docs: $(VENV)/installed $(VENV)/tools-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -14,7 +14,8 @@ from pathlib import Path
 import vowpalwabbit
 
 
-def main():
+def main() -> None:
+    """Run the stream through the tree."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -17,7 +17,8 @@ from labelwood import OnlineTree
 from labelwood.data import load
 
 
-def main(path, n_points=10, batch=1000):
+def main(path: str, n_points: int = 10, batch: int = 1000) -> None:
+    """Learn the stream and print a line per point."""
     made = load(path)
     model = OnlineTree(n_jobs=1)
     updates = 0

@@ -1,14 +1,11 @@
 """The examples of docs/integrations.md, run as a reader would: each in a process and a directory of its own."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from pages import ROOT, blocks, run_python
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "integrations.md"
+PAGE = ROOT / "docs" / "integrations.md"
 NEEDS = {
     "scikit-learn": [],
     "pandas and polars": ["pandas", "polars"],
@@ -25,7 +22,7 @@ def sections() -> dict[str, str]:
 
 
 def block(section: str, language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
+    (found,) = blocks(section, language)
     return found
 
 
@@ -42,24 +39,16 @@ def skip_where_absent(name):
 def test_python(name, tmp_path, tiny_hub):
     skip_where_absent(name)
     section = sections()[name]
-    done = subprocess.run(
-        [sys.executable, "-c", block(section, "python")],
-        cwd=tmp_path,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={
-            **os.environ,
-            "HF_ENDPOINT": tiny_hub.address,
-            "HF_HOME": str(tmp_path / "hub"),
-            "HF_TOKEN": "hf_any",
-            "MLFLOW_ALLOW_FILE_STORE": "true",
-            "MLFLOW_TRACKING_URI": (tmp_path / "runs").as_uri(),
-        },
+    printed = run_python(
+        block(section, "python"),
+        tmp_path,
+        HF_ENDPOINT=tiny_hub.address,
+        HF_HOME=str(tmp_path / "hub"),
+        HF_TOKEN="hf_any",
+        MLFLOW_ALLOW_FILE_STORE="true",
+        MLFLOW_TRACKING_URI=(tmp_path / "runs").as_uri(),
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == block(section, "text")
+    assert printed == block(section, "text")
 
 
 def test_annif(tmp_path, annif_folder):

@@ -1,0 +1,145 @@
+"""What MkDocs asks of us: the API page, made from signatures and docstrings, and a place for every page."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+import labelwood
+from labelwood import params
+
+MODULES = ("data", "metrics", "size")
+_SHOWN_DEFAULT = 60
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the API page, and to the navigation what it does not name."""
+    files.append(File.generated(config, "api.md", content=api_page()))
+    named = set(_paths(config.nav or []))
+    missing = sorted(
+        page.src_uri
+        for page in files.documentation_pages()
+        if page.src_uri not in named and page.inclusion.is_included()
+    )
+    if missing and config.nav is not None:
+        config.nav.append({"More": list(missing)})
+    return files
+
+
+def _paths(nav: Any) -> list[str]:
+    if isinstance(nav, str):
+        return [nav]
+    items = nav.values() if isinstance(nav, dict) else nav
+    return [path for item in items for path in _paths(item)]
+
+
+def api_page() -> str:
+    """Every public name of the package, with its parameters and what its docstring says."""
+    lines = [
+        "# API",
+        "",
+        "Made from the signatures and docstrings of the installed package, whose examples the tests run.",
+    ]
+    names = [name for name in labelwood.__all__ if name not in (*MODULES, "METHODS")]
+    for name in names:
+        lines += ["", f"## {name}", "", *_entry(f"labelwood.{name}", getattr(labelwood, name))]
+    for name in MODULES:
+        module = importlib.import_module(f"labelwood.{name}")
+        lines += ["", f"## labelwood.{name}", "", *_text(module)]
+        for public in getattr(module, "__all__", _functions(module)):
+            thing = getattr(module, public)
+            if callable(thing):
+                lines += ["", f"### {name}.{public}", "", *_entry(f"labelwood.{name}.{public}", thing)]
+    return "\n".join(lines) + "\n"
+
+
+def _functions(module: Any) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    ]
+
+
+def _entry(path: str, thing: Any) -> list[str]:
+    if not inspect.isclass(thing):
+        return [*_signature(path, thing), *_text(thing)]
+    lines = [f"`{path}`", "", *_text(thing)]
+    if issubclass(thing, Exception):
+        return lines
+    lines += _parameters(thing)
+    for name in _methods(thing):
+        lines += ["", f"**{name}**", "", *_signature(f"{thing.__name__}.{name}", getattr(thing, name))]
+        lines += _text(getattr(thing, name))
+    return lines
+
+
+def _methods(thing: type) -> list[str]:
+    """Public methods; of the methods' classes only those that TreeEstimator, which is shown too, does not have."""
+    base = labelwood.TreeEstimator
+    shared = base if issubclass(thing, base) and thing is not base else object
+    return [
+        name
+        for name, value in inspect.getmembers(thing, callable)
+        if not name.startswith("_")
+        and (getattr(value, "__module__", "") or "").startswith("labelwood")
+        and getattr(value, "__func__", value) is not _function(shared, name)
+    ]
+
+
+def _function(owner: type, name: str) -> Any:
+    value = getattr(owner, name, None)
+    return getattr(value, "__func__", value)
+
+
+def _parameters(thing: type) -> list[str]:
+    try:
+        found = params.declared(thing).values()
+    except (KeyError, TypeError):  # not one of those whose parameters are annotated
+        return []
+    rows = [
+        f"| `{p.name}` | `{_cell(repr(p.default))}` | {_cell(p.rule)} | {_cell(p.param.help)} |"
+        for p in found
+    ]
+    return ["", "| parameter | default | takes | |", "|---|---|---|---|", *rows] if rows else []
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _signature(path: str, thing: Any) -> list[str]:
+    try:
+        given = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return []
+    words = []
+    for parameter in given.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        default = parameter.default
+        shown = "" if default is inspect.Parameter.empty else f"={default!r}"
+        words.append(parameter.name + (shown if len(shown) < _SHOWN_DEFAULT else "=..."))
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in words:
+            words.insert(len(words) - 1, "*")
+    return ["```python", f"{path}({', '.join(words)})", "```", ""]
+
+
+def _text(thing: Any) -> list[str]:
+    """A docstring as Markdown: roles become code, examples are fenced."""
+    doc = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", inspect.getdoc(thing) or "")
+    lines, inside = [], False
+    for line in doc.splitlines():
+        opens = line.startswith(">>>")
+        if opens and not inside:
+            lines += ["```pycon"]
+        if inside and not line.strip():
+            lines += ["```"]
+        inside = opens or (inside and bool(line.strip()))
+        lines.append(line)
+    return [*lines, *(["```"] if inside else [])]
