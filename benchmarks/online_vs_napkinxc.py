@@ -5,7 +5,7 @@
 Data sets: bibtex, delicious, yso_finna_en, eurlex57k. napkinXC (0.7.2) has no Python class for OPLT, but its generic
 ``Model`` takes the arguments of its command line. Both run with Best-Greedy, arity 2, alpha 0.75, AdaGrad,
 on the same rows in the same shuffled order, one thread, each in a process of its own; ours first on even seeds, second
-on odd ones. SETTINGS has the epochs and, for ours, what experiments/oplt/choose.py found on held-out training rows;
+on odd ones. SETTINGS has the epochs and, for ours, what experiments.oplt.choose found on held-out training rows;
 napkinXC stays at its defaults (step size 1, 100 leaves).
 """
 

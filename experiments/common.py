@@ -186,8 +186,8 @@ def thinned(split: Split, n_rows: int) -> Split:
 def held_out(split: Split, seed: int, share: float = 0.2) -> Split:
     """A part of the training rows as test rows: what anything is chosen on."""
     order = np.random.default_rng(seed).permutation(split.train.n_rows)
-    cut = round(split.train.n_rows * share)
-    parts = (taken(split.train, np.sort(rows)) for rows in (order[cut:], order[:cut]))
+    cut = split.train.n_rows - round(split.train.n_rows * share)
+    parts = (taken(split.train, np.sort(rows)) for rows in (order[:cut], order[cut:]))
     return Split(split.name, *parts, split.generated)
 
 

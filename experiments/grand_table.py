@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, Report, parse
+from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, Report, markdown_table, parse
 from experiments.settings import CHOSEN, TREES, parameters, runs
 
 COSTS = ("train, CPU s", "predict, ms", "MB")
@@ -26,6 +26,7 @@ OF_PEERS = {
     "predict, ms": ("batch_ms", 1.0),
     "MB": ("model_bytes", 1e6),
 }
+MARKS = ("<!-- grand table -->", "<!-- end of the grand table -->")
 
 
 def run_ours(options: Options, kept: Path) -> list[dict[str, Any]]:
@@ -109,12 +110,30 @@ def draw(report: Report, rows: list[dict[str, Any]], sets: tuple[str, ...]) -> N
     report.figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False)
 
 
+def into_page(report: Report, page: Path) -> None:
+    """Replace what stands between the marks of a page by the tables, and the picture beside it."""
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    lines = [
+        line
+        for table in report.tables
+        for line in (f"### {table['title']}", "", *markdown_table(table["rows"]), "")
+    ]
+    lines.append("![P@5 against training time and size; the line joins what nothing beats](frontier.png)")
+    page.write_text(f"{before}{MARKS[0]}\n\n" + "\n".join(lines) + f"\n\n{MARKS[1]}{after}", encoding="utf-8")
+    report.figure.savefig(page.with_name("frontier.png"), dpi=70)
+
+
 def main() -> None:
     """Run what is missing, then write the table."""
 
     def extra(parser: Any) -> None:
         parser.add_argument("--methods", default=",".join(CHOSEN))
         parser.add_argument("--again", action="store_true", help="run also what is there already")
+        parser.add_argument(
+            "--into", type=Path, help="also put the tables and the plot into this page, between its marks"
+        )
         parser.add_argument("--versus", type=Path, default=ROOT / "out", help="folder of versus-DATA.json")
 
     options = parse(__doc__, sets=AT_HAND, extra=extra)
@@ -135,6 +154,8 @@ def main() -> None:
                             for row in of_set])  # fmt: skip
     draw(report, rows, options.sets)
     report.write()
+    if options.extra.into:
+        into_page(report, options.extra.into)
 
 
 if __name__ == "__main__":
