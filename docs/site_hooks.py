@@ -124,7 +124,9 @@ def _signature(path: str, thing: Any) -> list[str]:
             continue
         default = parameter.default
         shown = "" if default is inspect.Parameter.empty else f"={default!r}"
-        words.append(parameter.name + (shown if len(shown) < _SHOWN_DEFAULT else "=..."))
+        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+        shown = shown if len(shown) < _SHOWN_DEFAULT else "=..."
+        words.append(stars.get(parameter.kind, "") + parameter.name + shown)
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in words:
             words.insert(len(words) - 1, "*")
     return ["```python", f"{path}({', '.join(words)})", "```", ""]
