@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -53,28 +54,38 @@ PARTS = {
 
 
 def run(name: str, flags: list[str]) -> dict[str, Any]:
-    """One script in a process of its own."""
-    start = time.perf_counter()
+    """One script in a process of its own: what it wrote, and its wall and processor seconds."""
     command = [sys.executable, "-m", f"experiments.{name}", *flags]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment)
-    seconds = time.perf_counter() - start
-    files = [
-        file for line in done.stderr.splitlines() if line.startswith("wrote ") for file in line.split()[1:]
-    ]
-    print(f"{'ok' if done.returncode == 0 else 'FAILED':>6} {seconds:7.1f} s  {name}", flush=True)
-    return {"part": name, "what": PARTS[name], "seconds": round(seconds, 1), "ok": done.returncode == 0, "files": files,
-            "error": "" if done.returncode == 0 else "\n".join(done.stderr.strip().splitlines()[-12:])}  # fmt: skip
+    with tempfile.TemporaryFile("w+") as said:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, cwd=ROOT, env=environment)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        lines = said.read().splitlines()
+    ok, cpu = process.returncode == 0, used.ru_utime + used.ru_stime
+    print(f"{'ok' if ok else 'FAILED':>6} {seconds:7.1f} s {cpu:7.1f} CPU s  {name}", flush=True)
+    return {
+        "part": name,
+        "what": PARTS[name],
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(cpu, 1),
+        "ok": ok,
+        "files": [file for line in lines if line.startswith("wrote ") for file in line.split()[1:]],
+        "error": "" if ok else "\n".join(lines[-12:]),
+    }
 
 
 def summary(found: list[dict[str, Any]], flags: list[str], seconds: float) -> str:
     """The page that lists what ran."""
     lines = ["# What ran", "", f"`python -m experiments.run {' '.join(flags)}`, {seconds / 60:.1f} minutes.", "",
-             "| part | makes | seconds | files |", "| --- | --- | ---: | --- |"]  # fmt: skip
+             "| part | makes | seconds | CPU seconds | files |", "| --- | --- | ---: | ---: | --- |"]  # fmt: skip
     for part in found:
         links = ", ".join(f"[{name}]({name})" for name in part["files"] if name.endswith((".md", ".png")))
         lines.append(
-            f"| `{part['part']}` | {part['what']} | {part['seconds']} | {links if part['ok'] else '**failed**'} |"
+            f"| `{part['part']}` | {part['what']} | {part['seconds']} | {part['cpu_seconds']} | {links if part['ok'] else '**failed**'} |"
         )
     for part in (part for part in found if not part["ok"]):
         lines += ["", f"## {part['part']} failed", "", "```", part["error"], "```"]
