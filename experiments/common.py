@@ -259,7 +259,7 @@ def chosen(runs: Runs, names: Iterable[str]) -> Runs:
 
 
 def shown(value: Any) -> str:
-    """A cell: the mean and standard deviation of a list of figures, anything else as it is."""
+    """A cell: the mean and standard deviation of several figures, anything else as it is."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -267,6 +267,8 @@ def shown(value: Any) -> str:
     if not isinstance(value, list):
         return str(value)
     mean, spread = float(np.mean(value)), float(np.std(value))
+    if len(value) == 1:
+        return _number(mean, mean)
     return f"{_number(mean, mean)} ± {_number(spread, mean)}"
 
 

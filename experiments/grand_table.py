@@ -34,7 +34,7 @@ def run_ours(options: Options, kept: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else []
     for name in options.sets:
         split = None
-        for method in options.extra.methods.split(","):
+        for method in () if options.extra.kept else options.extra.methods.split(","):
             given = parameters(method, name)
             if method in TREES:
                 given["n_trees"] = options.trees(given["n_trees"])
@@ -130,6 +130,9 @@ def main() -> None:
 
     def extra(parser: Any) -> None:
         parser.add_argument("--methods", default=",".join(CHOSEN))
+        parser.add_argument(
+            "--kept", action="store_true", help="run nothing: make the table of what is there"
+        )
         parser.add_argument("--again", action="store_true", help="run also what is there already")
         parser.add_argument(
             "--into", type=Path, help="also put the tables and the plot into this page, between its marks"

@@ -84,9 +84,8 @@ def summary(found: list[dict[str, Any]], flags: list[str], seconds: float) -> st
              "| part | makes | seconds | CPU seconds | files |", "| --- | --- | ---: | ---: | --- |"]  # fmt: skip
     for part in found:
         links = ", ".join(f"[{name}]({name})" for name in part["files"] if name.endswith((".md", ".png")))
-        lines.append(
-            f"| `{part['part']}` | {part['what']} | {part['seconds']} | {part['cpu_seconds']} | {links if part['ok'] else '**failed**'} |"
-        )
+        cells = [f"`{part['part']}`", part["what"], str(part["seconds"]), str(part["cpu_seconds"])]
+        lines.append("| " + " | ".join([*cells, links if part["ok"] else "**failed**"]) + " |")
     for part in (part for part in found if not part["ok"]):
         lines += ["", f"## {part['part']} failed", "", "```", part["error"], "```"]
     return "\n".join(lines) + "\n"
@@ -99,14 +98,16 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--workers", type=int, default=2, help="scripts at a time, each on one thread")
-    parser.add_argument("--only", default="", help="parts whose names contain this")
+    parser.add_argument(
+        "--only", default="", help="parts whose names contain this, or one of several, with commas"
+    )
     parser.add_argument("--data", type=Path)
     parser.add_argument(
         "--out", type=Path, help="folder (default out/experiments, quick runs out/experiments-quick)"
     )
     parser.add_argument("--list", action="store_true", help="list the parts and stop")
     given = parser.parse_args()
-    names = [name for name in PARTS if given.only in name]
+    names = [name for name in PARTS if any(part in name for part in given.only.split(","))]
     if given.list:
         print("\n".join(f"{name:<34} {PARTS[name]}" for name in names))
         return 0
@@ -124,9 +125,9 @@ def main() -> int:
     failed = [part for part in found if not part["ok"]]
     for part in failed:
         print(f"\n{part['part']} failed:\n{part['error']}", file=sys.stderr)
-    print(
-        f"{len(found) - len(failed)} of {len(found)} parts, {seconds / 60:.1f} minutes; see {out / 'index.md'}"
-    )
+    cpu = sum(part["cpu_seconds"] for part in found)
+    spent = f"{seconds / 60:.1f} minutes, {cpu / 60:.1f} CPU minutes"
+    print(f"{len(found) - len(failed)} of {len(found)} parts, {spent}; see {out / 'index.md'}")
     return 1 if failed else 0
 
 

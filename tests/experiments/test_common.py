@@ -93,6 +93,7 @@ def test_cells_show_mean_and_standard_deviation():
     from experiments.common import shown
 
     assert shown([1.0, 3.0]) == "2.00 ± 1.00"
+    assert shown([2.5]) == "2.50"
     assert shown([0.01, 0.03]) == "0.0200 ± 0.0100"
     assert (shown(None), shown(7), shown("x")) == ("-", "7", "x")
 
