@@ -21,9 +21,9 @@ N_TREES = 50
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "linear-tree": {
         "bibtex": {"n_trees": 3, "C": 0.5},
-        "delicious": {"n_trees": 3, "C": 0.5},
+        "delicious": {"n_trees": 3, "C": 0.5, "score_power": 2},
         "eurlex57k": {"n_trees": 3},
-        "yso_finna_en": {"n_trees": 3, "max_leaf": 100},
+        "yso_finna_en": {"n_trees": 3},
     },
     "one-vs-rest": {"bibtex": {"C": 0.5}, "delicious": {"C": 0.5}},
     "online-tree": {

@@ -4,8 +4,9 @@
 
 Parabel is LinearTree with balanced 2-means, one tree; IPLT learns online on a tree of that kind built beforehand;
 OPLT-R and OPLT-B build theirs as labels appear, at random and best-greedy; OPLT-W starts from a tree of a tenth of
-the rows. Learning rate 1, alpha 0.75, 100 labels a leaf as in the paper, best of one and three passes by mean P@1.
-CMT is Vowpal Wabbit's and is not run here. PSP and prediction times are those of the paper's Appendix D.
+the rows. Learning rate 1, alpha 0.75, 100 labels a leaf as in the paper; one pass or three, whichever does better on
+held-out training rows. CMT is Vowpal Wabbit's and is not run here. PSP and prediction times are those of the paper's
+Appendix D.
 """
 
 from __future__ import annotations
