@@ -93,7 +93,7 @@ def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
 
     names = [f"{m['method']} " + " ".join(f"{k}={v}" for k, v in m.items() if k != "method") for m in members]
     single = {label.strip(): first(top) for label, top in zip(names, lists, strict=True)}
-    peers = peers_of(name)
+    peers = {} if options.quick else peers_of(name)  # theirs are lists of all test rows
     tables = {
         kind: {label: figures(top) for label, top in group.items()}
         for kind, group in (("members", single), ("peers", peers))
