@@ -35,6 +35,7 @@ from labelwood.serve.forward import Forward
 from labelwood.serve.learner import Learner
 from labelwood.serve.limits import Limits
 from labelwood.serve.metrics import Metrics
+from labelwood.serve.pages import use_large_pages
 from labelwood.serve.replica import DRIFT_WINDOW, can_learn
 from labelwood.serve.service import Service
 from labelwood.serve.store import KEPT_SNAPSHOTS, Store
@@ -190,6 +191,7 @@ def _settled() -> Iterator[None]:
     """What is there now stays: the collector need not look at it, nor look around at every few requests."""
     gc.collect()
     gc.freeze()
+    use_large_pages()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         yield

@@ -55,7 +55,9 @@ def _found(estimator: TreeEstimator, rows: CSR, k: int, threshold: float) -> Ite
     top = estimator._topk_ids(rows, min(k, estimator.n_labels_))
     least = float(np.float32(threshold))
     for ids, scores in zip(top.labels.tolist(), top.scores.tolist(), strict=True):
-        kept = [(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least]
+        kept = [
+            (label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least
+        ]
         names = estimator._names.named([label for label, _ in kept])
         yield [Suggestion(as_label(name), score) for name, (_, score) in zip(names, kept, strict=True)]
 
