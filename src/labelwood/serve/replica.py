@@ -75,7 +75,7 @@ def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
         order = np.argsort(columns[start:stop])
         columns[start:stop], values[start:stop] = columns[start:stop][order], values[start:stop][order]
     widest = int(columns.max(initial=-1)) + 1
-    indices = columns.astype(np.int32) if widest <= MAX_COLUMNS else columns
+    indices: npt.NDArray[Any] = columns.astype(np.int32) if widest <= MAX_COLUMNS else columns
     return CSR(indptr, indices, values, max(n_known, widest, 1))
 
 
