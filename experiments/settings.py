@@ -50,7 +50,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
 
 BLENDED = [
     {"method": "linear-tree", "n_trees": 3},
-    {"method": "one-vs-rest", "C": 0.5},
+    {"method": "one-vs-rest"},
     {"method": "craft-forest", "n_trees": 30, "centroid_size": 200},
 ]
 
