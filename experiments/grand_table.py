@@ -51,7 +51,8 @@ def run_ours(options: Options, kept: Path) -> list[dict[str, Any]]:
             print(
                 name, method, given, {k: round(float(np.mean(v)), 3) for k, v in measured.items()}, flush=True
             )
-    return [run for run in found if run["quick"] == options.quick and run["data"] in options.sets]
+    shown = [run for run in found if run["quick"] == options.quick and run["data"] in options.sets]
+    return sorted(shown, key=lambda run: list(CHOSEN).index(run["method"]))
 
 
 def of_peers(name: str, folder: Path) -> list[dict[str, Any]]:
