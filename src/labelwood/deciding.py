@@ -12,6 +12,8 @@ import numpy.typing as npt
 from labelwood.calibration import KINDS, Listed, choose
 from labelwood.decisions import Decisions, Objective, Target, choose_thresholds, label_weights
 from labelwood.errors import LabelwoodError
+from labelwood.executors import Executor
+from labelwood.executors.shards import sharded_topk
 from labelwood.explain import Explanation
 from labelwood.labels import LabelNames
 from labelwood.progress import Run
@@ -132,7 +134,9 @@ class Deciding:
             rows, ids, _ = entries(top, None if threshold is None else top.scores >= threshold)
         return self._matrix(features.n_rows, rows, ids, np.ones(len(ids), np.float32))
 
-    def _topk_ids(self, X: Any, k: int, objective: Objective | None = None) -> TopK:
+    def _topk_ids(
+        self, X: Any, k: int, objective: Objective | None = None, executor: Executor | None = None
+    ) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
         features, k = self._read_features(X), self._checked_k(k)
         weights = label_weights(
@@ -142,7 +146,12 @@ class Deciding:
             strength=self._decisions.strength,
         )
         width = min(self._decisions.width(k, weights), self.n_labels_)
-        found = self._topk(features, width, self._own_run())
+        run = self._own_run()
+        if executor is None:
+            found = self._topk(features, width, run)
+        else:
+            run.executor = executor
+            found = sharded_topk(self, features, width, run)
         top = self._decisions.apply(found, min(k, self.n_labels_), weights)
         lacking = k - top.labels.shape[1]
         if lacking == 0:

@@ -70,6 +70,14 @@ class CSR:
             raise LabelwoodError("CSR: values must be finite; got NaN or infinity")
         return self
 
+    @property
+    def resident(self) -> int:
+        """Bytes of a file's pages that kernels may keep in memory; 0 for a matrix that is in memory."""
+        return 0
+
+    def let_go(self) -> None:
+        """Give back the memory of pages, if the rows are in a file."""
+
     def to_scipy(self) -> sp.csr_array[np.float32]:
         """The same matrix for scipy; the arrays are shared, not copied."""
         import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package

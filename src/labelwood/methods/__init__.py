@@ -18,6 +18,7 @@ _CLASSES = {
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
     "online-tree": ("online_tree", "OnlineTree"),
+    "online-forest": ("online_forest", "OnlineForest"),
     "ldsm-forest": ("ldsm", "LdsmForest"),
     "craft-forest": ("craftml", "CraftForest"),
     "graph-forest": ("gpt", "GraphForest"),

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from labelwood import _core, size
 from labelwood.estimate import Figure, known
+from labelwood.methods.training_rows import TrainingRows
 from labelwood.progress import Run
 from labelwood.sparse import CSR, I64
 from labelwood.trees import LabelTree
@@ -88,14 +89,14 @@ class Plan:
         return size.weights_of(self.tree, np.rint(self.used))
 
 
-def count(X: CSR, Y: CSR, tree: LabelTree, run: Run) -> Plan:
+def count(rows: TrainingRows, Y: CSR, tree: LabelTree, run: Run) -> Plan:
     """Count the features of every inner node."""
     with run.phase("count") as progress:
-        used, entries, rows = _core.count_tree(
-            X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label,
-            run.n_threads, progress,
+        used, entries, members = _core.count_tree(
+            *rows.arguments, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label, run.n_threads, progress,
+            resident=rows.X.resident,
         )  # fmt: skip
-    return Plan(tree, used.astype(np.float64), entries.astype(np.float64), rows, X.n_cols)
+    return Plan(tree, used.astype(np.float64), entries.astype(np.float64), members, rows.X.n_cols)
 
 
 def as_if_clustered(plan: Plan) -> Plan:
@@ -209,7 +210,13 @@ def _by_level(plan: Plan, sampled: I64, found: F64, size_of: F64) -> Figure:
 
 
 def sample(
-    X: CSR, Y: CSR, plan: Plan, solver: Solver, thresholds: tuple[float, ...], share: float, run: Run
+    rows: TrainingRows,
+    Y: CSR,
+    plan: Plan,
+    solver: Solver,
+    thresholds: tuple[float, ...],
+    share: float,
+    run: Run,
 ) -> Sample:
     """Train one block of siblings in each of some nodes, a small share of all the work."""
     random = np.random.default_rng(run.seed)
@@ -228,9 +235,9 @@ def sample(
     ptr = np.concatenate([[0], np.cumsum([len(pick) for pick in picks])]).astype(np.int64)
     with run.phase("sample"):
         found = _core.sample_tree(
-            X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, plan.tree.child_ptr,
-            plan.tree.label, plan.tree.inner[inner], ptr, np.concatenate(picks), *solver.arguments,
-            np.array(thresholds, np.float32), run.seed,
+            *rows.arguments, Y.indptr, Y.indices, Y.n_cols, plan.tree.child_ptr, plan.tree.label,
+            plan.tree.inner[inner], ptr, np.concatenate(picks), *solver.arguments, np.array(thresholds, np.float32),
+            run.seed, **rows.options,
         )  # fmt: skip
     return Sample(plan, inner, ptr, np.concatenate(picks), thresholds, found)
 
