@@ -32,7 +32,8 @@ class Residency {
     void use(int64_t offset, int64_t bytes) {
         const int64_t last = last_.exchange(offset + bytes, std::memory_order_relaxed);
         const bool jumps = offset < last || offset > last + kAround;
-        const int64_t cost = static_cast<int64_t>(ranges_.size()) * (bytes + (jumps ? kAround : 0));
+        const int64_t mapped = jumps ? bytes + kAround : offset + bytes - last;
+        const int64_t cost = static_cast<int64_t>(ranges_.size()) * mapped;
         if (left_.fetch_sub(cost, std::memory_order_relaxed) < cost) let_go();
     }
 

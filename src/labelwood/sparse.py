@@ -6,6 +6,8 @@ without looking.
 
 from __future__ import annotations
 
+import mmap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -100,6 +102,53 @@ class CSR:
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         source = np.repeat(self.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
         return CSR(indptr, self.indices[source], self.data[source], self.n_cols)
+
+
+@dataclass(frozen=True)
+class MappedCSR(CSR):
+    """A matrix whose ``indices`` and ``data`` are mapped files, read when they are used and then let go of.
+
+    Pages of a file that is mapped count as memory of the process. ``limit`` is how many bytes of them kernels that
+    read rows in passes keep; ``maps`` are the mappings.
+    """
+
+    maps: tuple[mmap.mmap, ...]
+    limit: int = 2**28
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in memory."""
+        return self.indptr.nbytes + self.limit
+
+    @property
+    def resident(self) -> int:
+        """Bytes of the files' pages that kernels may keep in memory."""
+        return self.limit
+
+    def let_go(self) -> None:
+        """Give back the memory of all pages."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in self.maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+    def windows(self) -> Iterator[tuple[int, int]]:
+        """Ranges of rows, each of about as many entries as may be kept."""
+        most, start = max(1, self.limit // 8), 0
+        while start < self.n_rows:
+            stop = int(np.searchsorted(self.indptr, self.indptr[start] + most, side="right")) - 1
+            stop = min(max(stop, start + 1), self.n_rows)
+            yield start, stop
+            start = stop
+
+    def check(self) -> MappedCSR:
+        """Assert every invariant, window by window; return self."""
+        falls = len(self.indptr) == 0 or self.indptr[0] != 0 or (np.diff(self.indptr) < 0).any()
+        if falls or self.indptr[-1] != len(self.indices) or len(self.data) != len(self.indices):
+            raise LabelwoodError("CSR: indptr must start at 0, never fall and end at the number of entries")
+        for start, stop in self.windows():
+            self.rows(start, stop).check()
+            self.let_go()
+        return self
 
 
 class TopK(NamedTuple):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from labelwood import CraftForest, FormatError, LabelwoodError, LinearTree, OnlineForest
 
@@ -100,7 +101,7 @@ def test_a_stopped_training_goes_on(model, many_labels, tmp_path, saved):
                     raise KeyboardInterrupt
                 yield found
 
-    model.set_params(n_jobs=1)
+    model = clone(model).set_params(n_jobs=1)
     alone = saved(model.fit(*many_labels))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*many_labels, checkpoint=tmp_path, executor=Stops())

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from labelwood import (
     CraftForest,
@@ -36,7 +37,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_divided_work_gives_the_same_bytes(name, many_labels, backwards, saved):
-    model = MODELS[name].set_params(n_jobs=1)
+    model = clone(MODELS[name]).set_params(n_jobs=1)
     alone = saved(model.fit(*many_labels))
     assert saved(model.fit(*many_labels, executor=backwards)) == alone
     assert len(backwards.names) >= (1 if name == "one-vs-rest" else 3)
@@ -46,7 +47,7 @@ def test_divided_work_gives_the_same_bytes(name, many_labels, backwards, saved):
 @pytest.mark.parametrize("name", ["balanced", "int8", "craft", "ldsm", "online"])
 def test_shards_predict_as_the_model_does(name, many_labels, backwards, monkeypatch):
     X, Y = many_labels
-    model = MODELS[name].set_params(n_jobs=1).fit(X, Y)
+    model = clone(MODELS[name]).set_params(n_jobs=1).fit(X, Y)
     monkeypatch.setattr("labelwood.executors.shards._SHARD_ROWS", 400)
     for ours, theirs in zip(
         model.predict_topk(X, 7), model.predict_topk(X, 7, executor=backwards), strict=True

@@ -85,7 +85,7 @@ class Checkpoint:
             if not path.exists():
                 continue
             try:
-                with reading(path), np.load(path, allow_pickle=False) as archive:
+                with reading(path), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                     found[name] = dict(archive)
             except (zipfile.BadZipFile, ValueError):
                 raise FormatError(f"{path}: is damaged; remove it to have this unit done again") from None

@@ -127,7 +127,7 @@ class Planner:
         files = _MANIFEST + setting.n_trees * _ARRAYS * _HEADER
         model = layout.stored.times(setting.n_trees).plus(float(self._names_bytes))
         model = model.plus(known(files) if kept is None else Figure(files, files / 2, files))
-        space = tree_estimate.workspace(self._plan, self._rows.X, self._run.n_threads, keeps_all=kept is None)
+        space = tree_estimate.workspace(self._plan, self._rows, self._run.n_threads, keeps_all=kept is None)
         training = layout.in_training.plus(layout.stored.times(setting.n_trees - 1)).plus(space)
         safe = Figure(training.value, training.low, _SAFETY * training.high + _SLACK)
         return model, safe.plus(self._resident)

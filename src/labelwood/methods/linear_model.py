@@ -84,7 +84,7 @@ class LinearModel(Shrinkable):
 
     def _estimate(self, X: CSR, Y: CSR, run: Run, grade: Grade) -> Estimate:
         started = time.perf_counter()
-        rows = TrainingRows.of(X, normalize=self.normalize)
+        rows = TrainingRows.of(X, run, normalize=self.normalize)
         if grade == "quick":
             tree = next(iter(self._shapes(Y.n_cols).values()))
             plan = tree_estimate.as_if_clustered(tree_estimate.count(rows, Y, tree, run))
@@ -120,7 +120,7 @@ class LinearModel(Shrinkable):
         found.check(run.limit, owner=type(self).__name__)
 
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
-        rows = TrainingRows.of(X, normalize=self.normalize)
+        rows = TrainingRows.of(X, run, normalize=self.normalize)
         grown = []
         for number in range(self._n_trees()):
             grown.append(self._shape(number, rows, Y, run))

@@ -28,6 +28,7 @@ from labelwood.trees import LabelTree
 _POLICIES = ("best-greedy", "random", "complete", "flat")
 # Work between two looks at the world outside, in features times labels: a few tenths of a second.
 CHUNK = 1_000_000
+_PAGES_OF_ROW = 2**17  # bytes of a mapped file that come with a row at a random place, of indices and of data
 _RECORD = "record."
 _PACKED = "packed."
 
@@ -93,10 +94,12 @@ class GrowingEstimator(TreeEstimator):
         work = None if small else _work(X, Y, order)
         before = tree.seen
         try:
-            for start, stop in pairwise([0, len(order)] if work is None else _cuts(work)):
+            most_rows = X.resident // _PAGES_OF_ROW or len(order)
+            for start, stop in pairwise([0, len(order)] if work is None else _cuts(work, most_rows)):
                 tree.learn(
                     X.indptr, X.indices, X.data, Y.indptr, Y.indices, Y.n_cols, order[start:stop], n_threads
                 )  # fmt: skip
+                X.let_go()
                 if progress is not None and work is not None:
                     progress(int(work[stop - 1]))
         except KeyboardInterrupt as interrupt:
@@ -311,9 +314,10 @@ def _work(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.cumsum(per_row[order])
 
 
-def _cuts(work: npt.NDArray[np.int64]) -> list[int]:
-    """Bounds of chunks of rows of about equal work."""
-    cuts = np.searchsorted(work, np.arange(CHUNK, int(work[-1]), CHUNK), side="right").tolist()
+def _cuts(work: npt.NDArray[np.int64], most_rows: int) -> list[int]:
+    """Bounds of chunks of rows of about equal work, none of more than so many rows."""
+    even = np.searchsorted(work, np.arange(CHUNK, int(work[-1]), CHUNK), side="right")
+    cuts = np.union1d(even, np.arange(most_rows, len(work), most_rows)).tolist()
     return [0, *(cut for cut in dict.fromkeys(cuts) if 0 < cut < len(work)), len(work)]
 
 

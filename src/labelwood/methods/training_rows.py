@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.sparse import CSR, F32, I32, I64
+from labelwood.memory import resident
+from labelwood.progress import Run
+from labelwood.sparse import CSR, F32, I32, I64, MappedCSR
+
+_LEAST_SPACE = 2**26  # bytes; with less, training would only read
+_HELD_BYTES = 16  # a non-zero of a node takes 8, and as much again where the next rows are gathered
 
 
 @dataclass(frozen=True)
@@ -23,11 +29,24 @@ class TrainingRows:
     most_entries: int = 0
 
     @classmethod
-    def of(cls, X: CSR, *, normalize: bool, most_entries: int = 0) -> TrainingRows:
-        """The rows as they are, or of unit length."""
-        if not normalize:
-            return cls(X, None, most_entries)
-        return cls(X, _core.unit_factors(X.indptr, X.indices, X.data, X.resident), most_entries)
+    def of(cls, X: CSR, run: Run, *, normalize: bool) -> TrainingRows:
+        """The rows as they are, or of unit length.
+
+        Of rows in a file, a part of the memory that the run's limit leaves goes to their pages, and a part to the rows
+        of the nodes in training.
+        """
+        most_entries = 0
+        if isinstance(X, MappedCSR) and run.limit is not None:
+            space = max(_LEAST_SPACE, run.limit.bytes - resident())
+            X = replace(X, limit=min(X.limit, space // 8))
+            most_entries = max(1, space // 4 // (_HELD_BYTES * run.n_threads))
+        scale = _core.unit_factors(X.indptr, X.indices, X.data, X.resident) if normalize else None
+        return cls(X, scale, most_entries)
+
+    @property
+    def held_bytes(self) -> float:
+        """The most that the entries of a node in training take, with those of the window that is read from."""
+        return float(_HELD_BYTES * self.most_entries) if self.most_entries else np.inf
 
     @property
     def arguments(self) -> tuple[I64, I32, F32, int]:

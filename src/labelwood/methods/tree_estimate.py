@@ -223,14 +223,17 @@ def sample(
     chosen: list[int] = []
     spent, allowed = 0.0, _FREE_WORK
     per_group = plan.entries + plan.rows[plan.tree.inner]
+    most = rows.most_entries or np.inf  # a sampled node is held as a whole
     for part in reversed(size.inner_levels(plan.tree)):
         allowed += share * float(plan.work[part].sum())
         for number in random.permutation(np.arange(part.start, part.stop)).tolist():
+            if per_group[number] > most:
+                continue
             if chosen and spent + per_group[number] > allowed:
                 break
             chosen.append(number)
             spent += per_group[number]
-    inner = np.array(sorted(chosen), np.int64)
+    inner = np.array(sorted(chosen) or [int(np.argmin(per_group))], np.int64)
     picks = [_spread(plan, int(number), random) for number in inner]
     ptr = np.concatenate([[0], np.cumsum([len(pick) for pick in picks])]).astype(np.int64)
     with run.phase("sample"):
@@ -287,10 +290,10 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> Layout:
     return Layout(stored, Figure(2 * wide.value, wide.low, 2 * wide.high))
 
 
-def workspace(plan: Plan, X: CSR, n_threads: int, *, keeps_all: bool) -> float:
-    """Bytes that training holds besides weights: rows by node, the nodes' problems, the solvers' state."""
+def workspace(plan: Plan, data: TrainingRows, n_threads: int, *, keeps_all: bool) -> float:
+    """Bytes that training holds besides weights: rows by node, the nodes' problems, the solvers' state, pages."""
     rows, entries = plan.rows[plan.tree.inner].astype(np.float64), plan.entries
-    problem = 8.0 * (entries + rows) + 16.0 * rows + 12.0 * plan.used
+    problem = np.minimum(8.0 * (entries + rows), data.held_bytes) + 16.0 * rows + 12.0 * plan.used
     solver = 4.0 * LANES * (plan.used + rows) + 6.0 * rows
     columns = 0.0 if keeps_all else 16.0 * float(np.max(plan.used * np.minimum(plan.children, LANES)))
     shared = float((problem + solver).max())
@@ -301,5 +304,6 @@ def workspace(plan: Plan, X: CSR, n_threads: int, *, keeps_all: bool) -> float:
         + (n_threads - 1) * (each + float(solver.max()))
         + members
         + columns
-        + 8.0 * n_threads * X.n_cols
+        + 8.0 * n_threads * data.X.n_cols
+        + data.X.resident
     )
