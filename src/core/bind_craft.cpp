@@ -14,22 +14,21 @@ nb::dict grow_craft_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
                      int32_t centroid_size, int32_t centroid_rows, int32_t leaf_size, uint64_t seed,
                      int n_threads, nb::object progress, int32_t first_tree) {
     Monitor monitor = monitor_of(progress);
-    const CraftOptions options{
-        first_tree,
-        n_trees,
-        arity,
-        max_leaf,
-        sample,
-        rounds,
-        static_cast<ProjectionKind>(projection),
-        x_columns,
-        y_columns,
-        x_per_node,
-        y_per_node,
-        cosine,
-        {centroid_share, centroid_size, centroid_rows},
-        leaf_size,
-        seed};
+    const CraftOptions options{first_tree,
+                               n_trees,
+                               arity,
+                               max_leaf,
+                               sample,
+                               rounds,
+                               static_cast<ProjectionKind>(projection),
+                               x_columns,
+                               y_columns,
+                               x_per_node,
+                               y_per_node,
+                               cosine,
+                               {centroid_share, centroid_size, centroid_rows},
+                               leaf_size,
+                               seed};
     FlatForest flat = without_gil([&] {
         const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
         return flatten(CraftGrower(x, y, options, monitor).run(n_threads));

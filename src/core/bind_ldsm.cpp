@@ -10,11 +10,11 @@ using nb::arg;
 constexpr int kMostChildren = 8;
 
 template <int M = 2>
-std::vector<LdsmTree> grow_any(const Csr& x, const Csr& y, const LdsmOptions& options,
-                               int32_t first_tree, int32_t n_trees, uint64_t seed, int n_threads,
-                               Monitor& monitor) {
+std::vector<LdsmTree> grow_any(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
+                               int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
     if constexpr (M < kMostChildren) {
-        if (options.arity > M) return grow_any<M + 1>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
+        if (options.arity > M)
+            return grow_any<M + 1>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
     }
     return grow_ldsm<M>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
 }

@@ -14,8 +14,8 @@ nb::tuple count_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     const GivenRows given(view(xp, xi, xd, n_features), std::nullopt, resident);
     const Csr y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
-    NodeSizes out =
-        without_gil([&] { return count_nodes(given.rows(), node_members(y, tree), tree, n_threads, monitor); });
+    NodeSizes out = without_gil(
+        [&] { return count_nodes(given.rows(), node_members(y, tree), tree, n_threads, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
                           to_numpy(std::move(out.rows)));
 }
@@ -59,8 +59,8 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
         for (size_t i = 0; i < n; ++i) {
             const int32_t* first = picked.data() + picked_ptr.data()[i];
             const SiblingSample sample{nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}};
-            samples.add(
-                train_sample(given.rows(), members, tree, sample, solver, levels, mix64(seed) ^ i, columns, monitor));
+            samples.add(train_sample(given.rows(), members, tree, sample, solver, levels, mix64(seed) ^ i,
+                                     columns, monitor));
             monitor.poll();
             if (monitor.stopped()) throw Interrupted();
         }

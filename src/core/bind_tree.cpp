@@ -188,6 +188,17 @@ void bind_tree(nb::module_& m) {
         },
         arg("x_indptr"), arg("x_indices"), arg("x_data"), "Values of the rows scaled to unit length.");
     m.def(
+        "take_rows",
+        [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, Array<int64_t> rows, int64_t resident) {
+            const GivenRows given(view(xp, xi, xd, 0), std::nullopt, resident);
+            OwnedCsr out = without_gil(
+                [&] { return take_rows(given.rows(), rows.data(), static_cast<int64_t>(rows.shape(0))); });
+            return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
+                                  to_numpy(std::move(out.data)));
+        },
+        arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("rows"), arg("resident"),
+        "The given rows, copied, from a matrix in a mapped file.");
+    m.def(
         "unit_factors",
         [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t resident) {
             const GivenRows given(view(xp, xi, xd, 0), std::nullopt, resident);

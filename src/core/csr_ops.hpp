@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "common.hpp"
@@ -49,6 +50,28 @@ inline std::vector<float> unit_factors(const TrainingRows& rows) {
         if (square > 0.0) factors[static_cast<size_t>(row)] = static_cast<float>(1.0 / std::sqrt(square));
     }
     return factors;
+}
+
+// The given rows in the given order. They are read in the order of their places, which suits a file.
+inline OwnedCsr take_rows(const TrainingRows& from, const int64_t* rows, int64_t count) {
+    const Csr& x = from.x;
+    OwnedCsr taken;
+    taken.n_cols = x.n_cols;
+    taken.indptr.reserve(static_cast<size_t>(count) + 1);
+    for (int64_t i = 0; i < count; ++i) taken.indptr.push_back(taken.indptr.back() + x.row_nnz(rows[i]));
+    taken.indices.resize(static_cast<size_t>(taken.indptr.back()));
+    taken.data.resize(static_cast<size_t>(taken.indptr.back()));
+    std::vector<int64_t> order(static_cast<size_t>(count));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return rows[a] < rows[b]; });
+    for (const int64_t i : order) {
+        const int64_t begin = x.indptr[rows[i]], n = x.row_nnz(rows[i]),
+                      at = taken.indptr[static_cast<size_t>(i)];
+        from.open(rows[i]);
+        std::copy_n(x.indices + begin, n, taken.indices.data() + at);
+        std::copy_n(x.data + begin, n, taken.data.data() + at);
+    }
+    return taken;
 }
 
 // The values of x with every row scaled to unit length.

@@ -26,7 +26,7 @@ struct NodeProblem {
     float bias = 0.0f;
     int64_t most_entries = 0;
     const TrainingRows* source = nullptr;
-    const int32_t* members = nullptr;          // place in the source of each row
+    const int32_t* members = nullptr;        // place in the source of each row
     const StampedCounts* columns = nullptr;  // column -> compacted id
 
     int64_t n_rows() const { return static_cast<int64_t>(diagonal.size()); }

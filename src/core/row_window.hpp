@@ -37,7 +37,7 @@ class RowWindow {
     }
 
     NodeRows rows(const NodeProblem& problem) const {
-        return {problem.indptr.data(),   features_.data(),  values_.data(),
+        return {problem.indptr.data(),   features_.data(), values_.data(),
                 problem.diagonal.data(), problem.n_rows(), start_.data()};
     }
 

@@ -129,8 +129,8 @@ class BlockSolver {
         for (int64_t start = 0, count; start < n_visits; start += count) {
             count = space_.window.gather(problem_, order + start, n_visits - start);
             Spread part;
-            n_restless += pass(space_.window.rows(problem_), order + start, count, block, &part,
-                               order + n_restless);
+            n_restless +=
+                pass(space_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
             for (int lane = 0; lane < lanes_; ++lane) {
                 spread->highest[lane] = std::max(spread->highest[lane], part.highest[lane]);
                 spread->lowest[lane] = std::min(spread->lowest[lane], part.lowest[lane]);

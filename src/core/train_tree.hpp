@@ -35,12 +35,13 @@ struct TrainOptions {
     float threshold;  // weights of at most this size are dropped; negative keeps all and packs dense blocks
     uint64_t seed;
     int n_threads;
-    int64_t most_entries = 0;  // a node of more non-zeros is not held, but read again in every pass; 0: no limit
+    int64_t most_entries =
+        0;  // a node of more non-zeros is not held, but read again in every pass; 0: no limit
 };
 
 // A part of a label tree as a tree of its own: its leaves are labels, or nodes whose subtrees are trained
-// elsewhere. `ids` are the nodes' numbers in the whole tree, which key their random numbers; row i of the labels
-// is row rows[i] of the features. Null: the same numbers.
+// elsewhere. `ids` are the nodes' numbers in the whole tree, which key their random numbers; row i of the
+// labels is row rows[i] of the features. Null: the same numbers.
 struct TreePart {
     Tree tree;
     const int32_t* ids = nullptr;

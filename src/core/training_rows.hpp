@@ -1,4 +1,5 @@
-// Training rows as label trees read them: scaled on the way, and possibly in a mapped file larger than memory.
+// Training rows as label trees read them: scaled on the way, and possibly in a mapped file larger than
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -22,24 +23,33 @@ namespace labelwood {
 // They come back when they are used again, so that it is never wrong to let go, only slow.
 class Residency {
   public:
-    explicit Residency(int64_t limit) : limit_(limit), left_(limit) {}
+    // `bytes` is the size of the largest file.
+    Residency(int64_t limit, int64_t bytes)
+        : limit_(limit), left_(limit), touched_(static_cast<size_t>(bytes / kBlock + 2)) {}
 
     // The range must be a read-only mapping of a file: anonymous memory would lose its content.
     void watch(const void* begin, int64_t bytes) { ranges_.push_back({begin, bytes}); }
 
-    // `bytes` at `offset` of every watched file are about to be used. The system maps the neighbours of a page
-    // along with it, so that a jump counts for more than what is read.
+    // `bytes` at `offset` of every watched file are about to be used. The system maps the neighbours of a
+    // page along with it, up to a whole block, so that blocks are what is counted.
     void use(int64_t offset, int64_t bytes) {
-        const int64_t last = last_.exchange(offset + bytes, std::memory_order_relaxed);
-        const bool jumps = offset < last || offset > last + kAround;
-        const int64_t mapped = jumps ? bytes + kAround : offset + bytes - last;
-        const int64_t cost = static_cast<int64_t>(ranges_.size()) * mapped;
-        if (left_.fetch_sub(cost, std::memory_order_relaxed) < cost) let_go();
+        const int64_t cost = static_cast<int64_t>(ranges_.size()) * kBlock;
+        for (int64_t block = offset / kBlock; block <= (offset + bytes) / kBlock; ++block) {
+            std::atomic<uint32_t>& touched = touched_[static_cast<size_t>(block)];
+            const uint32_t round = round_.load(std::memory_order_relaxed);
+            if (touched.load(std::memory_order_relaxed) == round) continue;
+            if (left_.fetch_sub(cost, std::memory_order_relaxed) < cost) {
+                let_go();
+                left_.fetch_sub(cost, std::memory_order_relaxed);
+            }
+            touched.store(round_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        }
     }
 
     void let_go() {
         const std::lock_guard lock(mutex_);
         left_.store(limit_, std::memory_order_relaxed);
+        round_.fetch_add(1, std::memory_order_relaxed);
 #if defined(__unix__) || defined(__APPLE__)
         const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
         for (const Range& range : ranges_) {  // whole pages within the range only
@@ -57,11 +67,12 @@ class Residency {
         const void* begin;
         int64_t bytes;
     };
-    static constexpr int64_t kAround = 64 * 1024;
+    static constexpr int64_t kBlock = 2 * 1024 * 1024;  // a huge page: what one use may bring in
 
     const int64_t limit_;
     std::atomic<int64_t> left_;
-    std::atomic<int64_t> last_{0};
+    std::vector<std::atomic<uint32_t>> touched_;  // per block the round in which it was used last
+    std::atomic<uint32_t> round_{1};
     std::mutex mutex_;
     std::vector<Range> ranges_;
 };

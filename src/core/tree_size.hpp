@@ -30,8 +30,8 @@ inline std::vector<int32_t> inner_nodes(const Tree& tree) {
     return inner;
 }
 
-inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree, int n_threads,
-                             Monitor& monitor) {
+inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
+                             int n_threads, Monitor& monitor) {
     const Csr& x = rows.x;
     const std::vector<int32_t> inner = inner_nodes(tree);
     const size_t n = inner.size();

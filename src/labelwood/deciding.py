@@ -48,7 +48,11 @@ class Deciding:
         def n_labels_(self) -> int:
             """Number of labels."""
 
-        _topk: Callable[[CSR, int, Run], TopK]
+        def _topk(self, X: CSR, k: int, run: Run) -> TopK: ...
+
+        def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+            """Manifest and arrays."""
+
         _read_features: Callable[[Any], CSR]
         _encode_labels: Callable[[Any], CSR]
         _id_of: Callable[[Hashable], int]

@@ -113,7 +113,7 @@ class MappedCSR(CSR):
     """
 
     maps: tuple[mmap.mmap, ...]
-    limit: int = 2**28
+    limit: int = 2**25
 
     @property
     def nbytes(self) -> int:
@@ -139,6 +139,14 @@ class MappedCSR(CSR):
             stop = min(max(stop, start + 1), self.n_rows)
             yield start, stop
             start = stop
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
+        """The given rows, in the given order, copied into memory."""
+        wanted = np.ascontiguousarray(rows, np.int64)
+        taken: tuple[I64, I32, F32] = _core.take_rows(
+            self.indptr, self.indices, self.data, wanted, self.resident
+        )
+        return CSR(*taken, self.n_cols)
 
     def check(self) -> MappedCSR:
         """Assert every invariant, window by window; return self."""

@@ -115,3 +115,39 @@ def test_a_node_killed_in_training_changes_nothing(name, cluster, many_labels, s
     executor = Killing()
     assert saved(model.fit(*many_labels, executor=executor)) == alone
     assert executor.killed, "the node had begun work"
+
+
+def test_the_command_line_trains_and_predicts_on_the_cluster(cluster, many_labels, tmp_path, capsys):
+    """Shards of a data set directory and of a directory of Parquet files, with Ray Data; the same lines as here."""
+    import pyarrow
+    import pyarrow.parquet
+
+    from labelwood import TextClassifier
+    from labelwood.cli import main
+    from labelwood.data import Dataset, save
+    from labelwood.sparse import from_scipy
+
+    X, Y = many_labels
+    save(tmp_path / "rows.lw", Dataset(from_scipy(X), from_scipy(Y)))
+    for model, more in (("here", []), ("there", ["--executor", "ray"])):
+        assert main(["train", str(tmp_path / "rows.lw"), "-o", str(tmp_path / model), *more]) == 0
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / model).glob("*.npy")}
+        for model in ("here", "there")
+    ]
+    assert files[0] == files[1]
+    shards = tmp_path / "shards.parquet"
+    shards.mkdir()
+    texts = [f"cats and {word} number {n}" for n, word in enumerate(["dogs", "law", "tax", "sea"] * 30)]
+    for number in range(3):
+        table = pyarrow.table({"text": texts[40 * number : 40 * number + 40]})
+        pyarrow.parquet.write_table(table, shards / f"part{number}.parquet")
+    TextClassifier().fit(texts, [[text.split()[2]] for text in texts]).save(tmp_path / "texts")
+    for model, data in (("here", "rows.lw"), ("texts", "shards.parquet")):
+        lines = []
+        for more in ([], ["--executor", "ray"]):
+            capsys.readouterr()
+            assert main(["predict", str(tmp_path / model), str(tmp_path / data), *more]) == 0
+            lines.append(capsys.readouterr().out)
+        assert lines[0] == lines[1]
+        assert lines[0].count("\n") == (1500 if model == "here" else 120)

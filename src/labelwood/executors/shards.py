@@ -46,7 +46,7 @@ def sharded_topk(model: Predicting, X: CSR, k: int, run: Run) -> TopK:
     units = []
     for start in range(0, X.n_rows, _SHARD_ROWS):
         rows = X.rows(start, min(X.n_rows, start + _SHARD_ROWS))
-        own = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
+        own: dict[str, npt.NDArray[Any]] = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
         units.append(Unit(f"rows{start}", predict_shard, own, setting, float(rows.nnz + rows.n_rows)))
     found = complete("predict", units, shared, run)
     empty = np.empty((0, k), np.int32), np.empty((0, k), np.float32)

@@ -141,11 +141,22 @@ class CraftForest(ForestEstimator):
             n_columns=x_columns if projected else 0,
             seed_per_node=projected and "Dx" in self.diversity,
         )
-        options = (
-            self.arity, self.max_leaf, self.sample, self.kmeans_rounds, PROJECTIONS.index(self.projection),
-            x_columns, y_columns, "Dx" in self.diversity, "Dy" in self.diversity, self.metric == "cosine",
-            self.centroid_share, self.centroid_size or 0, self.centroid_rows, self.leaf_size or 0,
-        )  # fmt: skip
+        options = {
+            "arity": self.arity,
+            "max_leaf": self.max_leaf,
+            "sample": self.sample,
+            "rounds": self.kmeans_rounds,
+            "projection": PROJECTIONS.index(self.projection),
+            "x_columns": x_columns,
+            "y_columns": y_columns,
+            "x_per_node": "Dx" in self.diversity,
+            "y_per_node": "Dy" in self.diversity,
+            "cosine": self.metric == "cosine",
+            "centroid_share": self.centroid_share,
+            "centroid_size": self.centroid_size or 0,
+            "centroid_rows": self.centroid_rows,
+            "leaf_size": self.leaf_size or 0,
+        }
         arrays = forest_parts.grow(
             grow_trees, self.n_trees, X, Y, options, run, node_seeds=routing.seed_per_node
         )
@@ -188,7 +199,6 @@ def grow_trees(
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest."""
     found: dict[str, npt.NDArray[Any]] = _core.grow_craft(
-        *forest_parts.arguments(arrays, setting), setting["n_trees"], *setting["options"], setting["seed"], n_threads,
-        progress, first_tree=setting["first_tree"],
-    )  # fmt: skip
+        **forest_parts.keywords(arrays, setting, n_threads, progress)
+    )
     return found

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import executors
-from labelwood.executors.units import Arrays, Function, Unit
+from labelwood.executors.units import Arrays, Function, Progress, Unit
 from labelwood.progress import Run
 from labelwood.sparse import CSR
 from labelwood.trees import level_bounds
@@ -20,19 +20,19 @@ def grow(
     n_trees: int,
     X: CSR,
     Y: CSR,
-    options: Sequence[Any],
+    options: Mapping[str, Any],
     run: Run,
     *,
     node_seeds: bool = False,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a forest; ``function`` grows some of its trees as :func:`arguments` tells.
+    """The arrays of a forest; ``function`` grows some of its trees with :func:`keywords`; ``options`` are its own.
 
     ``node_seeds``: the array ``seeds`` has one number an inner node, not one a tree.
     """
-    shared = {
+    shared: dict[str, npt.NDArray[Any]] = {
         "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr, "y_indices": Y.indices,
     }  # fmt: skip
-    common = {"n_features": X.n_cols, "n_labels": Y.n_cols, "options": tuple(options), "seed": run.seed}
+    common = {"n_features": X.n_cols, "n_labels": Y.n_cols, "options": dict(options), "seed": run.seed}
     units = [
         Unit(
             f"trees{trees.start}-{trees.stop}",
@@ -45,10 +45,12 @@ def grow(
     return merge(executors.complete("grow", units, shared, run), node_seeds=node_seeds)
 
 
-def arguments(arrays: Arrays, setting: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The first arguments of every growing kernel: features and labels."""
-    features = (arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"])
-    return (*features, arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
+def keywords(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, Any]:
+    """What a growing kernel takes: features and labels, its options, which trees to grow and how."""
+    own = {name: setting[name] for name in ("n_features", "n_labels", "first_tree", "n_trees", "seed")}
+    return {**arrays, **setting["options"], **own, "n_threads": n_threads, "progress": progress}
 
 
 def merge(parts: Sequence[dict[str, npt.NDArray[Any]]], *, node_seeds: bool) -> dict[str, npt.NDArray[Any]]:

@@ -127,10 +127,19 @@ class GraphForest(ForestEstimator):
         labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
         if 0 < len(labelled) < Y.n_rows:  # rows without labels have no neighbours and would empty the leaves
             X, Y = X.take(labelled), Y.take(labelled)
-        options = (
-            GRAPHS.index(self.graph), min(self.n_neighbors, X.n_rows), self.label_threshold, self.n_negatives,
-            self.epochs, self.l1, self.learning_rate, BETA, self.tolerance, STARTS.index(self.start), self.max_leaf,
-        )  # fmt: skip
+        options = {
+            "kind": GRAPHS.index(self.graph),
+            "n_neighbors": min(self.n_neighbors, X.n_rows),
+            "threshold": self.label_threshold,
+            "n_negatives": self.n_negatives,
+            "epochs": self.epochs,
+            "l1": self.l1,
+            "learning_rate": self.learning_rate,
+            "beta": BETA,
+            "tolerance": self.tolerance,
+            "start": STARTS.index(self.start),
+            "max_leaf": self.max_leaf,
+        }
         arrays = forest_parts.grow(grow_trees, self.n_trees, X, Y, options, run)
         forest = narrow(
             {**arrays, "feature_weights": feature_weights},
@@ -147,9 +156,7 @@ def grow_trees(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest."""
-    *options, max_leaf = setting["options"]
     found: dict[str, npt.NDArray[Any]] = _core.grow_graph_forest(
-        *forest_parts.arguments(arrays, setting), *options, setting["n_trees"], max_leaf, setting["seed"], n_threads,
-        progress, first_tree=setting["first_tree"],
-    )  # fmt: skip
+        **forest_parts.keywords(arrays, setting, n_threads, progress)
+    )
     return found

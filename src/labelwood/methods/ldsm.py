@@ -116,11 +116,20 @@ class LdsmForest(ForestEstimator):
 
     def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
         X = _without_zeros(X)
-        options = (
-            self.arity, self.max_nodes, self.epochs, self.lambda_integrity, self.lambda_multiway,
-            OPTIMIZERS.index(self.optimizer), self.learning_rate, self.weight_threshold, self.loss == "squared",
-            self.shuffle == "epoch", self.leaf_counts == "rows", self.leaf_size or 0,
-        )  # fmt: skip
+        options = {
+            "arity": self.arity,
+            "max_nodes": self.max_nodes,
+            "epochs": self.epochs,
+            "lambda_integrity": self.lambda_integrity,
+            "lambda_multiway": self.lambda_multiway,
+            "optimizer": OPTIMIZERS.index(self.optimizer),
+            "learning_rate": self.learning_rate,
+            "weight_threshold": self.weight_threshold,
+            "squared_loss": self.loss == "squared",
+            "shuffle_epoch": self.shuffle == "epoch",
+            "divide_by_rows": self.leaf_counts == "rows",
+            "leaf_size": self.leaf_size or 0,
+        }
         arrays = forest_parts.grow(grow_trees, self.n_trees, X, Y, options, run)
         self.splits_ = arrays.pop("splits")
         return narrow(
@@ -163,10 +172,7 @@ def grow_trees(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest, and the figures of their splits."""
-    found, splits = _core.grow_ldsm_forest(
-        *forest_parts.arguments(arrays, setting), setting["n_trees"], *setting["options"], setting["seed"], n_threads,
-        progress, first_tree=setting["first_tree"],
-    )  # fmt: skip
+    found, splits = _core.grow_ldsm_forest(**forest_parts.keywords(arrays, setting, n_threads, progress))
     return {**found, "splits": splits}
 
 

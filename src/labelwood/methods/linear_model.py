@@ -165,7 +165,7 @@ class LinearModel(Shrinkable):
     def _setting(self, rows: TrainingRows, tree: LabelTree, seed: int) -> dict[str, Any]:
         return {
             "n_features": rows.X.n_cols,
-            "solver": self._solver().arguments,
+            "solver": vars(self._solver()),
             "threshold": -1.0 if self.weight_threshold is None else self.weight_threshold,
             "seed": seed,
             "widest": int(np.diff(tree.child_ptr).max()),

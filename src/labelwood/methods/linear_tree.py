@@ -166,7 +166,7 @@ class LinearTree(LinearModel):
         with run.phase("label vectors") as progress:
             indptr, indices, data = _core.label_vectors(
                 *rows.arguments, Y.indptr, Y.indices, Y.n_cols, self.cluster_features or 0, run.n_threads,
-                progress, **rows.options,
+                progress, scale=rows.scale, resident=rows.X.resident,
             )  # fmt: skip
         with run.phase("cluster") as progress:
             grown = _core.grow_tree(

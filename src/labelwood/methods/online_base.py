@@ -6,7 +6,7 @@ import copy
 import datetime
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,14 @@ from labelwood.trees import LabelTree
 _POLICIES = ("best-greedy", "random", "complete", "flat")
 # Work between two looks at the world outside, in features times labels: a few tenths of a second.
 CHUNK = 1_000_000
-_PAGES_OF_ROW = 2**17  # bytes of a mapped file that come with a row at a random place, of indices and of data
 _RECORD = "record."
 _PACKED = "packed."
 
 
 class GrowingEstimator(TreeEstimator):
     """An estimator whose fitted state is a growing tree, or the packed tree it was frozen into."""
+
+    _held_in_training: ClassVar[float] = 2.0  # the tree as it is, and room that its tables have left
 
     policy: str
     arity: int
@@ -94,12 +95,13 @@ class GrowingEstimator(TreeEstimator):
         work = None if small else _work(X, Y, order)
         before = tree.seen
         try:
-            most_rows = X.resident // _PAGES_OF_ROW or len(order)
-            for start, stop in pairwise([0, len(order)] if work is None else _cuts(work, most_rows)):
+            for start, stop in pairwise([0, len(order)] if work is None else _cuts(work)):
+                rows, marks, chunk = X, Y, order[start:stop]
+                if X.resident:  # rows in a file come into memory a chunk at a time
+                    rows, marks, chunk = X.take(chunk), Y.take(chunk), np.arange(len(chunk))
                 tree.learn(
-                    X.indptr, X.indices, X.data, Y.indptr, Y.indices, Y.n_cols, order[start:stop], n_threads
+                    rows.indptr, rows.indices, rows.data, marks.indptr, marks.indices, Y.n_cols, chunk, n_threads
                 )  # fmt: skip
-                X.let_go()
                 if progress is not None and work is not None:
                     progress(int(work[stop - 1]))
         except KeyboardInterrupt as interrupt:
@@ -314,10 +316,9 @@ def _work(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.cumsum(per_row[order])
 
 
-def _cuts(work: npt.NDArray[np.int64], most_rows: int) -> list[int]:
-    """Bounds of chunks of rows of about equal work, none of more than so many rows."""
-    even = np.searchsorted(work, np.arange(CHUNK, int(work[-1]), CHUNK), side="right")
-    cuts = np.union1d(even, np.arange(most_rows, len(work), most_rows)).tolist()
+def _cuts(work: npt.NDArray[np.int64]) -> list[int]:
+    """Bounds of chunks of rows of about equal work."""
+    cuts = np.searchsorted(work, np.arange(CHUNK, int(work[-1]), CHUNK), side="right").tolist()
     return [0, *(cut for cut in dict.fromkeys(cuts) if 0 < cut < len(work)), len(work)]
 
 

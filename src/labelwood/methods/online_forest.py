@@ -104,7 +104,7 @@ class OnlineForest(TreeEstimator):
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
         run.executor = run.executor or executors.active()
         fresh = [self._unfitted(self._seed(number, run.seed)) for number in range(self.n_trees)]
-        shared = {
+        shared: dict[str, npt.NDArray[Any]] = {
             "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr,
             "y_indices": Y.indices,
         }  # fmt: skip
@@ -187,7 +187,7 @@ def learn_tree(
     X = CSR(arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"])
     ones = np.ones(len(arrays["y_indices"]), np.float32)
     Y = CSR(arrays["y_indptr"], arrays["y_indices"], ones, setting["n_labels"])
-    tree._names, tree.n_features_in_ = LabelNames.columns(Y.n_cols), X.n_cols
+    tree._names, tree.n_features_in_ = GrowingNames(LabelNames.columns(Y.n_cols)), X.n_cols
     tree.label_counts_ = np.zeros(Y.n_cols, np.int64)
     tree._fit(X, Y, Run(n_threads=n_threads, seed=int(tree.random_state or 0)))
     facts, state = tree._state()

@@ -13,7 +13,8 @@ from labelwood.memory import resident
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32, I32, I64, MappedCSR
 
-_LEAST_SPACE = 2**26  # bytes; with less, training would only read
+_LEAST_SPACE = 2**24  # bytes; with less, training would only read
+_LEAST_PAGES = 2**23  # bytes; a page of a file may bring 2 MB of neighbours with it, of indices and of data
 _HELD_BYTES = 16  # a non-zero of a node takes 8, and as much again where the next rows are gathered
 
 
@@ -38,7 +39,7 @@ class TrainingRows:
         most_entries = 0
         if isinstance(X, MappedCSR) and run.limit is not None:
             space = max(_LEAST_SPACE, run.limit.bytes - resident())
-            X = replace(X, limit=min(X.limit, space // 8))
+            X = replace(X, limit=min(X.limit, max(_LEAST_PAGES, space // 8)))
             most_entries = max(1, space // 4 // (_HELD_BYTES * run.n_threads))
         scale = _core.unit_factors(X.indptr, X.indices, X.data, X.resident) if normalize else None
         return cls(X, scale, most_entries)
@@ -52,11 +53,6 @@ class TrainingRows:
     def arguments(self) -> tuple[I64, I32, F32, int]:
         """The first arguments of a kernel."""
         return self.X.indptr, self.X.indices, self.X.data, self.X.n_cols
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The keywords of a kernel."""
-        return {"scale": self.scale, "resident": self.X.resident}
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that all units of a training share."""

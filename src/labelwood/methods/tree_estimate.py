@@ -34,7 +34,7 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Solver:
-    """The settings of a node's classifiers, in the order in which the kernels take them."""
+    """The settings of a node's classifiers, under the names that the kernels give them."""
 
     logistic: bool
     cost: float
@@ -43,19 +43,6 @@ class Solver:
     max_passes: int
     bias: float
     offset: float
-
-    @property
-    def arguments(self) -> tuple[bool, float, float, float, int, float, float]:
-        """The arguments."""
-        return (
-            self.logistic,
-            self.cost,
-            self.tolerance,
-            self.skip,
-            self.max_passes,
-            self.bias,
-            self.offset,
-        )
 
 
 @dataclass(frozen=True)
@@ -239,8 +226,8 @@ def sample(
     with run.phase("sample"):
         found = _core.sample_tree(
             *rows.arguments, Y.indptr, Y.indices, Y.n_cols, plan.tree.child_ptr, plan.tree.label,
-            plan.tree.inner[inner], ptr, np.concatenate(picks), *solver.arguments, np.array(thresholds, np.float32),
-            run.seed, **rows.options,
+            plan.tree.inner[inner], ptr, np.concatenate(picks), thresholds=np.array(thresholds, np.float32),
+            seed=run.seed, scale=rows.scale, resident=rows.X.resident, **vars(solver),
         )  # fmt: skip
     return Sample(plan, inner, ptr, np.concatenate(picks), thresholds, found)
 

@@ -118,7 +118,12 @@ def _roots(tree: LabelTree, below: npt.NDArray[np.float64]) -> I64:
 
 def whole(tree: LabelTree, Y: CSR, name: str, setting: Mapping[str, Any]) -> Unit:
     """The unit that trains all of a tree."""
-    own = {"child_ptr": tree.child_ptr, "label": tree.label, "y_indptr": Y.indptr, "y_indices": Y.indices}
+    own: dict[str, npt.NDArray[Any]] = {
+        "child_ptr": tree.child_ptr,
+        "label": tree.label,
+        "y_indptr": Y.indptr,
+        "y_indices": Y.indices,
+    }
     return Unit(name, train_part, own, {**setting, "n_labels": Y.n_cols})
 
 
@@ -155,12 +160,10 @@ def train_part(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Train the nodes of one part, or of a whole tree; weights come back in the type they will be stored in."""
-    trained = _core.train_tree(
-        arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"], arrays["y_indptr"],
-        arrays["y_indices"], setting["n_labels"], arrays["child_ptr"], arrays["label"], *setting["solver"],
-        setting["threshold"], setting["seed"], n_threads, progress, ids=arrays.get("ids"), rows=arrays.get("rows"),
-        scale=arrays.get("x_scale"), resident=setting["resident"], most_entries=setting["most_entries"],
-    )  # fmt: skip
+    named = ("n_features", "n_labels", "threshold", "seed", "resident", "most_entries")
+    options = {**setting["solver"], **{name: setting[name] for name in named}}
+    data: dict[str, Any] = {("scale" if name == "x_scale" else name): array for name, array in arrays.items()}
+    trained: dict[str, Any] = _core.train_tree(**data, **options, n_threads=n_threads, progress=progress)
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
     if len(trained["row_start"]):
         trained["child"] = trained["child"].astype(child_type(setting["widest"]))
