@@ -63,14 +63,7 @@ def load(
         if dataset.label_names is not None and label_names is None:
             return dataset
     else:
-        options = TextOptions(
-            n_threads=threads(n_threads),
-            n_features=n_features,
-            n_labels=n_labels,
-            n_names=None if names is None else len(names),
-            header=header,
-            zero_based=zero_based,
-        )
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
         dataset = read_rows(path, svmlight=kind == "svmlight", options=options)
     if names is not None and len(names) != dataset.Y.n_cols:
         raise FormatError(
@@ -131,14 +124,7 @@ def convert(
     if kind == "lw" and is_text(source, source_format):
         names_path = _names_path(Path(source), label_names)
         names = None if names_path is None else read_names(names_path)
-        options = TextOptions(
-            n_threads=threads(n_threads),
-            n_features=n_features,
-            n_labels=n_labels,
-            n_names=None if names is None else len(names),
-            header=header,
-            zero_based=zero_based,
-        )
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
         svmlight = guess_format(Path(source), source_format) == "svmlight"
         stream_to_directory(Path(source), Path(target), svmlight=svmlight, options=options, names=names)
         return read_directory(Path(target))
@@ -154,6 +140,24 @@ def convert(
     )
     save(target, dataset, format=target_format, n_threads=n_threads)
     return dataset
+
+
+def _text_options(
+    n_threads: int | None,
+    n_features: int | None,
+    n_labels: int | None,
+    names: tuple[str, ...] | None,
+    header: bool | None,
+    zero_based: bool | None,
+) -> TextOptions:
+    return TextOptions(
+        n_threads=threads(n_threads),
+        n_features=n_features,
+        n_labels=n_labels,
+        n_names=None if names is None else len(names),
+        header=header,
+        zero_based=zero_based,
+    )
 
 
 def is_text(path: PathLike, format: Format | None) -> bool:

@@ -20,7 +20,7 @@ from labelwood.methods.shrinkable import Shrinkable
 from labelwood.methods.training_rows import TrainingRows
 from labelwood.params import Param
 from labelwood.progress import Run, logger
-from labelwood.search import PackedTree, average, narrow
+from labelwood.search import LOGISTIC, PackedTree, average, narrow
 from labelwood.sparse import CSR, I32, TopK
 from labelwood.trees import LabelTree
 
@@ -67,6 +67,10 @@ class LinearModel(Shrinkable):
     normalize: bool
     weight_threshold: float | None
     weight_dtype: str
+    score_power: int = 2
+
+    def _link(self) -> int:
+        return LOGISTIC if self.loss == "logistic" else self.score_power
 
     def _grow(self, rows: TrainingRows, Y: CSR, run: Run, seed: int) -> LabelTree:
         raise NotImplementedError
@@ -176,8 +180,8 @@ class LinearModel(Shrinkable):
 
     def _packed(self, tree: LabelTree, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> PackedTree:
         if self.weight_dtype != "int8" or self.weight_threshold is None:
-            return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, n_features)
-        exact = PackedTree(tree, narrow(arrays, tree, "float32"), self.loss, n_features)
+            return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self._link(), n_features)
+        exact = PackedTree(tree, narrow(arrays, tree, "float32"), self._link(), n_features)
         return shrink.quantize(exact, self.weight_dtype)
 
     def _solver(self) -> tree_estimate.Solver:
@@ -239,7 +243,7 @@ class LinearModel(Shrinkable):
         if type(n_trees) is not int or not 1 <= n_trees <= len(arrays):
             raise FormatError(f"n_trees must be a positive integer; got {n_trees!r}")
         self.trees_ = [
-            PackedTree.restore(arrays, f"tree{number}.", self.loss, self.n_labels_, self.n_features_in_)
+            PackedTree.restore(arrays, f"tree{number}.", self._link(), self.n_labels_, self.n_features_in_)
             for number in range(n_trees)
         ]
 

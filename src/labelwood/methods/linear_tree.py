@@ -62,7 +62,7 @@ class LinearTree(LinearModel):
             ),
         ] = "balanced",
         arity: Annotated[int, Param("children of an inner node above the last level", ge=2)] = 32,
-        max_leaf: Annotated[int, Param("labels below a last inner node (balanced, random)", ge=1)] = 200,
+        max_leaf: Annotated[int, Param("labels below a last inner node (balanced, random)", ge=1)] = 400,
         max_depth: Annotated[int, Param("depth of the deepest label (kmeans)", ge=1)] = 6,
         hierarchy: Annotated[
             str | list[Any] | dict[str, Any] | np.ndarray | None,
@@ -74,7 +74,7 @@ class LinearTree(LinearModel):
             Param("largest entries of a label's representation used for clustering; None: all", ge=1),
         ] = 100,
         loss: Loss = "squared_hinge",
-        C: Cost = 1.0,
+        C: Cost = 0.7,
         tolerance: Tolerance = 0.5,
         max_passes: MaxPasses = 20,
         intercept: Intercept = -1.0,
@@ -87,6 +87,12 @@ class LinearTree(LinearModel):
             Param("beam search, or exact uniform-cost search, which may open many nodes"),
         ] = "beam",
         beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 10,
+        score_power: Annotated[
+            int,
+            Param(
+                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic", ge=1
+            ),
+        ] = 3,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
@@ -110,15 +116,16 @@ class LinearTree(LinearModel):
         self.weight_dtype = weight_dtype
         self.search = search
         self.beam_width = beam_width
+        self.score_power = score_power
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "tolerance": 0.1, "weight_threshold": None,
-                  "cluster_rounds": 300, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
-        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "tolerance": 0.1,
-                    "cluster_features": None, "intercept": 0.0, "bias": 1.0},
+        "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "C": 1.0, "tolerance": 0.1, "weight_threshold": None,
+                  "score_power": 2, "cluster_rounds": 300, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
+        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "C": 1.0, "tolerance": 0.1,
+                    "score_power": 2, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
     }  # fmt: skip
 
     @classmethod

@@ -21,7 +21,7 @@ from labelwood.methods.online_names import GrowingNames, read_targets
 from labelwood.methods.online_rows import as_i32, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
 from labelwood.progress import Run
-from labelwood.search import PackedTree
+from labelwood.search import LOGISTIC, PackedTree
 from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
 from labelwood.trees import LabelTree
 
@@ -197,7 +197,7 @@ class GrowingEstimator(TreeEstimator):
         self._leaf_labels = leaf_labels = arrays["leaf_labels"]
         if leaf_labels.dtype != np.int32 or not ((leaf_labels >= 0) & (leaf_labels < self.n_labels_)).all():
             raise FormatError("leaf_labels must be labels")
-        self._packed = PackedTree.restore(arrays, _PACKED, "logistic", len(leaf_labels), self.n_features_in_)
+        self._packed = PackedTree.restore(arrays, _PACKED, LOGISTIC, len(leaf_labels), self.n_features_in_)
         records = {name: arrays[_RECORD + name] for name in RECORDS}
         self._kept_records = check_records(records, self.n_labels_)
 
