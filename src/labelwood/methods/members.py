@@ -10,7 +10,7 @@ import numpy.typing as npt
 from labelwood.estimator import TreeEstimator
 
 
-def saved(
+def saved_members(
     members: Sequence[TreeEstimator], kind: str
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
     """The manifests of the members, and their arrays under names that begin with their number."""

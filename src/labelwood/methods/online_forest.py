@@ -16,7 +16,7 @@ from labelwood.executors.units import Arrays, Progress, Unit
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.labels import LabelNames
-from labelwood.methods import members
+from labelwood.methods.members import own_arrays, saved_members
 from labelwood.methods.online_names import GrowingNames
 from labelwood.methods.online_tree import OnlineTree
 from labelwood.params import Param, check_parameters
@@ -157,7 +157,7 @@ class OnlineForest(TreeEstimator):
         return explain_row(views, lists, average(members, k), asked, beam_width=None, missed=missed)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        manifests, arrays = members.saved(self.trees_, "tree")
+        manifests, arrays = saved_members(self.trees_, "tree")
         return {"trees": manifests, **self.describe()}, arrays
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -165,7 +165,7 @@ class OnlineForest(TreeEstimator):
             raise FormatError("trees must be a list of at least one")
         self.trees_ = []
         for number, manifest in enumerate(facts["trees"]):
-            own = members.own_arrays(arrays, "tree", number)
+            own = own_arrays(arrays, "tree", number)
             self.trees_.append(OnlineTree.from_saved(manifest, own, where=f"tree {number}"))
         for tree in self.trees_:
             if tree.n_labels_ != self.n_labels_ or tree.n_features_in_ != self.n_features_in_:
