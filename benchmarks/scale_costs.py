@@ -53,7 +53,7 @@ def measure(dataset, model: LinearTree) -> dict[str, float]:
     tree = model._grow(rows, Y, run, 0)
     plan = tree_estimate.count(rows, Y, tree, Run())
     division = tree_parts.divide(tree, np.bincount(Y.indices, minlength=Y.n_cols))
-    units = tree_parts.units(division, Y, "tree0", model._setting(rows, tree, 0))
+    units = tree_parts.units(division, Y, "tree0", model._setting(rows, tree, 0, run))
     shared, seconds, result_bytes = rows.shared(), [], 0
     for unit in units:
         started = time.perf_counter()
@@ -75,7 +75,7 @@ def measure(dataset, model: LinearTree) -> dict[str, float]:
 
 def project(shape: Shape, cost: dict[str, float]) -> dict[str, object]:
     """The defaults' tree over so many labels, level by level: children of its nodes and blocks of them."""
-    tree = trees.random_tree(shape.labels, arity=32, max_leaf=200, seed=0)
+    tree = trees.random_tree(shape.labels, arity=32, max_leaf=400, seed=0)
     blocks = 0.0
     for level in range(len(tree.level_ptr) - 2):
         nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])

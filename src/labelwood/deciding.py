@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from labelwood.calibration import KINDS, Listed, choose
 from labelwood.decisions import Decisions, Objective, Target, choose_thresholds, label_weights
 from labelwood.errors import LabelwoodError
-from labelwood.executors import Executor
+from labelwood.executors import Executor, is_local
 from labelwood.executors.shards import sharded_topk
 from labelwood.explain import Explanation
 from labelwood.labels import LabelNames
@@ -151,11 +152,9 @@ class Deciding:
         )
         width = min(self._decisions.width(k, weights), self.n_labels_)
         run = self._own_run()
-        if executor is None:
-            found = self._topk(features, width, run)
-        else:
-            run.executor = executor
-            found = sharded_topk(self, features, width, run)
+        run.executor = executor
+        predict = self._topk if is_local(run) else partial(sharded_topk, self)
+        found = predict(features, width, run)
         top = self._decisions.apply(found, min(k, self.n_labels_), weights)
         lacking = k - top.labels.shape[1]
         if lacking == 0:

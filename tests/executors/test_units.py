@@ -86,6 +86,20 @@ def test_every_node_is_trained_once(seed, n_labels, arity, max_leaf):
             assert leaf_of[int(division.label_in_upper[label])] == part.ids[0]
 
 
+def test_rows_in_a_file_may_be_sent_out(many_labels, backwards, saved, tmp_path):
+    """What arrives elsewhere is memory, which must not be treated as pages of a file."""
+    from labelwood.data import Dataset, load, save
+    from labelwood.sparse import from_scipy
+
+    X, Y = many_labels
+    save(tmp_path / "rows.lw", Dataset(from_scipy(X), from_scipy(Y)))
+    dataset = load(tmp_path / "rows.lw")
+    model = LinearTree(n_trees=2, arity=4, max_leaf=10, n_jobs=1)
+    alone = saved(model.fit(X, Y))
+    assert saved(model.fit(dataset.X, dataset.Y, executor=backwards)) == alone
+    assert saved(model.fit(dataset.X, dataset.Y, checkpoint=tmp_path / "done")) == alone
+
+
 def test_an_executor_that_is_none_is_refused(many_labels):
     with pytest.raises(LabelwoodError, match="LinearTree: executor must be 'threads', 'ray'"):
         LinearTree().fit(*many_labels, executor="slurm")

@@ -14,7 +14,16 @@ from labelwood.executors.checkpoint import Checkpoint, fingerprint
 from labelwood.executors.choice import active, chosen
 from labelwood.executors.joblib import JoblibExecutor
 from labelwood.executors.ray import RayExecutor
-from labelwood.executors.units import THREADS, Executor, Threads, Unit, complete, is_divided, tree_ranges
+from labelwood.executors.units import (
+    THREADS,
+    Executor,
+    Threads,
+    Unit,
+    complete,
+    is_divided,
+    is_local,
+    tree_ranges,
+)
 
 __all__ = [
     "THREADS",
@@ -29,5 +38,6 @@ __all__ = [
     "complete",
     "fingerprint",
     "is_divided",
+    "is_local",
     "tree_ranges",
 ]

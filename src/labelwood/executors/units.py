@@ -95,14 +95,19 @@ def complete(
     return [found[unit.name] for unit in units]
 
 
+def is_local(run: Run) -> bool:
+    """Whether units are done by this process, on the very arrays that they are given."""
+    return run.executor is None or isinstance(run.executor, Threads)
+
+
 def is_divided(run: Run) -> bool:
     """Whether work is to be divided: a single unit keeps all threads busy, but nothing else, and is saved late."""
-    return run.checkpoint is not None or not isinstance(run.executor or THREADS, Threads)
+    return run.checkpoint is not None or not is_local(run)
 
 
 def tree_ranges(n_trees: int, run: Run) -> list[range]:
     """The trees of a forest by unit: all, or as many as keep the threads of one worker busy."""
     at_once = n_trees
     if is_divided(run):
-        at_once = run.n_threads if isinstance(run.executor or THREADS, Threads) else 1
+        at_once = run.n_threads if is_local(run) else 1
     return [range(first, min(n_trees, first + at_once)) for first in range(0, n_trees, at_once)]

@@ -149,7 +149,7 @@ class LinearModel(Shrinkable):
         counts = np.bincount(Y.indices, minlength=Y.n_cols)
         divisions, units = [], []
         for number, tree in enumerate(grown):
-            name, setting = f"tree{number}", self._setting(rows, tree, _seed_of(number, run))
+            name, setting = f"tree{number}", self._setting(rows, tree, _seed_of(number, run), run)
             if divided:
                 divisions.append(tree_parts.divide(tree, counts))
                 units.append(tree_parts.units(divisions[-1], Y, name, setting))
@@ -166,7 +166,7 @@ class LinearModel(Shrinkable):
             trained.append(self._packed(tree, arrays, rows.X.n_cols))
         return trained
 
-    def _setting(self, rows: TrainingRows, tree: LabelTree, seed: int) -> dict[str, Any]:
+    def _setting(self, rows: TrainingRows, tree: LabelTree, seed: int, run: Run) -> dict[str, Any]:
         return {
             "n_features": rows.X.n_cols,
             "solver": vars(self._solver()),
@@ -174,7 +174,8 @@ class LinearModel(Shrinkable):
             "seed": seed,
             "widest": int(np.diff(tree.child_ptr).max()),
             "weight_dtype": "float32" if self.weight_dtype == "int8" else self.weight_dtype,
-            "resident": rows.X.resident,
+            # Only here are the arrays the mapped file itself; what arrives elsewhere is a copy in memory.
+            "resident": rows.X.resident if executors.is_local(run) else 0,
             "most_entries": rows.most_entries,
         }
 
