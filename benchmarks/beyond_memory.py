@@ -19,38 +19,45 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+
 from labelwood.data import Dataset, load
 from labelwood.data.directory import DirectoryWriter
-from labelwood.data.synth import Shape, synth_parts
+from labelwood.data.synth import Shape, synth
 from labelwood.memory import parse_bytes, peak_resident, resident
 from labelwood.methods import METHODS
 from labelwood.metrics import precision_at_k
+from labelwood.sparse import CSR
 
-ROW_BYTES = 8 * 145  # of a generated row, about
+ROW_BYTES = 8 * 155  # of a generated row, about
+DRAWN = 1 << 16  # different rows; the others are these again with other values
 TEST_ROWS = 5000
+SETTINGS = {"linear-tree": {"arity": 8, "max_leaf": 16}, "online-tree": {}}
 
 
 def generate(folder: Path, gigabytes: float) -> None:
-    """Rows to train on, and the last ones to test on."""
-    n_rows = TEST_ROWS + int(gigabytes * 1e9 / ROW_BYTES)
-    wanted = Shape(n_rows, n_labels=1000, n_features=20_000, words_per_row=300)
-    start = 0
-    with DirectoryWriter(folder / "train.lw") as train, DirectoryWriter(folder / "test.lw") as test:
-        for part in synth_parts(wanted):
-            cut = min(part.n_rows, max(0, n_rows - TEST_ROWS - start))
-            train.add(Dataset(part.X.rows(0, cut), part.Y.rows(0, cut)))
-            test.add(Dataset(part.X.rows(cut, part.n_rows), part.Y.rows(cut, part.n_rows)))
-            start += part.n_rows
-        train.finish(None)
-        test.finish(None)
+    """Rows to train on, and others to test on."""
+    random = np.random.default_rng(0)
+    shape = Shape(DRAWN + TEST_ROWS, n_labels=64, n_features=20_000, words_per_row=300)
+    drawn = synth(shape)
+    with DirectoryWriter(folder / "test.lw") as writer:
+        writer.add(Dataset(drawn.X.rows(DRAWN, DRAWN + TEST_ROWS), drawn.Y.rows(DRAWN, DRAWN + TEST_ROWS)))
+        writer.finish(None)
+    with DirectoryWriter(folder / "train.lw") as writer:
+        while writer.n_rows * ROW_BYTES < gigabytes * 1e9:
+            rows = random.integers(0, DRAWN, DRAWN)
+            X, Y = drawn.X.take(rows), drawn.Y.take(rows)
+            values = (0.5 + random.random(X.nnz, np.float32)) * X.data
+            writer.add(Dataset(CSR(X.indptr, X.indices, values, X.n_cols), Y))
+        writer.finish(None)
 
 
 def train(folder: Path, method: str, limit: int | None) -> None:
     dataset, test = load(folder / "train.lw"), load(folder / "test.lw")
-    model = METHODS[method](n_jobs=1)
+    model = METHODS[method](n_jobs=1, **SETTINGS[method])
     X = dataset.X
     if limit is None:
-        X = X.take(range(dataset.n_rows))
+        X = X.take(np.arange(dataset.n_rows))
     before = resident()
     started = time.perf_counter()
     model.fit(X, dataset.Y, max_memory=limit)
