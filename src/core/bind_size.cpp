@@ -43,7 +43,7 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
                       Array<int32_t> label, Array<int32_t> nodes, Array<int64_t> picked_ptr,
                       Array<int32_t> picked, bool logistic, float cost, float tolerance, float skip,
                       int max_passes, float bias, float offset, Array<float> thresholds, uint64_t seed,
-                      std::optional<Array<float>> scale, int64_t resident) {
+                      std::optional<Array<float>> scale, int64_t resident, int64_t most_entries) {
     const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
     const Csr y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
@@ -60,7 +60,7 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
             const int32_t* first = picked.data() + picked_ptr.data()[i];
             const SiblingSample sample{nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}};
             samples.add(train_sample(given.rows(), members, tree, sample, solver, levels, mix64(seed) ^ i,
-                                     columns, monitor));
+                                     most_entries, columns, monitor));
             monitor.poll();
             if (monitor.stopped()) throw Interrupted();
         }
@@ -88,7 +88,7 @@ void bind_size(nb::module_& m) {
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("nodes"),
           arg("picked_ptr"), arg("picked"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),
           arg("max_passes"), arg("bias"), arg("offset"), arg("thresholds"), arg("seed"), nb::kw_only(),
-          arg("scale") = nb::none(), arg("resident") = 0,
+          arg("scale") = nb::none(), arg("resident") = 0, arg("most_entries") = 0,
           "What picked siblings keep of their weights above each of the rising thresholds, and the seconds.");
 }
 

@@ -77,13 +77,13 @@ struct Kept {
 
 inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, const Tree& tree,
                          const SiblingSample& sample, const SolverOptions& options,
-                         const std::vector<float>& thresholds, uint64_t seed, StampedCounts& columns,
-                         Monitor& monitor) {
+                         const std::vector<float>& thresholds, uint64_t seed, int64_t most_entries,
+                         StampedCounts& columns, Monitor& monitor) {
     using Clock = std::chrono::steady_clock;
     const auto started = Clock::now();
     NodeProblem problem;
     const int32_t node = sample.node;
-    build_problem(x, members.begin(node), members.count(node), options.bias, 0, columns, &problem);
+    build_problem(x, members.begin(node), members.count(node), options.bias, most_entries, columns, &problem);
     Positives positives;
     positives.ptr.assign(1, 0);
     std::vector<int32_t> trained;

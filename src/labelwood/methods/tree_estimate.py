@@ -210,24 +210,21 @@ def sample(
     chosen: list[int] = []
     spent, allowed = 0.0, _FREE_WORK
     per_group = plan.entries + plan.rows[plan.tree.inner]
-    most = rows.most_entries or np.inf  # a sampled node is held as a whole
     for part in reversed(size.inner_levels(plan.tree)):
         allowed += share * float(plan.work[part].sum())
         for number in random.permutation(np.arange(part.start, part.stop)).tolist():
-            if per_group[number] > most:
-                continue
             if chosen and spent + per_group[number] > allowed:
                 break
             chosen.append(number)
             spent += per_group[number]
-    inner = np.array(sorted(chosen) or [int(np.argmin(per_group))], np.int64)
+    inner = np.array(sorted(chosen), np.int64)
     picks = [_spread(plan, int(number), random) for number in inner]
     ptr = np.concatenate([[0], np.cumsum([len(pick) for pick in picks])]).astype(np.int64)
     with run.phase("sample"):
         found = _core.sample_tree(
             *rows.arguments, Y.indptr, Y.indices, Y.n_cols, plan.tree.child_ptr, plan.tree.label,
             plan.tree.inner[inner], ptr, np.concatenate(picks), thresholds=np.array(thresholds, np.float32),
-            seed=run.seed, scale=rows.scale, resident=rows.X.resident, **vars(solver),
+            seed=run.seed, scale=rows.scale, resident=rows.X.resident, most_entries=rows.most_entries, **vars(solver),
         )  # fmt: skip
     return Sample(plan, inner, ptr, np.concatenate(picks), thresholds, found)
 
