@@ -5,7 +5,7 @@
 
 Writes a data set directory below --folder (removed afterwards), then trains in processes of their own, so that
 each has its own peak. With --compare also from memory; P@1, P@3, P@5 on held-out rows must then be equal. A JSON line
-for each method: bytes of the rows on disk, the limit, the peak of the process (ru_maxrss), seconds, precision.
+for each method: bytes of the rows on disk, the limit, the peak of the process (VmHWM), seconds, precision.
 """
 
 from __future__ import annotations
