@@ -99,7 +99,7 @@ def test_a_node_killed_in_training_changes_nothing(name, cluster, many_labels, s
     extra = cluster.add_node(num_cpus=1, object_store_memory=STORE)
     cluster.wait_for_nodes()
     there = NodeAffinitySchedulingStrategy(extra.node_id, soft=False)
-    ray.get(ray.remote(len).options(scheduling_strategy=there).remote([]))  # so that its worker is up
+    ray.get(ray.remote(lambda: 0).options(scheduling_strategy=there).remote())  # so that its worker is up
 
     class Killing(RayExecutor):
         killed = False
