@@ -10,7 +10,7 @@ import pytest
 from labelwood import LabelwoodError, LinearTree, OnlineTree, trees
 from labelwood.data import load
 from labelwood.data.directory import DirectoryWriter
-from labelwood.data.synth import Shape, synth_parts
+from labelwood.data.synth import Shape, synth, synth_parts
 from labelwood.methods.training_rows import TrainingRows
 from labelwood.progress import Run
 
@@ -21,12 +21,10 @@ from labelwood.data import load
 from labelwood.memory import peak_resident, resident
 
 method, path, allowed = sys.argv[1], sys.argv[2], int(sys.argv[3])
-dataset = load(path)
-if allowed:
-    allowed += resident()
 model = getattr(labelwood, method)(n_jobs=1)
-if allowed:
-    model.fit(dataset.X, dataset.Y, max_memory=allowed)
+dataset = load(path)
+allowed += resident()
+model.fit(dataset.X, dataset.Y, max_memory=allowed)
 print(json.dumps({"limit": allowed, "peak": peak_resident()}))
 """
 
@@ -35,9 +33,10 @@ print(json.dumps({"limit": allowed, "peak": peak_resident()}))
 def big(tmp_path_factory):
     """Rows that take much more than what their training needs besides them."""
     path = tmp_path_factory.mktemp("big") / "rows.lw"
+    drawn = synth(Shape(8000, n_labels=40, n_features=2000, words_per_row=300))
     with DirectoryWriter(path) as writer:
-        for part in synth_parts(Shape(60_000, n_labels=300, n_features=20_000, words_per_row=300)):
-            writer.add(part)
+        for _ in range(7):
+            writer.add(drawn)
         writer.finish(None)
     return path
 
