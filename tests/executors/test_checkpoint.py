@@ -24,7 +24,7 @@ logging.basicConfig(stream=sys.stderr, format="%(message)s")
 logging.getLogger("labelwood").setLevel(logging.DEBUG)
 folder, resume = sys.argv[1], sys.argv[2] == "resume"
 dataset = load(folder + "/rows.npz")
-model = LinearTree(n_trees=3, arity=4, max_leaf=10, C=8.0, tolerance=0.01, max_passes=200, n_jobs=1)
+model = LinearTree(n_trees=2, arity=4, max_leaf=10, C=8.0, tolerance=0.01, max_passes=100, n_jobs=1)
 model.fit(dataset.X, dataset.Y, checkpoint=folder + "/checkpoint", resume=resume)
 model.save(folder + "/model")
 """
