@@ -18,6 +18,7 @@ from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.labels import LabelNames
 from labelwood.methods.members import own_arrays, saved_members
 from labelwood.methods.online_names import GrowingNames
+from labelwood.methods.online_rows import read_features
 from labelwood.methods.online_tree import OnlineTree
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run
@@ -101,6 +102,7 @@ class OnlineForest(TreeEstimator):
         self._names, self.n_features_in_ = tree._names, tree.n_features_in_
         self.label_counts_, self.trained_ = tree.label_counts_, dict(tree.trained_)
         self.fit_seconds_ = dict(tree.fit_seconds_)
+        self._name_features(tree._feature_names)
 
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
         run.executor = run.executor or executors.active()
@@ -128,13 +130,15 @@ class OnlineForest(TreeEstimator):
         tree.trained_ = {
             "rows": X.n_rows, "feature_entries": X.nnz, "label_entries": Y.nnz, "seed": tree._seed,
         }  # fmt: skip
+        tree._name_features(self._feature_names)
         tree._note_fitted()
         tree._restore_growing(facts, arrays)
         return tree
 
     def _read_features(self, X: Any) -> CSR:
         self._check_fitted()
-        return self.trees_[0]._read_features(X)
+        self._check_columns(X, may_grow=True)
+        return read_features(X, self.n_features_in_, owner=type(self).__name__)
 
     def _members(self, X: CSR, k: int, run: Run) -> list[TopK]:
         wide = k if len(self.trees_) == 1 else min(_CANDIDATES * k, self.n_labels_)
