@@ -35,7 +35,7 @@ def big(tmp_path_factory):
     path = tmp_path_factory.mktemp("big") / "rows.lw"
     drawn = synth(Shape(8000, n_labels=40, n_features=2000, words_per_row=300))
     with DirectoryWriter(path) as writer:
-        for _ in range(7):
+        for _ in range(12):
             writer.add(drawn)
         writer.finish(None)
     return path
