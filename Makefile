@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus
+.PHONY: docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus test-ray
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -30,6 +30,11 @@ test-crash: $(VENV)/installed $(VENV)/tools-test
 # Requests made from the service's own OpenAPI description, thousands of them.
 test-fuzz: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-fuzz
 	$(BIN)/python -m pytest -n 0 -rs tests/serve/test_fuzz.py $(ARGS)
+
+# Training and prediction on Ray clusters of two and three nodes, on this machine. Ray writes below HOME.
+RAY := build/ray
+test-ray: $(RAY)/installed
+	HOME=$(abspath $(RAY)/home) $(RAY)/bin/python -m pytest -n 0 -rs tests/executors $(ARGS)
 
 # Annif, in an environment of its own, with a Labelwood service behind its http backend.
 ANNIF := build/annif
@@ -108,6 +113,15 @@ $(ADAPTERS)/%/installed: $(ADAPTERS)/wheel/built
 	wheel=$$(echo $(ADAPTERS)/wheel/*.whl) && \
 	$(@D)/bin/python -m pip --quiet install --group test --group adapters-$* "$$wheel[$(EXTRAS)]" && \
 	$(@D)/bin/python -m pip --quiet install --force-reinstall --no-deps "$$wheel"
+	touch $@
+
+$(RAY)/installed: $(ADAPTERS)/wheel/built
+	test -x $(RAY)/bin/python || $(PYTHON) -m venv $(RAY)
+	mkdir -p $(RAY)/home
+	$(RAY)/bin/python -m pip --quiet install --upgrade 'pip>=25.1'
+	wheel=$$(echo $(ADAPTERS)/wheel/*.whl) && \
+	$(RAY)/bin/python -m pip --quiet install --group test "$$wheel[ray]" && \
+	$(RAY)/bin/python -m pip --quiet install --force-reinstall --no-deps "$$wheel"
 	touch $@
 
 clean:

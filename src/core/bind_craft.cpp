@@ -12,12 +12,23 @@ nb::dict grow_craft_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
                      int32_t max_leaf, int32_t sample, int32_t rounds, int projection, int32_t x_columns,
                      int32_t y_columns, bool x_per_node, bool y_per_node, bool cosine, double centroid_share,
                      int32_t centroid_size, int32_t centroid_rows, int32_t leaf_size, uint64_t seed,
-                     int n_threads, nb::object progress) {
+                     int n_threads, nb::object progress, int32_t first_tree) {
     Monitor monitor = monitor_of(progress);
-    const CraftOptions options{
-        n_trees,   arity,     max_leaf,   sample,     rounds, static_cast<ProjectionKind>(projection),
-        x_columns, y_columns, x_per_node, y_per_node, cosine, {centroid_share, centroid_size, centroid_rows},
-        leaf_size, seed};
+    const CraftOptions options{first_tree,
+                               n_trees,
+                               arity,
+                               max_leaf,
+                               sample,
+                               rounds,
+                               static_cast<ProjectionKind>(projection),
+                               x_columns,
+                               y_columns,
+                               x_per_node,
+                               y_per_node,
+                               cosine,
+                               {centroid_share, centroid_size, centroid_rows},
+                               leaf_size,
+                               seed};
     FlatForest flat = without_gil([&] {
         const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
         return flatten(CraftGrower(x, y, options, monitor).run(n_threads));
@@ -26,7 +37,7 @@ nb::dict grow_craft_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
     if (options.kind == ProjectionKind::kNone) return arrays;
     if (!x_per_node) {
         flat.inner_seeds.clear();
-        for (int32_t tree = 0; tree < n_trees; ++tree) {
+        for (int32_t tree = first_tree; tree < first_tree + n_trees; ++tree) {
             flat.inner_seeds.push_back(
                 static_cast<uint32_t>(craft_seed(seed, Space::kFeatures, tree, 0) >> 32));
         }
@@ -43,6 +54,7 @@ void bind_craft(nb::module_& m) {
           arg("sample"), arg("rounds"), arg("projection"), arg("x_columns"), arg("y_columns"),
           arg("x_per_node"), arg("y_per_node"), arg("cosine"), arg("centroid_share"), arg("centroid_size"),
           arg("centroid_rows"), arg("leaf_size"), arg("seed"), arg("n_threads"), arg("progress").none(),
+          nb::kw_only(), arg("first_tree") = 0,
           "A forest of projected k-means trees (CRAFTML), as the arrays of a RoutedForest.");
 }
 

@@ -64,12 +64,16 @@ nb::tuple graph_cut(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64
 nb::dict grow(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features, Array<int64_t> yp,
               Array<int32_t> yi, int64_t n_labels, int kind, int32_t n_neighbors, int32_t threshold,
               int32_t n_negatives, int32_t epochs, float l1, float rate, float beta, float tolerance,
-              int start, int32_t n_trees, int32_t max_leaf, uint64_t seed, int n_threads,
-              nb::object progress) {
+              int start, int32_t n_trees, int32_t max_leaf, uint64_t seed, int n_threads, nb::object progress,
+              int32_t first_tree) {
     const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
     const CutArguments given{n_negatives, epochs, l1, rate, beta, tolerance, start};
-    const GraphForestOptions options{
-        {static_cast<GraphKind>(kind), n_neighbors, threshold}, given.options(), n_trees, max_leaf, seed};
+    const GraphForestOptions options{{static_cast<GraphKind>(kind), n_neighbors, threshold},
+                                     given.options(),
+                                     first_tree,
+                                     n_trees,
+                                     max_leaf,
+                                     seed};
     Monitor monitor = monitor_of(progress);
     FlatForest flat = without_gil([&] { return grow_graph_forest(x, y, options, n_threads, monitor); });
     return forest_arrays(std::move(flat));
@@ -89,7 +93,8 @@ void bind_graph(nb::module_& m) {
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("kind"), arg("n_neighbors"),
           arg("threshold"), arg("n_negatives"), arg("epochs"), arg("l1"), arg("learning_rate"), arg("beta"),
           arg("tolerance"), arg("start"), arg("n_trees"), arg("max_leaf"), arg("seed"), arg("n_threads"),
-          arg("progress").none(), "Grows a GraphForest; returns the arrays of a RoutedForest.");
+          arg("progress").none(), nb::kw_only(), arg("first_tree") = 0,
+          "Grows a GraphForest; returns the arrays of a RoutedForest.");
 }
 
 }  // namespace labelwood

@@ -10,12 +10,13 @@ using nb::arg;
 constexpr int kMostChildren = 8;
 
 template <int M = 2>
-std::vector<LdsmTree> grow_any(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t n_trees,
-                               uint64_t seed, int n_threads, Monitor& monitor) {
+std::vector<LdsmTree> grow_any(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
+                               int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
     if constexpr (M < kMostChildren) {
-        if (options.arity > M) return grow_any<M + 1>(x, y, options, n_trees, seed, n_threads, monitor);
+        if (options.arity > M)
+            return grow_any<M + 1>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
     }
-    return grow_ldsm<M>(x, y, options, n_trees, seed, n_threads, monitor);
+    return grow_ldsm<M>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
 }
 
 nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
@@ -23,7 +24,7 @@ nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd
                            int32_t arity, int64_t max_nodes, int32_t epochs, double lambda_integrity,
                            double lambda_multiway, int optimizer, float learning_rate, float weight_threshold,
                            bool squared_loss, bool shuffle_epoch, bool divide_by_rows, int32_t leaf_size,
-                           uint64_t seed, int n_threads, nb::object progress) {
+                           uint64_t seed, int n_threads, nb::object progress, int32_t first_tree) {
     const LdsmOptions options{.arity = arity,
                               .max_nodes = max_nodes,
                               .epochs = epochs,
@@ -41,7 +42,7 @@ nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd
     std::vector<float> splits;
     size_t n_splits = 0;
     FlatForest flat = without_gil([&] {
-        std::vector<LdsmTree> grown = grow_any(x, y, options, n_trees, seed, n_threads, monitor);
+        std::vector<LdsmTree> grown = grow_any(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
         std::vector<GrownInstanceTree> trees;
         std::vector<LdsmSplit> all;
         for (LdsmTree& one : grown) {
@@ -70,6 +71,7 @@ void bind_ldsm(nb::module_& m) {
           arg("max_nodes"), arg("epochs"), arg("lambda_integrity"), arg("lambda_multiway"), arg("optimizer"),
           arg("learning_rate"), arg("weight_threshold"), arg("squared_loss"), arg("shuffle_epoch"),
           arg("divide_by_rows"), arg("leaf_size"), arg("seed"), arg("n_threads"), arg("progress").none(),
+          nb::kw_only(), arg("first_tree") = 0,
           "LdSM trees: the arrays of a routed forest, and of every inner node J, balancedness, purity and "
           "J by the running probabilities.");
 }

@@ -9,12 +9,13 @@ using nb::arg;
 
 nb::tuple count_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                       Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
-                      Array<int32_t> label, int n_threads, nb::object progress) {
+                      Array<int32_t> label, int n_threads, nb::object progress, int64_t resident) {
     Monitor monitor = monitor_of(progress);
-    const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
+    const GivenRows given(view(xp, xi, xd, n_features), std::nullopt, resident);
+    const Csr y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
-    NodeSizes out =
-        without_gil([&] { return count_nodes(x, node_members(y, tree), tree, n_threads, monitor); });
+    NodeSizes out = without_gil(
+        [&] { return count_nodes(given.rows(), node_members(y, tree), tree, n_threads, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
                           to_numpy(std::move(out.rows)));
 }
@@ -41,8 +42,10 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
                       Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
                       Array<int32_t> label, Array<int32_t> nodes, Array<int64_t> picked_ptr,
                       Array<int32_t> picked, bool logistic, float cost, float tolerance, float skip,
-                      int max_passes, float bias, float offset, Array<float> thresholds, uint64_t seed) {
-    const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
+                      int max_passes, float bias, float offset, Array<float> thresholds, uint64_t seed,
+                      std::optional<Array<float>> scale, int64_t resident, int64_t most_entries) {
+    const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
+    const Csr y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
     const SolverOptions solver{
         logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes, bias, offset};
@@ -51,13 +54,13 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     Monitor monitor = monitor_of(nb::none());
     Samples out = without_gil([&] {
         const NodeMembers members = node_members(y, tree);
-        StampedCounts columns(x.n_cols);
+        StampedCounts columns(n_features);
         Samples samples;
         for (size_t i = 0; i < n; ++i) {
             const int32_t* first = picked.data() + picked_ptr.data()[i];
             const SiblingSample sample{nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}};
-            samples.add(
-                train_sample(x, members, tree, sample, solver, levels, mix64(seed) ^ i, columns, monitor));
+            samples.add(train_sample(given.rows(), members, tree, sample, solver, levels, mix64(seed) ^ i,
+                                     most_entries, columns, monitor));
             monitor.poll();
             if (monitor.stopped()) throw Interrupted();
         }
@@ -79,12 +82,13 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
 void bind_size(nb::module_& m) {
     m.def("count_tree", count_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"),
-          arg("n_threads"), arg("progress").none(),
+          arg("n_threads"), arg("progress").none(), nb::kw_only(), arg("resident") = 0,
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
     m.def("sample_tree", sample_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("nodes"),
           arg("picked_ptr"), arg("picked"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),
-          arg("max_passes"), arg("bias"), arg("offset"), arg("thresholds"), arg("seed"),
+          arg("max_passes"), arg("bias"), arg("offset"), arg("thresholds"), arg("seed"), nb::kw_only(),
+          arg("scale") = nb::none(), arg("resident") = 0, arg("most_entries") = 0,
           "What picked siblings keep of their weights above each of the rising thresholds, and the seconds.");
 }
 

@@ -15,12 +15,11 @@ using nb::arg;
 
 nb::tuple label_vectors_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                          Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, int64_t most, int n_threads,
-                         nb::object progress) {
+                         nb::object progress, std::optional<Array<float>> scale, int64_t resident) {
     Monitor monitor = monitor_of(progress);
-    OwnedCsr out = without_gil([&] {
-        return label_vectors(view(xp, xi, xd, n_features), pattern(yp, yi, n_labels), most, n_threads,
-                             monitor);
-    });
+    const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
+    OwnedCsr out = without_gil(
+        [&] { return label_vectors(given.rows(), pattern(yp, yi, n_labels), most, n_threads, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
                           to_numpy(std::move(out.data)));
 }
@@ -39,14 +38,17 @@ nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
                      Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
                      Array<int32_t> label, bool logistic, float cost, float tolerance, float skip,
                      int max_passes, float bias, float offset, float threshold, uint64_t seed, int n_threads,
-                     nb::object progress) {
+                     nb::object progress, std::optional<Array<int32_t>> ids,
+                     std::optional<Array<int32_t>> rows, std::optional<Array<float>> scale, int64_t resident,
+                     int64_t most_entries) {
     Monitor monitor = monitor_of(progress);
-    const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
-    const Tree tree = tree_view(child_ptr, label);
+    const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
+    const Csr y = pattern(yp, yi, n_labels);
+    const TreePart part{tree_view(child_ptr, label), data_or_null(ids), data_or_null(rows)};
     const SolverOptions solver{
         logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes, bias, offset};
-    const TrainOptions options{solver, threshold, seed, n_threads};
-    Packed out = without_gil([&] { return TreeTrainer(x, y, tree, options, monitor).run(); });
+    const TrainOptions options{solver, threshold, seed, n_threads, most_entries};
+    Packed out = without_gil([&] { return TreeTrainer(given.rows(), y, part, options, monitor).run(); });
     nb::dict arrays;
     arrays["feature_ptr"] = to_numpy(std::move(out.feature_ptr));
     arrays["features"] = to_numpy(std::move(out.features));
@@ -184,16 +186,38 @@ void bind_tree(nb::module_& m) {
             return to_numpy(without_gil([&] { return unit_rows(view(xp, xi, xd, 0)); }));
         },
         arg("x_indptr"), arg("x_indices"), arg("x_data"), "Values of the rows scaled to unit length.");
+    m.def(
+        "take_rows",
+        [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, Array<int64_t> rows, int64_t resident) {
+            const GivenRows given(view(xp, xi, xd, 0), std::nullopt, resident);
+            OwnedCsr out = without_gil(
+                [&] { return take_rows(given.rows(), rows.data(), static_cast<int64_t>(rows.shape(0))); });
+            return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
+                                  to_numpy(std::move(out.data)));
+        },
+        arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("rows"), arg("resident"),
+        "The given rows, copied, from a matrix in a mapped file.");
+    m.def(
+        "unit_factors",
+        [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t resident) {
+            const GivenRows given(view(xp, xi, xd, 0), std::nullopt, resident);
+            return to_numpy(without_gil([&] { return unit_factors(given.rows()); }));
+        },
+        arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("resident") = 0,
+        "What to multiply each row by to make its length 1.");
     m.def("label_vectors", label_vectors_, arg("x_indptr"), arg("x_indices"), arg("x_data"),
           arg("n_features"), arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("most"),
-          arg("n_threads"), arg("progress").none(), "Label representations, Eq. (2).");
+          arg("n_threads"), arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(),
+          arg("resident") = 0, "Label representations, Eq. (2).");
     m.def("grow_tree", grow_tree_, arg("v_indptr"), arg("v_indices"), arg("v_data"), arg("n_features"),
           arg("balanced"), arg("arity"), arg("max_leaf"), arg("max_depth"), arg("max_rounds"), arg("seed"),
           arg("n_threads"), arg("progress").none(), "A label tree by clustering, as (parent, label).");
     m.def("train_tree", train_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("logistic"),
           arg("cost"), arg("tolerance"), arg("skip"), arg("max_passes"), arg("bias"), arg("offset"),
-          arg("threshold"), arg("seed"), arg("n_threads"), arg("progress").none(),
+          arg("threshold"), arg("seed"), arg("n_threads"), arg("progress").none(), nb::kw_only(),
+          arg("ids") = nb::none(), arg("rows") = nb::none(), arg("scale") = nb::none(), arg("resident") = 0,
+          arg("most_entries") = 0,
           "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
     m.def("average_topk", average_topk_, arg("labels"), arg("scores"), arg("k"),
           "Average of several top-k lists per row.");

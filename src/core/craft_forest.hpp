@@ -18,6 +18,7 @@
 namespace labelwood {
 
 struct CraftOptions {
+    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
     int32_t n_trees;
     int32_t arity;        // k
     int32_t max_leaf;     // n_leaf
@@ -74,7 +75,7 @@ class CraftGrower {
         parallel_for(options_.n_trees, n_threads, monitor_, [&](int64_t tree, int number) {
             auto& worker = workers[static_cast<size_t>(number)];
             if (!worker) worker = std::make_unique<Worker>(*this);
-            trees[static_cast<size_t>(tree)] = worker->grow(static_cast<int32_t>(tree));
+            trees[static_cast<size_t>(tree)] = worker->grow(options_.first_tree + static_cast<int32_t>(tree));
         });
         return trees;
     }

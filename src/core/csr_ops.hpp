@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "common.hpp"
 #include "parallel.hpp"
+#include "training_rows.hpp"
 
 namespace labelwood {
 
@@ -35,17 +37,50 @@ inline CsrFault check_csr(const Csr& x, int64_t nnz) {
     return finite ? CsrFault::kNone : CsrFault::kValue;
 }
 
-// The values of x with every row scaled to unit length; rows without length stay as they are.
-inline std::vector<float> unit_rows(const Csr& x) {
-    std::vector<float> scaled(x.data, x.data + x.nnz());
+// The factors that scale every row to unit length; rows without length stay as they are.
+inline std::vector<float> unit_factors(const TrainingRows& rows) {
+    const Csr& x = rows.x;
+    std::vector<float> factors(static_cast<size_t>(x.n_rows), 1.0f);
     for (int64_t row = 0; row < x.n_rows; ++row) {
+        rows.open(row);
         double square = 0.0;
         for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
             square += static_cast<double>(x.data[j]) * x.data[j];
         }
-        if (square <= 0.0) continue;
-        const auto factor = static_cast<float>(1.0 / std::sqrt(square));
-        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) scaled[static_cast<size_t>(j)] *= factor;
+        if (square > 0.0) factors[static_cast<size_t>(row)] = static_cast<float>(1.0 / std::sqrt(square));
+    }
+    return factors;
+}
+
+// The given rows in the given order. They are read in the order of their places, which suits a file.
+inline OwnedCsr take_rows(const TrainingRows& from, const int64_t* rows, int64_t count) {
+    const Csr& x = from.x;
+    OwnedCsr taken;
+    taken.n_cols = x.n_cols;
+    taken.indptr.reserve(static_cast<size_t>(count) + 1);
+    for (int64_t i = 0; i < count; ++i) taken.indptr.push_back(taken.indptr.back() + x.row_nnz(rows[i]));
+    taken.indices.resize(static_cast<size_t>(taken.indptr.back()));
+    taken.data.resize(static_cast<size_t>(taken.indptr.back()));
+    std::vector<int64_t> order(static_cast<size_t>(count));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return rows[a] < rows[b]; });
+    for (const int64_t i : order) {
+        const int64_t begin = x.indptr[rows[i]], n = x.row_nnz(rows[i]),
+                      at = taken.indptr[static_cast<size_t>(i)];
+        from.open(rows[i]);
+        std::copy_n(x.indices + begin, n, taken.indices.data() + at);
+        std::copy_n(x.data + begin, n, taken.data.data() + at);
+    }
+    return taken;
+}
+
+// The values of x with every row scaled to unit length.
+inline std::vector<float> unit_rows(const Csr& x) {
+    const std::vector<float> factors = unit_factors({x});
+    std::vector<float> scaled(x.data, x.data + x.nnz());
+    for (int64_t row = 0; row < x.n_rows; ++row) {
+        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j)
+            scaled[static_cast<size_t>(j)] *= factors[static_cast<size_t>(row)];
     }
     return scaled;
 }
@@ -120,7 +155,9 @@ class SparseSum {
 // Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only
 // the largest entries are kept (before scaling). A label without rows, or whose rows are empty, gets an empty
 // vector.
-inline OwnedCsr label_vectors(const Csr& x, const Csr& y, int64_t most, int n_threads, Monitor& monitor) {
+inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t most, int n_threads,
+                              Monitor& monitor) {
+    const Csr& x = rows.x;
     const Postings rows_of = transpose(y);
     const auto n_labels = static_cast<size_t>(y.n_cols);
     std::vector<std::vector<int32_t>> columns(n_labels);
@@ -133,7 +170,9 @@ inline OwnedCsr label_vectors(const Csr& x, const Csr& y, int64_t most, int n_th
         for (auto label = static_cast<size_t>(piece * kPiece); label < end; ++label) {
             for (int64_t i = rows_of.ptr[label]; i < rows_of.ptr[label + 1]; ++i) {
                 const int32_t row = rows_of.rows[static_cast<size_t>(i)];
-                for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) sum.add(x.indices[j], x.data[j]);
+                const float scale = rows.open(row);
+                for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j)
+                    sum.add(x.indices[j], x.data[j] * scale);
             }
             sum.take(most, &columns[label], &values[label]);
             double square = 0.0;

@@ -17,6 +17,7 @@ namespace labelwood {
 struct GraphForestOptions {
     GraphOptions graph;
     CutOptions cut;
+    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
     int32_t n_trees;
     int32_t max_leaf;
     uint64_t seed;
@@ -167,8 +168,8 @@ inline FlatForest grow_graph_forest(const Csr& x, const Csr& y, const GraphFores
     }
     monitor.set_total(x.n_rows * options.n_trees);
     parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
-        trees[static_cast<size_t>(tree)] =
-            growers[static_cast<size_t>(worker)]->grow(static_cast<int32_t>(tree), monitor);
+        trees[static_cast<size_t>(tree)] = growers[static_cast<size_t>(worker)]->grow(
+            options.first_tree + static_cast<int32_t>(tree), monitor);
     });
     return flatten(std::move(trees));
 }

@@ -236,15 +236,16 @@ class LdsmGrower {
 
 // Trees of one forest, each a function of (seed, its number) alone.
 template <int M>
-std::vector<LdsmTree> grow_ldsm(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t n_trees,
-                                uint64_t seed, int n_threads, Monitor& monitor) {
+std::vector<LdsmTree> grow_ldsm(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
+                                int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
     std::vector<LdsmTree> trees(static_cast<size_t>(n_trees));
     std::vector<std::unique_ptr<LdsmGrower<M>>> growers(static_cast<size_t>(std::max(n_threads, 1)));
     monitor.set_total(n_trees * options.max_nodes);
     parallel_for(n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
         auto& grower = growers[static_cast<size_t>(worker)];
         if (!grower) grower = std::make_unique<LdsmGrower<M>>(x, y, options);
-        trees[static_cast<size_t>(tree)] = grower->grow(Rng(seed, static_cast<uint64_t>(tree)), monitor);
+        trees[static_cast<size_t>(tree)] =
+            grower->grow(Rng(seed, static_cast<uint64_t>(first_tree + tree)), monitor);
     });
     return trees;
 }

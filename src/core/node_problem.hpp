@@ -8,39 +8,76 @@
 #include "common.hpp"
 #include "simd.hpp"
 #include "stamped.hpp"
+#include "training_rows.hpp"
 #include "tree.hpp"
 
 namespace labelwood {
 
 // The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the
 // weights touched most lie together in cache; the bias comes last (id n_features) with the same value in
-// every row.
+// every row. The entries of a node of more than `most_entries` are not held: a RowWindow reads them again,
+// from rows and with column numbers that must stay as they were when the problem was built.
 struct NodeProblem {
     std::vector<int32_t> features;  // compacted id -> column
     std::vector<int64_t> indptr;
     std::vector<int32_t> indices;
     std::vector<float> values;
     std::vector<float> diagonal;
+    float bias = 0.0f;
+    int64_t most_entries = 0;
+    const TrainingRows* source = nullptr;
+    const int32_t* members = nullptr;        // place in the source of each row
+    const StampedCounts* columns = nullptr;  // column -> compacted id
 
     int64_t n_rows() const { return static_cast<int64_t>(diagonal.size()); }
     int64_t n_features() const { return static_cast<int64_t>(features.size()); }
+    bool is_held() const { return indptr.back() == static_cast<int64_t>(indices.size()); }
     NodeRows rows() const {
-        return {indptr.data(), indices.data(), values.data(), diagonal.data(), n_rows()};
+        return {indptr.data(), indices.data(), values.data(), diagonal.data(), n_rows(), indptr.data()};
     }
 };
 
-inline void build_problem(const Csr& x, const int32_t* rows, int64_t n_rows, float bias,
-                          StampedCounts& columns, NodeProblem* problem) {
+// The entries of a row on compacted features, bias last.
+inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features, float* values) {
+    const Csr& x = problem.source->x;
+    const int32_t member = problem.members[row];
+    const float scale = problem.source->open(member);
+    for (int64_t j = x.indptr[member]; j < x.indptr[member + 1]; ++j) {
+        *features++ = problem.columns->at(x.indices[j]);
+        *values++ = x.data[j] * scale;
+    }
+    if (problem.bias != 0.0f) {
+        *features = static_cast<int32_t>(problem.features.size());
+        *values = problem.bias;
+    }
+}
+
+// `most_entries` 0: all are held, whatever their number.
+inline void build_problem(const TrainingRows& rows, const int32_t* members, int64_t n_rows, float bias,
+                          int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
+    const Csr& x = rows.x;
+    problem->bias = bias;
+    problem->most_entries = most_entries;
+    problem->source = &rows;
+    problem->members = members;
+    problem->columns = &columns;
+    problem->indptr.resize(static_cast<size_t>(n_rows) + 1);
+    problem->indptr[0] = 0;
+    problem->diagonal.resize(static_cast<size_t>(n_rows));
     auto& used = problem->features;
     used.clear();
     columns.clear();
-    int64_t nnz = 0;
     for (int64_t i = 0; i < n_rows; ++i) {
-        const int64_t end = x.indptr[rows[i] + 1];
-        nnz += x.row_nnz(rows[i]);
-        for (int64_t j = x.indptr[rows[i]]; j < end; ++j) {
+        const float scale = rows.open(members[i]);
+        float norm = bias * bias;
+        for (int64_t j = x.indptr[members[i]]; j < x.indptr[members[i] + 1]; ++j) {
             if (columns.count(x.indices[j])) used.push_back(x.indices[j]);
+            const float value = x.data[j] * scale;
+            norm += value * value;
         }
+        const auto at = static_cast<size_t>(i);
+        problem->diagonal[at] = norm;
+        problem->indptr[at + 1] = problem->indptr[at] + x.row_nnz(members[i]) + (bias != 0.0f ? 1 : 0);
     }
     // A counting sort by frequency, most frequent first; beyond 1023 the order no longer matters to a cache.
     constexpr int32_t kClasses = 1024;
@@ -56,27 +93,13 @@ inline void build_problem(const Csr& x, const int32_t* rows, int64_t n_rows, flo
     used.swap(ordered);
     for (size_t id = 0; id < used.size(); ++id) columns[used[id]] = static_cast<int32_t>(id);
 
-    const auto bias_id = static_cast<int32_t>(used.size());
-    const auto total = static_cast<size_t>(nnz + (bias != 0.0f ? n_rows : 0));
-    problem->indptr.resize(static_cast<size_t>(n_rows) + 1);
-    problem->indices.resize(total);
-    problem->values.resize(total);
-    problem->diagonal.resize(static_cast<size_t>(n_rows));
-    size_t at = 0;
-    problem->indptr[0] = 0;
-    for (int64_t i = 0; i < n_rows; ++i) {
-        float norm = bias * bias;
-        for (int64_t j = x.indptr[rows[i]]; j < x.indptr[rows[i] + 1]; ++j) {
-            problem->indices[at] = columns[x.indices[j]];
-            problem->values[at++] = x.data[j];
-            norm += x.data[j] * x.data[j];
-        }
-        if (bias != 0.0f) {
-            problem->indices[at] = bias_id;
-            problem->values[at++] = bias;
-        }
-        problem->diagonal[static_cast<size_t>(i)] = norm;
-        problem->indptr[static_cast<size_t>(i) + 1] = static_cast<int64_t>(at);
+    const int64_t total = problem->indptr.back();
+    const bool held = most_entries == 0 || total <= most_entries;
+    problem->indices.resize(held ? static_cast<size_t>(total) : 0);
+    problem->values.resize(held ? static_cast<size_t>(total) : 0);
+    for (int64_t i = 0; held && i < n_rows; ++i) {
+        const auto at = static_cast<size_t>(problem->indptr[static_cast<size_t>(i)]);
+        copy_row(*problem, i, problem->indices.data() + at, problem->values.data() + at);
     }
 }
 

@@ -44,7 +44,7 @@ inline void add_row(const int32_t* features, const float* values, int64_t count,
 
 // The rows are visited in random order, which hides them from the hardware's prefetcher.
 inline void prefetch_row(const NodeRows& rows, int32_t row) {
-    const int64_t begin = rows.indptr[row], end = rows.indptr[row + 1];
+    const int64_t begin = rows.start[row], end = begin + rows.indptr[row + 1] - rows.indptr[row];
     for (int64_t j = begin; j < end; j += 16) {
         __builtin_prefetch(rows.features + j);
         __builtin_prefetch(rows.values + j);
@@ -126,7 +126,7 @@ int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Bl
     for (int64_t visit = 0; visit < count; ++visit) {
         const int32_t row = order[visit];
         if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
-        const int64_t begin = rows.indptr[row], length = rows.indptr[row + 1] - begin;
+        const int64_t begin = rows.start[row], length = rows.indptr[row + 1] - rows.indptr[row];
         const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, length, block.weights);
         spread->read += length;
         float* duals = block.duals + static_cast<int64_t>(row) * S;

@@ -18,6 +18,7 @@ struct NodeRows {
     const float* values;
     const float* diagonal;  // per row: squared norm including the bias
     int64_t n_rows;
+    const int64_t* start;  // where a row's entries begin: indptr, unless only some rows are there
 };
 
 // One block of `lanes` siblings in training; arrays are row-major with `lanes` columns.

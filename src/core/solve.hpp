@@ -21,6 +21,7 @@
 #include "common.hpp"
 #include "node_problem.hpp"
 #include "parallel.hpp"
+#include "row_window.hpp"
 #include "simd.hpp"
 
 namespace labelwood {
@@ -53,6 +54,7 @@ struct SolverSpace {
     AlignedVector<float> weights, duals;
     std::vector<uint16_t> masks;
     std::vector<int32_t> order;
+    RowWindow window;
     int64_t weight_bytes = 0;  // moved between weights and registers so far
 };
 
@@ -64,7 +66,8 @@ class BlockSolver {
   public:
     BlockSolver(const NodeProblem& problem, const Positives& positives, const SolverOptions& options,
                 SolverSpace& space)
-        : rows_(problem.rows()),
+        : problem_(problem),
+          rows_(problem.rows()),
           positives_(positives),
           options_(options),
           space_(space),
@@ -94,7 +97,7 @@ class BlockSolver {
                 lanes_,  space_.weights.data(), space_.duals.data(), space_.masks.data(),
                 active_, options_.cost,         options_.offset,     options_.skip * options_.tolerance};
             Spread spread;
-            n_visits = pass(rows_, space_.order.data(), n_visits, block, &spread, space_.order.data());
+            n_visits = visit(pass, n_visits, block, &spread);
             space_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
             const bool last = passes >= options_.max_passes;
             bool settled = true;
@@ -114,6 +117,30 @@ class BlockSolver {
     }
 
   private:
+    // One pass over the first rows of the order: all at once, or window by window where they are not held.
+    template <class Pass>
+    int64_t visit(Pass pass, int64_t n_visits, const Block& block, Spread* spread) {
+        int32_t* order = space_.order.data();
+        if (problem_.is_held()) return pass(rows_, order, n_visits, block, spread, order);
+        std::fill_n(spread->highest, kMaxLanes, -1e30f);
+        std::fill_n(spread->lowest, kMaxLanes, 1e30f);
+        spread->read = spread->written = 0;
+        int64_t n_restless = 0;
+        for (int64_t start = 0, count; start < n_visits; start += count) {
+            count = space_.window.gather(problem_, order + start, n_visits - start);
+            Spread part;
+            n_restless +=
+                pass(space_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
+            for (int lane = 0; lane < lanes_; ++lane) {
+                spread->highest[lane] = std::max(spread->highest[lane], part.highest[lane]);
+                spread->lowest[lane] = std::min(spread->lowest[lane], part.lowest[lane]);
+            }
+            spread->read += part.read;
+            spread->written += part.written;
+        }
+        return n_restless;
+    }
+
     bool is_active(int lane) const { return (active_ >> lane & 1) != 0; }
 
     void start(const int32_t* children, int n_siblings) {
@@ -182,6 +209,7 @@ class BlockSolver {
         }
     }
 
+    const NodeProblem& problem_;
     const NodeRows rows_;
     const Positives& positives_;
     const SolverOptions& options_;

@@ -34,6 +34,7 @@ class StampedCounts {
         if (cell.stamp != stamp_) cell = {stamp_, fresh};
         return cell.value;
     }
+    int32_t at(int32_t column) const { return cells_[static_cast<size_t>(column)].value; }
     int32_t& operator[](int32_t column) { return cells_[static_cast<size_t>(column)].value; }
 
   private:

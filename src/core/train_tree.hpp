@@ -35,6 +35,17 @@ struct TrainOptions {
     float threshold;  // weights of at most this size are dropped; negative keeps all and packs dense blocks
     uint64_t seed;
     int n_threads;
+    int64_t most_entries =
+        0;  // a node of more non-zeros is not held, but read again in every pass; 0: no limit
+};
+
+// A part of a label tree as a tree of its own: its leaves are labels, or nodes whose subtrees are trained
+// elsewhere. `ids` are the nodes' numbers in the whole tree, which key their random numbers; row i of the
+// labels is row rows[i] of the features. Null: the same numbers.
+struct TreePart {
+    Tree tree;
+    const int32_t* ids = nullptr;
+    const int32_t* rows = nullptr;
 };
 
 // One node's share of Packed, before concatenation.
@@ -57,8 +68,18 @@ constexpr float kNever = -128.0f;
 
 class TreeTrainer {
   public:
-    TreeTrainer(const Csr& x, const Csr& y, const Tree& tree, const TrainOptions& options, Monitor& monitor)
-        : x_(x), tree_(tree), options_(options), monitor_(monitor), members_(node_members(y, tree)) {}
+    TreeTrainer(const TrainingRows& x, const Csr& y, const TreePart& part, const TrainOptions& options,
+                Monitor& monitor)
+        : rows_(x),
+          x_(x.x),
+          part_(part),
+          tree_(part.tree),
+          options_(options),
+          monitor_(monitor),
+          members_(node_members(y, part.tree)) {
+        if (part.rows == nullptr) return;
+        for (int32_t& row : members_.rows) row = part.rows[row];
+    }
 
     Packed run() {
         for (int32_t u = 0; u < tree_.n_nodes; ++u) {
@@ -114,8 +135,8 @@ class TreeTrainer {
     void train_alone(size_t index, int worker) {
         Space& space = spaces_[static_cast<size_t>(worker)];
         const int32_t node = inner_[index];
-        build_problem(x_, members_.begin(node), members_.count(node), options_.solver.bias, space.columns,
-                      &space.problem);
+        build_problem(rows_, members_.begin(node), members_.count(node), options_.solver.bias,
+                      options_.most_entries, space.columns, &space.problem);
         NodeTask task(*this, index, space.problem);
         for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, space.solver);
         task.pack();
@@ -124,8 +145,8 @@ class TreeTrainer {
     void train_shared(size_t index) {
         Space& owner = spaces_.front();
         const int32_t node = inner_[index];
-        build_problem(x_, members_.begin(node), members_.count(node), options_.solver.bias, owner.columns,
-                      &owner.problem);
+        build_problem(rows_, members_.begin(node), members_.count(node), options_.solver.bias,
+                      options_.most_entries, owner.columns, &owner.problem);
         NodeTask task(*this, index, owner.problem);
         parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
             task.solve(static_cast<int32_t>(group), spaces_[static_cast<size_t>(worker)].solver);
@@ -197,9 +218,10 @@ class TreeTrainer {
                 bias[child] = learned + o.offset;
                 keep(child, column, stride);
             };
+            const int32_t id = trainer.part_.ids == nullptr ? node : trainer.part_.ids[node];
             BlockSolver(problem, positives, o, space)
                 .run(trained.data() + begin, end - begin,
-                     mix64(trainer.options_.seed) ^ static_cast<uint64_t>(node), trainer.monitor_, sink);
+                     mix64(trainer.options_.seed) ^ static_cast<uint64_t>(id), trainer.monitor_, sink);
         }
 
         void keep(int32_t child, const float* column, int stride) {
@@ -296,7 +318,9 @@ class TreeTrainer {
         std::vector<T>().swap(part);
     }
 
+    const TrainingRows& rows_;
     const Csr& x_;
+    const TreePart& part_;
     const Tree& tree_;
     const TrainOptions& options_;
     Monitor& monitor_;

@@ -30,8 +30,9 @@ inline std::vector<int32_t> inner_nodes(const Tree& tree) {
     return inner;
 }
 
-inline NodeSizes count_nodes(const Csr& x, const NodeMembers& members, const Tree& tree, int n_threads,
-                             Monitor& monitor) {
+inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
+                             int n_threads, Monitor& monitor) {
+    const Csr& x = rows.x;
     const std::vector<int32_t> inner = inner_nodes(tree);
     const size_t n = inner.size();
     NodeSizes sizes{std::vector<int64_t>(n), std::vector<int64_t>(n), {}};
@@ -46,6 +47,7 @@ inline NodeSizes count_nodes(const Csr& x, const NodeMembers& members, const Tre
         bits.assign(n_words, 0);
         int64_t entries = 0;
         for (const int32_t* row = members.begin(node); row != members.end(node); ++row) {
+            rows.open(*row);
             entries += x.row_nnz(*row);
             for (int64_t j = x.indptr[*row]; j < x.indptr[*row + 1]; ++j) {
                 bits[static_cast<size_t>(x.indices[j]) >> 6] |= uint64_t{1} << (x.indices[j] & 63);
@@ -73,15 +75,15 @@ struct Kept {
     double build_seconds = 0.0, solve_seconds = 0.0;
 };
 
-inline Kept train_sample(const Csr& x, const NodeMembers& members, const Tree& tree,
+inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, const Tree& tree,
                          const SiblingSample& sample, const SolverOptions& options,
-                         const std::vector<float>& thresholds, uint64_t seed, StampedCounts& columns,
-                         Monitor& monitor) {
+                         const std::vector<float>& thresholds, uint64_t seed, int64_t most_entries,
+                         StampedCounts& columns, Monitor& monitor) {
     using Clock = std::chrono::steady_clock;
     const auto started = Clock::now();
     NodeProblem problem;
     const int32_t node = sample.node;
-    build_problem(x, members.begin(node), members.count(node), options.bias, columns, &problem);
+    build_problem(x, members.begin(node), members.count(node), options.bias, most_entries, columns, &problem);
     Positives positives;
     positives.ptr.assign(1, 0);
     std::vector<int32_t> trained;

@@ -19,6 +19,7 @@ __all__ = [
     "LdsmForest",
     "LinearTree",
     "OneVsRest",
+    "OnlineForest",
     "OnlineTree",
     "TextClassifier",
     "TfidfEncoder",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from labelwood.methods.gpt import GraphForest
     from labelwood.methods.ldsm import LdsmForest
     from labelwood.methods.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online_forest import OnlineForest
     from labelwood.methods.online_tree import OnlineTree
     from labelwood.methods.text_classifier import TextClassifier
     from labelwood.neighbors import label_neighbors
@@ -57,6 +59,7 @@ else:
         "OneVsRest": "methods.linear_tree",
         "TextClassifier": "methods.text_classifier",
         "TfidfEncoder": "text",
+        "OnlineForest": "methods.online_forest",
         "OnlineTree": "methods.online_tree",
         "TreeEstimator": "estimator",
         "label_neighbors": "neighbors",

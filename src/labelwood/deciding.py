@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from labelwood.calibration import KINDS, Listed, choose
 from labelwood.decisions import Decisions, Objective, Target, choose_thresholds, label_weights
 from labelwood.errors import LabelwoodError
+from labelwood.executors import Executor, is_local
+from labelwood.executors.shards import sharded_topk
 from labelwood.explain import Explanation
 from labelwood.labels import LabelNames
 from labelwood.progress import Run
@@ -46,7 +49,11 @@ class Deciding:
         def n_labels_(self) -> int:
             """Number of labels."""
 
-        _topk: Callable[[CSR, int, Run], TopK]
+        def _topk(self, X: CSR, k: int, run: Run) -> TopK: ...
+
+        def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+            """Manifest and arrays."""
+
         _read_features: Callable[[Any], CSR]
         _encode_labels: Callable[[Any], CSR]
         _id_of: Callable[[Hashable], int]
@@ -132,7 +139,9 @@ class Deciding:
             rows, ids, _ = entries(top, None if threshold is None else top.scores >= threshold)
         return self._matrix(features.n_rows, rows, ids, np.ones(len(ids), np.float32))
 
-    def _topk_ids(self, X: Any, k: int, objective: Objective | None = None) -> TopK:
+    def _topk_ids(
+        self, X: Any, k: int, objective: Objective | None = None, executor: Executor | None = None
+    ) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
         features, k = self._read_features(X), self._checked_k(k)
         weights = label_weights(
@@ -142,7 +151,10 @@ class Deciding:
             strength=self._decisions.strength,
         )
         width = min(self._decisions.width(k, weights), self.n_labels_)
-        found = self._topk(features, width, self._own_run())
+        run = self._own_run()
+        run.executor = executor
+        predict = self._topk if is_local(run) else partial(sharded_topk, self)
+        found = predict(features, width, run)
         top = self._decisions.apply(found, min(k, self.n_labels_), weights)
         lacking = k - top.labels.shape[1]
         if lacking == 0:

@@ -17,6 +17,7 @@ import datetime
 import os
 import secrets
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -25,16 +26,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
-from labelwood import frames, labels, memory, params, persist
+from labelwood import executors, frames, labels, memory, params, persist
 from labelwood.deciding import Deciding, check_lengths, entries
 from labelwood.decisions import Decisions, Objective, is_saved_here
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.executors import Executor
 from labelwood.explain import Asked, Explanation, Place, places_in
 from labelwood.frames import check_columns, column_names, n_dimensions
 from labelwood.params import Param, check_parameters
 from labelwood.planned import Planned
 from labelwood.progress import Run, thread_count
 from labelwood.sparse import CSR, F32, TopK, as_features
+from labelwood.training_data import check_sizes, read_labels
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -93,6 +96,9 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
         *,
         label_names: Sequence[Hashable] | None = None,
         max_memory: str | int | None = None,
+        executor: str | Executor | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
     ) -> Self:
         """Learn from X and Y.
 
@@ -104,9 +110,16 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
 
         ``max_memory``, such as ``"4GB"``, is the most memory that the process may come to hold; by default what
         is free. A training that would need more is refused before it starts, with what would need less.
+
+        ``executor`` is where the work is done: ``"threads"``, ``"ray"``, ``"ray://host:port"`` or an executor, see
+        :mod:`labelwood.executors`; the model is the same. ``checkpoint`` is a directory that takes up what is
+        finished; with ``resume``, a training that was killed goes on from there and ends with the same model.
         """
         fresh, features, targets, run = self._begin_fit(X, Y, label_names)
         run.limit = memory.limit_of(max_memory, owner=type(self).__name__)
+        run.executor = executors.chosen(executor, owner=type(self).__name__)
+        if checkpoint is not None:
+            self._open_checkpoint(checkpoint, features, targets, run, resume=resume)
         fresh._check_limit(features, targets, run, is_given=max_memory is not None)
         fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
         fresh._fit(features, targets, run)
@@ -123,6 +136,23 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
         self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
         return self
 
+    def _open_checkpoint(
+        self, path: str | os.PathLike[str], X: CSR, Y: CSR, run: Run, *, resume: bool
+    ) -> None:
+        """Take up finished work of this training, and its seed if it may have any."""
+        own = {name: value for name, value in self.get_params().items() if name not in ("n_jobs", "verbose")}
+        facts = {"class": type(self).__name__, "version": version_of("labelwood"), **own}
+        seed = None if self.random_state is None else run.seed
+        run.checkpoint = executors.Checkpoint.open(
+            path,
+            resume=resume,
+            seed=seed,
+            fresh_seed=run.seed,
+            print_of=executors.fingerprint(facts, (X, Y)),
+            owner=type(self).__name__,
+        )
+        run.seed = run.checkpoint.seed
+
     def _begin_fit(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
     ) -> tuple[Self, CSR, CSR, Run]:
@@ -135,13 +165,18 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
         with run.phase("prepare"):
             features = as_features(X, owner=owner)
             names, targets = read_labels(Y, label_names, owner)
-        _check_sizes(features, targets, owner)
+        check_sizes(features, targets, owner)
         fresh._names, fresh.n_features_in_ = names, features.n_cols
         fresh._name_features(column_names(X))
         return fresh, features, targets, run
 
     def predict_topk(
-        self, X: Any, k: int = 5, *, objective: Objective | None = None
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        objective: Objective | None = None,
+        executor: str | Executor | None = None,
     ) -> tuple[npt.NDArray[Any], F32]:
         """The k best labels of each row and their scores, best first: two arrays [rows, k].
 
@@ -150,9 +185,10 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
         of 0.
 
         ``objective`` changes what is best: ``tail`` weighs labels by inverse propensity (best for PSP@k), ``macro``
-        by inverse frequency; the scores are then weighted too. Best after :meth:`calibrate`.
+        by inverse frequency; the scores are then weighted too. Best after :meth:`calibrate`. ``executor`` is where
+        rows are predicted, in shards; see :meth:`fit`.
         """
-        top = self._topk_ids(X, k, objective)
+        top = self._topk_ids(X, k, objective, executors.chosen(executor, owner=type(self).__name__))
         return self._names.take(top.labels), top.scores
 
     def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
@@ -358,39 +394,3 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
         tags.input_tags.sparse = True
         tags.target_tags.required = tags.target_tags.multi_output = True
         return tags
-
-
-def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[labels.LabelNames, CSR]:
-    """The names of the labels and the label matrix of what a user calls Y."""
-    if labels.is_matrix(Y):
-        matrix = labels.read_matrix(Y, owner=owner)
-        label_names = column_names(Y) if label_names is None else label_names
-        if label_names is None:
-            return labels.LabelNames.columns(matrix.n_cols), matrix
-        n_distinct = len(labels.distinct_names([list(label_names)], owner=owner))
-        if len(label_names) != matrix.n_cols or n_distinct != matrix.n_cols:
-            raise LabelwoodError(
-                f"{owner}: label_names must be {matrix.n_cols} distinct names, one for each column of Y; "
-                f"got {len(label_names)}, of which {n_distinct} distinct"
-            )
-        return labels.LabelNames.of(label_names), matrix
-    if label_names is not None:
-        raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
-    rows = labels.read_rows(Y, owner=owner)
-    distinct = labels.distinct_names(rows, owner=owner)
-    index = {name: label for label, name in enumerate(distinct)}
-    return labels.LabelNames.of(distinct), labels.to_csr(rows, index, len(distinct), owner=owner)
-
-
-def _check_sizes(X: CSR, Y: CSR, owner: str) -> None:
-    check_lengths(X.n_rows, Y.n_rows, owner)
-    for count, what, got in (
-        (X.n_rows, "row", "0"),
-        # the second half is what scikit-learn's users, and its checks, look for
-        (X.n_cols, "feature", f"0 feature(s) (shape=({X.n_rows}, 0)) while a minimum of 1 is required."),
-        (Y.n_cols, "label", "0"),
-    ):
-        if count == 0:
-            raise LabelwoodError(f"{owner}: at least one {what} is needed to learn from; got {got}")
-    if Y.nnz == 0:
-        raise LabelwoodError(f"{owner}: at least one row must have a label; Y is empty")

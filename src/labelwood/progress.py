@@ -9,10 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from labelwood.errors import LabelwoodError
 from labelwood.memory import Limit
+
+if TYPE_CHECKING:
+    from labelwood.executors import Checkpoint, Executor
 
 logger = logging.getLogger("labelwood")
 logger.addHandler(logging.NullHandler())
@@ -70,12 +73,14 @@ class Bar:
 
 
 class Run:
-    """One fit or prediction: threads, seed, limit of memory, whether it shows progress, seconds of its phases."""
+    """One fit or prediction: threads, seed, limit of memory, where it is done, seconds of its phases."""
 
     def __init__(
         self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
     ) -> None:
         self.n_threads, self.seed, self.limit = n_threads, seed, limit
+        self.executor: Executor | None = None  # None: threads, unless joblib is set to something else
+        self.checkpoint: Checkpoint | None = None
         self._visible = verbose and SHOWN.bars and sys.stderr.isatty()
         self.seconds: dict[str, float] = {}
 

@@ -25,7 +25,7 @@ from labelwood.sparse import CSR, F32, I32, I64, TopK
 from labelwood.trees import LabelTree
 from labelwood.values import Rebuilt
 
-_CHILD_TYPES = (np.uint8, np.uint16, np.int32)
+_CHILD_TYPES: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.int32)
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,19 @@ def _check_pointer(name: str, pointer: I64, n_inner: int, total: int) -> None:
     _require(bool(fits), f"{name} must rise from 0 to {total} over {n_inner} inner nodes")
 
 
+def child_type(widest: int) -> type[np.integer[Any]]:
+    """The smallest type that numbers as many children."""
+    return next(t for t in _CHILD_TYPES if widest - 1 <= np.iinfo(t).max)
+
+
 def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype: str) -> Chunks:
     """Chunks from a training kernel's arrays, in the smallest types that hold them."""
     widest = int(np.diff(tree.child_ptr).max(initial=0))
-    child_type = next(t for t in _CHILD_TYPES if widest - 1 <= np.iinfo(t).max)
     sparse = len(arrays["row_start"]) > 0
     return Chunks(
         **{
             **arrays,
-            "child": arrays["child"].astype(child_type),
+            "child": arrays["child"].astype(child_type(widest)),
             "weights": arrays["weights"].astype(weight_dtype) if sparse else arrays["weights"],
         }
     )

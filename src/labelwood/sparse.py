@@ -6,6 +6,8 @@ without looking.
 
 from __future__ import annotations
 
+import mmap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -70,6 +72,14 @@ class CSR:
             raise LabelwoodError("CSR: values must be finite; got NaN or infinity")
         return self
 
+    @property
+    def resident(self) -> int:
+        """Bytes of a file's pages that kernels may keep in memory; 0 for a matrix that is in memory."""
+        return 0
+
+    def let_go(self) -> None:
+        """Give back the memory of pages, if the rows are in a file."""
+
     def to_scipy(self) -> sp.csr_array[np.float32]:
         """The same matrix for scipy; the arrays are shared, not copied."""
         import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
@@ -92,6 +102,61 @@ class CSR:
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         source = np.repeat(self.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
         return CSR(indptr, self.indices[source], self.data[source], self.n_cols)
+
+
+@dataclass(frozen=True)
+class MappedCSR(CSR):
+    """A matrix whose ``indices`` and ``data`` are mapped files, read when they are used and then let go of.
+
+    Pages of a file that is mapped count as memory of the process. ``limit`` is how many bytes of them kernels that
+    read rows in passes keep; ``maps`` are the mappings.
+    """
+
+    maps: tuple[mmap.mmap, ...]
+    limit: int = 2**25
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in memory."""
+        return self.indptr.nbytes + self.limit
+
+    @property
+    def resident(self) -> int:
+        """Bytes of the files' pages that kernels may keep in memory."""
+        return self.limit
+
+    def let_go(self) -> None:
+        """Give back the memory of all pages."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in self.maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+    def windows(self) -> Iterator[tuple[int, int]]:
+        """Ranges of rows, each of about as many entries as may be kept."""
+        most, start = max(1, self.limit // 8), 0
+        while start < self.n_rows:
+            stop = int(np.searchsorted(self.indptr, self.indptr[start] + most, side="right")) - 1
+            stop = min(max(stop, start + 1), self.n_rows)
+            yield start, stop
+            start = stop
+
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
+        """The given rows, in the given order, copied into memory."""
+        wanted = np.ascontiguousarray(rows, np.int64)
+        taken: tuple[I64, I32, F32] = _core.take_rows(
+            self.indptr, self.indices, self.data, wanted, self.resident
+        )
+        return CSR(*taken, self.n_cols)
+
+    def check(self) -> MappedCSR:
+        """Assert every invariant, window by window; return self."""
+        falls = len(self.indptr) == 0 or self.indptr[0] != 0 or (np.diff(self.indptr) < 0).any()
+        if falls or self.indptr[-1] != len(self.indices) or len(self.data) != len(self.indices):
+            raise LabelwoodError("CSR: indptr must start at 0, never fall and end at the number of entries")
+        for start, stop in self.windows():
+            self.rows(start, stop).check()
+            self.let_go()
+        return self
 
 
 class TopK(NamedTuple):

@@ -7,20 +7,27 @@ from pathlib import Path
 
 from labelwood.cli.output import print_facts, print_json, shown_seconds
 from labelwood.cli.parser import Parser
-from labelwood.data import load, save
+from labelwood.data import convert, load, save
+from labelwood.data.files import guess_format
 from labelwood.memory import shown_bytes
 from labelwood.progress import Run
 
 EXAMPLES = (
     "labelwood convert train.txt.xz train.npz",
     "labelwood convert train.svm train.xmc.gz",
+    "labelwood convert big.txt.gz big.lw",
 )
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     parser.value("source", metavar="IN", takes="the data file to read")
-    parser.value("target", metavar="OUT", takes="the data file to write")
+    parser.value(
+        "target",
+        metavar="OUT",
+        takes="the data file to write",
+        help="a .lw is a directory that training maps: it may be larger than memory",
+    )
     parser.format_flag("--from", "IN")
     parser.format_flag("--to", "OUT")
     parser.json_flag()
@@ -29,11 +36,17 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load and save."""
     clock = Run()
-    with clock.phase("load"):
-        dataset = load(options.source, format=getattr(options, "from"))
-    with clock.phase("save"):
-        save(options.target, dataset, format=options.to)
-    size = Path(options.target).stat().st_size
+    given = getattr(options, "from")
+    if guess_format(Path(options.target), options.to) == "lw":
+        with clock.phase("convert"):
+            dataset = convert(options.source, options.target, source_format=given, target_format=options.to)
+    else:
+        with clock.phase("load"):
+            dataset = load(options.source, format=given)
+        with clock.phase("save"):
+            save(options.target, dataset, format=options.to)
+    target = Path(options.target)
+    size = sum(file.stat().st_size for file in (target.iterdir() if target.is_dir() else [target]))
     facts = {
         "file": options.target,
         "rows": dataset.X.n_rows,

@@ -33,7 +33,7 @@ def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = 
         metavar="DATA",
         takes="a data file",
         help="texts: .csv .tsv .jsonl .parquet, Annif, fastText, one a line, - for standard input; "
-        "or vectors: .txt or .xmc (XMC repository), .svm (svmlight), .npz; also .gz .bz2 .xz",
+        "or vectors: .txt or .xmc (XMC repository), .svm (svmlight), .npz, .lw; also .gz .bz2 .xz",
     )
     parser.format_flag("--format", "DATA", (*data.TEXT_FORMATS, *VECTOR_FORMATS))
     parser.value(
@@ -197,6 +197,24 @@ def objective_flag(parser: Parser) -> None:
         takes=takes,
         convert=one_of(OBJECTIVES),
         help=f"what the list is for, {takes}: tail weighs labels by inverse propensity, macro by inverse frequency",
+    )
+
+
+def executor_flag(parser: Parser, does: str) -> None:
+    """Add ``--executor``, the place where a command does its work."""
+    takes = "threads, ray, or ray://host:port"
+
+    def known(text: str) -> str:
+        if text not in ("threads", "ray") and not text.startswith("ray://"):
+            raise ValueError(text)
+        return text
+
+    parser.value(
+        "--executor",
+        metavar="WHERE",
+        takes=takes,
+        convert=known,
+        help=f"where to {does}: {takes}; ray is the cluster of RAY_ADDRESS, or this machine (default threads)",
     )
 
 

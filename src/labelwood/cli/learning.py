@@ -21,12 +21,13 @@ from labelwood.cli.method_flags import ENCODER, add_method_flags, as_usage_error
 from labelwood.cli.output import remark
 from labelwood.cli.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
-from labelwood.estimator import TreeEstimator, read_labels
+from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS
 from labelwood.methods.text_classifier import Model, TextClassifier
 from labelwood.progress import Run
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS, TextEncoder
+from labelwood.training_data import read_labels
 from labelwood.tuning.rules import Auto, rule_of_thumb
 
 AUTO = "auto"

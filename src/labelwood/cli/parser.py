@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-VECTOR_FORMATS = ("xmc", "svmlight", "npz")
+VECTOR_FORMATS = ("xmc", "svmlight", "npz", "lw")
 _REQUIRED = "the following arguments are required: "
 _NO_VALUE = "expected one argument"
 

@@ -11,6 +11,8 @@ from typing import Any
 from labelwood.cli.inputs import (
     add_data_arguments,
     add_model_argument,
+    executor_flag,
+    is_a_text,
     objective_flag,
     read_model,
     read_rows,
@@ -18,7 +20,7 @@ from labelwood.cli.inputs import (
 from labelwood.cli.output import shown_label, to_json, whole_file
 from labelwood.cli.parser import Parser, UsageError, at_least
 from labelwood.decisions import Objective
-from labelwood.methods.text_classifier import estimator_of
+from labelwood.methods.text_classifier import Model, estimator_of
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',
@@ -26,6 +28,7 @@ EXAMPLES = (
     "labelwood predict model test.txt.xz -k 5",
     "labelwood predict model test.txt.xz -k 50 --decide",
     "labelwood predict model test.txt.xz --objective tail",
+    "labelwood predict model shards.parquet --executor ray -o suggestions.jsonl --json",
 )
 _BATCH = 8192  # rows turned into text at a time
 
@@ -43,6 +46,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="how many labels to write for a row (default 5)",
     )
     objective_flag(parser)
+    executor_flag(parser, "predict")
     parser.add_argument(
         "--decide",
         action="store_true",
@@ -66,21 +70,33 @@ def run(options: argparse.Namespace) -> int:
             "labelwood predict: --decide cuts probabilities off; --objective makes lists: take one"
         )
     model = read_model(options)
-    rows = read_rows(model, options)
     estimator = estimator_of(model)
-    objective: Objective | None = "precision" if options.decide else options.objective
-    labels, scores = estimator.predict_topk(rows, k=options.k, objective=objective)
     as_text = _json_line if options.json else _plain_line
-    chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)
-    if options.decide:
-        cuts = estimator.thresholds_of(labels)
-        chosen = (
-            [pair for pair, cut in zip(row, own, strict=False) if pair[1] >= cut]
-            for row, own in zip(chosen, cuts.tolist(), strict=True)
-        )
     with whole_file(options.output) as file:
-        file.writelines(as_text(row) + "\n" for row in chosen)
+        for labels, scores in _predicted(model, options):
+            chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)
+            if options.decide:
+                cuts = estimator.thresholds_of(labels)
+                chosen = (
+                    [pair for pair, cut in zip(row, own, strict=False) if pair[1] >= cut]
+                    for row, own in zip(chosen, cuts.tolist(), strict=True)
+                )
+            file.writelines(as_text(row) + "\n" for row in chosen)
     return 0
+
+
+def _predicted(model: Model, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
+    """Labels and scores, of all rows at once or shard by shard."""
+    objective: Objective | None = "precision" if options.decide else options.objective
+    if options.executor not in (None, "threads") and not is_a_text(options):
+        from labelwood.cli.predict_ray import predict_shards, shards_of  # noqa: PLC0415 - only this way needs it
+
+        shards = shards_of(options)
+        if shards:
+            yield from predict_shards(model, shards, options, objective)
+            return
+    rows = read_rows(model, options)
+    yield estimator_of(model).predict_topk(rows, k=options.k, objective=objective, executor=options.executor)
 
 
 def _rows(labels: Any, scores: Any) -> Iterator[list[tuple[Any, float]]]:

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.inputs import add_data_arguments
+from labelwood.cli.inputs import add_data_arguments, executor_flag
 from labelwood.cli.learning import add_learning_arguments, explained, read_learning
 from labelwood.cli.output import print_facts, print_json, shown_seconds
-from labelwood.cli.parser import Parser
+from labelwood.cli.parser import Parser, UsageError
 from labelwood.memory import parse_bytes, peak_resident, shown_bytes
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.persist import check_target
@@ -20,6 +20,7 @@ EXAMPLES = (
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train train.txt.xz -o model --max-memory 4GB",
     "labelwood train docs.csv -o model --method auto",
+    "labelwood train big.lw -o model --executor ray://head:10001 --checkpoint done --resume",
     "labelwood train --method one-vs-rest --help",
 )
 _PROG = "labelwood train"
@@ -38,17 +39,37 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         convert=lambda text: parse_bytes(text, owner=_PROG, name="--max-memory"),
         help="the most memory that training may take; refused beforehand if it needs more (default: what is free)",
     )
+    executor_flag(parser, "train")
+    parser.value(
+        "--checkpoint",
+        metavar="DIR",
+        takes="a directory",
+        help="a directory that takes up finished parts of the training, so that it can go on after a kill",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the training that --checkpoint holds, if any"
+    )
     add_learning_arguments(parser, argv)
 
 
 def run(options: argparse.Namespace) -> int:
     """Load, fit, save; report seconds by phase, sizes and the shape of the model."""
+    if options.resume and options.checkpoint is None:
+        raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to go on from")
     target = Path(options.output)
     check_target(target.resolve())  # told before the training, not after it
     clock = Run()
     task = read_learning(options, clock, _PROG)
     with clock.phase("fit"), explained(task, _PROG):
-        task.model.fit(task.X, task.Y, label_names=task.label_names, max_memory=options.max_memory)
+        task.model.fit(
+            task.X,
+            task.Y,
+            label_names=task.label_names,
+            max_memory=options.max_memory,
+            executor=options.executor,
+            checkpoint=options.checkpoint,
+            resume=options.resume,
+        )
     model = task.fitted()
     with clock.phase("save"):
         model.save(target)

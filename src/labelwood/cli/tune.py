@@ -19,13 +19,13 @@ from labelwood.cli.inputs import (
 )
 from labelwood.cli.output import print_json, print_table, remark
 from labelwood.cli.parser import Parser, byte_count, duration
-from labelwood.estimator import read_labels
 from labelwood.memory import shown_bytes
 from labelwood.methods.text_classifier import TextClassifier
 from labelwood.metrics import scorer
 from labelwood.persist import check_target
 from labelwood.sparse import CSR
 from labelwood.text import TextEncoder, TfidfEncoder
+from labelwood.training_data import read_labels
 from labelwood.tuning import Trial, Tuned, tune
 
 EXAMPLES = (

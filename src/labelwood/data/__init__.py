@@ -1,9 +1,10 @@
-"""Reading and writing data sets: features and labels of the same rows, in three file formats.
+"""Reading and writing data sets: features and labels of the same rows, in four formats.
 
 - ``xmc``: the text format of the extreme classification repository. ``l1,l2 f:v f:v`` a row, ids from 0,
   after an optional header ``rows features labels``.
 - ``svmlight``: the multi-label text format that scikit-learn reads and writes.
 - ``npz``: the arrays of both matrices in one NumPy archive, the fastest to load.
+- ``lw``: a directory of arrays that are mapped, for data that may be larger than memory.
 
 Text files may be compressed (``.gz``, ``.bz2``, ``.xz``).
 

@@ -22,7 +22,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import loading
 
 U8 = npt.NDArray[np.uint8]
-Format = Literal["xmc", "svmlight", "npz"]
+Format = Literal["xmc", "svmlight", "npz", "lw"]
 
 _FORMATS: dict[str, Format] = {
     ".txt": "xmc",
@@ -31,6 +31,7 @@ _FORMATS: dict[str, Format] = {
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
     ".npz": "npz",
+    ".lw": "lw",
 }
 _PIECE = 1 << 22  # bytes decompressed between two looks at the clock
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
@@ -40,7 +41,7 @@ def guess_format(path: Path, given: str | None) -> Format:
     """The format a caller gave, or the one the file's suffixes tell."""
     if given is not None:
         if given not in _FORMATS.values():
-            raise LabelwoodError(f"data: format must be one of 'xmc', 'svmlight', 'npz'; got {given!r}")
+            raise LabelwoodError(f"data: format must be one of 'xmc', 'svmlight', 'npz', 'lw'; got {given!r}")
         return cast(Format, given)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
@@ -48,7 +49,7 @@ def guess_format(path: Path, given: str | None) -> Format:
     if suffixes and suffixes[-1] in _FORMATS:
         return _FORMATS[suffixes[-1]]
     raise LabelwoodError(
-        f"{path}: the format cannot be told from the name; give it (format='xmc', 'svmlight' or 'npz') "
+        f"{path}: the format cannot be told from the name; give it (format='xmc', 'svmlight', 'npz' or 'lw') "
         f"or use one of the suffixes {', '.join(_FORMATS)}"
     )
 
@@ -91,18 +92,22 @@ def read_text(path: Path) -> tuple[U8, bool]:
 
 
 def _decompressed(path: Path) -> bytes:
-    """All bytes of a compressed file; the bar goes by the compressed ones."""
-    parts = []
+    """All bytes of a compressed file."""
+    return b"".join(read_pieces(path, _PIECE))
+
+
+def read_pieces(path: Path, size: int) -> Iterator[bytes]:
+    """The bytes of a file, decompressed, in pieces; the bar goes by the compressed ones."""
     with (
+        reading(path),
         path.open("rb") as raw,
         _decompressing(path, raw) as stream,
         loading(f"read {path.name}", os.fstat(raw.fileno()).st_size) as progress,
     ):
-        while part := stream.read(_PIECE):
-            parts.append(part)
+        while piece := stream.read(size):
+            yield piece
             if progress is not None:
                 progress(raw.tell())
-    return b"".join(parts)
 
 
 def read_start(path: Path, size: int) -> bytes:

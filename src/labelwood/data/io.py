@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from labelwood.data.dataset import Dataset
+from labelwood.data.directory import read_directory, write_directory
 from labelwood.data.files import COMPRESSIONS, Format, guess_format, writing
 from labelwood.data.names import NAMES_FILE, read_names, write_names_beside
 from labelwood.data.npz import read_npz, write_npz
+from labelwood.data.stream import stream_to_directory
 from labelwood.data.text import TextOptions, read_rows, write_rows
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR, MAX_COLUMNS
@@ -50,21 +53,17 @@ def load(
         if count is not None and not 0 <= count <= MAX_COLUMNS:
             raise LabelwoodError(f"load: {name} must be between 0 and {MAX_COLUMNS}; got {count}")
     kind = guess_format(path, format)
+    if kind == "lw" and label_names is None:
+        return _with_counts(path, read_directory(path), n_features, n_labels)
     names_path = _names_path(path, label_names)
     names = None if names_path is None else read_names(names_path)
-    if kind == "npz":
-        dataset = _with_counts(path, read_npz(path), n_features, n_labels)
+    if kind in ("npz", "lw"):
+        stored = read_npz(path) if kind == "npz" else read_directory(path)
+        dataset = _with_counts(path, stored, n_features, n_labels)
         if dataset.label_names is not None and label_names is None:
             return dataset
     else:
-        options = TextOptions(
-            n_threads=threads(n_threads),
-            n_features=n_features,
-            n_labels=n_labels,
-            n_names=None if names is None else len(names),
-            header=header,
-            zero_based=zero_based,
-        )
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
         dataset = read_rows(path, svmlight=kind == "svmlight", options=options)
     if names is not None and len(names) != dataset.Y.n_cols:
         raise FormatError(
@@ -86,6 +85,9 @@ def save(
     path = Path(path)
     kind = guess_format(path, format)
     dataset.check()
+    if kind == "lw":
+        write_directory(path, dataset)
+        return
     if path.is_dir():
         raise LabelwoodError(f"{path}: is a directory, not a data file")
     if kind == "npz":
@@ -112,8 +114,20 @@ def convert(
     header: bool | None = None,
     zero_based: bool | None = None,
 ) -> Dataset:
-    """Load one file and save it as another; the options are those of :func:`load`. Returns the data set."""
-    guess_format(Path(target), target_format)  # a target that cannot be written is told before the long read
+    """Load one file and save it as another; the options are those of :func:`load`. Returns the data set.
+
+    A text file becomes a data set directory (``.lw``) part by part, in little memory whatever its size.
+    """
+    kind = guess_format(
+        Path(target), target_format
+    )  # a target that cannot be written is told before the long read
+    if kind == "lw" and is_text(source, source_format):
+        names_path = _names_path(Path(source), label_names)
+        names = None if names_path is None else read_names(names_path)
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
+        svmlight = guess_format(Path(source), source_format) == "svmlight"
+        stream_to_directory(Path(source), Path(target), svmlight=svmlight, options=options, names=names)
+        return read_directory(Path(target))
     dataset = load(
         source,
         format=source_format,
@@ -126,6 +140,29 @@ def convert(
     )
     save(target, dataset, format=target_format, n_threads=n_threads)
     return dataset
+
+
+def _text_options(
+    n_threads: int | None,
+    n_features: int | None,
+    n_labels: int | None,
+    names: tuple[str, ...] | None,
+    header: bool | None,
+    zero_based: bool | None,
+) -> TextOptions:
+    return TextOptions(
+        n_threads=threads(n_threads),
+        n_features=n_features,
+        n_labels=n_labels,
+        n_names=None if names is None else len(names),
+        header=header,
+        zero_based=zero_based,
+    )
+
+
+def is_text(path: PathLike, format: Format | None) -> bool:
+    """Whether a data file is text, which can be read part by part."""
+    return guess_format(Path(path), format) in ("xmc", "svmlight")
 
 
 def threads(n_threads: int | None) -> int:
@@ -153,7 +190,7 @@ def _with_counts(path: Path, dataset: Dataset, n_features: int | None, n_labels:
         used = int(matrix.indices.max()) + 1 if matrix.nnz else 0
         if used > count:
             raise FormatError(f"{path}: the {what} id {used - 1} is past the last of {count} {what}s")
-        return CSR(matrix.indptr, matrix.indices, matrix.data, count)
+        return replace(matrix, n_cols=count)
 
     X, Y = widened(dataset.X, "feature", n_features), widened(dataset.Y, "label", n_labels)
     return Dataset(X, Y, dataset.label_names if Y.n_cols == dataset.Y.n_cols else None)

@@ -8,6 +8,7 @@ the labels that can occur grow in number with the rows, as words do in a text: n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,12 +67,15 @@ def synth(shape: Shape, *, seed: int = 0) -> Dataset:
     >>> dataset.X.n_rows, dataset.Y.n_cols, bool((np.diff(dataset.Y.indptr) > 0).all())
     (100, 20, True)
     """
+    parts = list(synth_parts(shape, seed=seed))
+    return Dataset(_stack([part.X for part in parts]), _stack([part.Y for part in parts]))
+
+
+def synth_parts(shape: Shape, *, seed: int = 0) -> Iterator[Dataset]:
+    """Generate a data set some rows at a time: it may be larger than memory."""
     shape.check()
-    parts = [
-        _rows(shape, seed, start, min(shape.n_rows, start + _ROWS_AT_ONCE))
-        for start in range(0, shape.n_rows, _ROWS_AT_ONCE)
-    ]
-    return Dataset(_stack([x for x, _ in parts]), _stack([y for _, y in parts]))
+    for start in range(0, shape.n_rows, _ROWS_AT_ONCE):
+        yield Dataset(*_rows(shape, seed, start, min(shape.n_rows, start + _ROWS_AT_ONCE)))
 
 
 def _rows(shape: Shape, seed: int, start: int, stop: int) -> tuple[CSR, CSR]:

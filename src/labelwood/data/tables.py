@@ -115,8 +115,23 @@ def read_json(content: str, where: str, wanted: Wanted) -> Documents:
     return _from_records(_records(content, where), where, wanted)
 
 
+def parquet_files(path: Path) -> list[Path]:
+    """The file itself, or the files of a directory of shards, by name."""
+    return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+
+
 def read_parquet(path: Path, wanted: Wanted) -> Documents:
-    """A Parquet file; needs pyarrow."""
+    """A Parquet file, or a directory of such files one after the other; needs pyarrow."""
+    texts: list[str] = []
+    labels: list[list[str]] | None = []
+    for file in parquet_files(path):
+        more_texts, more_labels = _read_parquet_file(file, wanted)
+        texts += more_texts
+        labels = None if labels is None or more_labels is None else labels + more_labels
+    return texts, labels
+
+
+def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
     try:
         import pyarrow.parquet  # noqa: PLC0415 - an extra, asked for only here
     except ImportError:

@@ -72,7 +72,9 @@ class TextOptions:
 
 
 @dataclass(frozen=True)
-class _Header:
+class Header:
+    """What the first line of a file tells, and its size in bytes; no size if there is no header."""
+
     size: int = 0
     n_rows: int | None = None
     n_features: int | None = None
@@ -84,11 +86,11 @@ def read_rows(path: Path, *, svmlight: bool, options: TextOptions) -> Dataset:
     text, complete = read_text(path)
     if len(text) == 0:
         raise FormatError(f"{path}: the file is empty")
-    header = _read_header(path, text, svmlight, options)
-    body, n_empty = _without_empty_end(text[header.size :])
-    dataset = _Reader(path, text, body, header, svmlight, options).read()
+    header = read_header(path, text, svmlight, options)
+    body, n_empty = without_empty_end(text[header.size :])
+    dataset = Reader(path, text, body, header, svmlight, options).read()
     if header.n_rows is not None and not svmlight:
-        dataset = _with_empty_rows(dataset, min(n_empty, max(0, header.n_rows - dataset.n_rows)))
+        dataset = with_empty_rows(dataset, min(n_empty, max(0, header.n_rows - dataset.n_rows)))
     _check_row_count(path, text, header, dataset.n_rows, svmlight)
     if not complete:
         warnings.warn(f"{path}: the last line has no newline; the file may be cut short", stacklevel=3)
@@ -115,22 +117,23 @@ def write_rows(stream: IO[bytes], dataset: Dataset, *, svmlight: bool, n_threads
         stream.write(rows.data)
 
 
-def _read_header(path: Path, text: U8, svmlight: bool, options: TextOptions) -> _Header:
+def read_header(path: Path, text: U8, svmlight: bool, options: TextOptions) -> Header:
+    """The header of a text, if it has one."""
     found = (_SVMLIGHT_HEADER if svmlight else _XMC_HEADER).match(text[:_HEADER_BYTES].tobytes())
     if options.header and found is None:
         raise FormatError(f"{path}, line 1: expected a header of three counts: rows, features, labels")
     if found is None or options.header is False:
-        return _Header()
+        return Header()
     n_rows, n_features, n_labels = (int(count) for count in found.groups())
     for what, count in (("features", n_features), ("labels", n_labels)):
         if count > MAX_COLUMNS:
             raise FormatError(
                 f"{path}, line 1: the header counts {count} {what}; at most {MAX_COLUMNS} are supported"
             )
-    return _Header(found.end(), n_rows, n_features, n_labels)
+    return Header(found.end(), n_rows, n_features, n_labels)
 
 
-def _without_empty_end(body: U8) -> tuple[U8, int]:
+def without_empty_end(body: U8) -> tuple[U8, int]:
     """The rows up to the last line that is not empty, and how many empty lines were cut off."""
     stop, n_empty = len(body), 0
     while stop > 0:
@@ -142,14 +145,16 @@ def _without_empty_end(body: U8) -> tuple[U8, int]:
     return body[:stop], n_empty
 
 
-def _with_empty_rows(dataset: Dataset, count: int) -> Dataset:
+def with_empty_rows(dataset: Dataset, count: int) -> Dataset:
+    """The rows, and so many empty ones."""
+
     def longer(matrix: CSR) -> CSR:
         return CSR(np.pad(matrix.indptr, (0, count), mode="edge"), matrix.indices, matrix.data, matrix.n_cols)
 
     return Dataset(longer(dataset.X), longer(dataset.Y)) if count else dataset
 
 
-def _check_row_count(path: Path, text: U8, header: _Header, n_rows: int, svmlight: bool) -> None:
+def _check_row_count(path: Path, text: U8, header: Header, n_rows: int, svmlight: bool) -> None:
     if header.n_rows is None:
         if n_rows == 0:
             raise FormatError(f"{path}: the file has no rows")
@@ -179,17 +184,19 @@ def _first_known(*counts: int | None) -> int | None:
 
 
 @dataclass(frozen=True)
-class _Reader:
-    """The body of one file and what is known of it."""
+class Reader:
+    """Rows of a text file and what is known of them; ``first_line`` is the number of the first line of ``text``."""
 
     path: Path
     text: U8
     body: U8
-    header: _Header
+    header: Header
     svmlight: bool
     options: TextOptions
+    first_line: int = 1
 
     def read(self) -> Dataset:
+        """Parse them."""
         n_features = _first_known(self.options.n_features, self.header.n_features)
         n_labels = _first_known(self.options.n_labels, self.header.n_labels, self.options.n_names)
         zero_based = self.options.zero_based
@@ -231,7 +238,7 @@ class _Reader:
         self, problem: Problem, begin: int, end: int, n_features: int | None, n_labels: int | None
     ) -> LabelwoodError:
         content = bytes(self.text[: self.header.size + end])
-        line = content.count(b"\n") + 1
+        line = content.count(b"\n") + self.first_line
         token = content[self.header.size + begin :]
         if 0 in token[:4096] or 0 in self.text[:4096]:
             return FormatError(f"{self.path}, line {line}: a NUL byte; this is a binary file, not text")

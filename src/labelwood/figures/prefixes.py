@@ -11,7 +11,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.forest import RoutedForest
 from labelwood.methods.forests import ForestEstimator
-from labelwood.methods.linear_tree import LinearModel
+from labelwood.methods.linear_model import LinearModel
 from labelwood.progress import Run
 from labelwood.search import average
 from labelwood.sparse import CSR, TopK

@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from typing import Any
+
+import numpy.typing as npt
 
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
@@ -18,6 +21,7 @@ _CLASSES = {
     "linear-tree": ("linear_tree", "LinearTree"),
     "one-vs-rest": ("linear_tree", "OneVsRest"),
     "online-tree": ("online_tree", "OnlineTree"),
+    "online-forest": ("online_forest", "OnlineForest"),
     "ldsm-forest": ("ldsm", "LdsmForest"),
     "craft-forest": ("craftml", "CraftForest"),
     "graph-forest": ("gpt", "GraphForest"),
@@ -49,9 +53,16 @@ def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEst
     Arrays are memory-mapped. ``verify`` compares checksums: by default for models of at most 64 MB.
     """
     manifest, arrays = read_model(path, verify=verify)
+    return model_from_saved(manifest, arrays, where=path)
+
+
+def model_from_saved(
+    manifest: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, where: str | os.PathLike[str]
+) -> TreeEstimator | TextClassifier:
+    """The model of what ``to_saved`` gave, whatever its method; ``where`` opens the error messages."""
     name = manifest.get("method")
     if not isinstance(name, str) or name not in METHODS:
-        raise FormatError(f"{path}: unknown method {name!r}; this version has {', '.join(METHODS)}")
+        raise FormatError(f"{where}: unknown method {name!r}; this version has {', '.join(METHODS)}")
     if ENCODER in manifest:
-        return TextClassifier.from_saved(METHODS[name], manifest, arrays, where=path)
-    return METHODS[name].from_saved(manifest, arrays, where=path)
+        return TextClassifier.from_saved(METHODS[name], manifest, arrays, where=where)
+    return METHODS[name].from_saved(manifest, arrays, where=where)

@@ -15,6 +15,7 @@ from labelwood.decisions import Objective, label_weights
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
+from labelwood.methods.members import own_arrays, saved_members
 from labelwood.params import Param
 from labelwood.progress import Run
 from labelwood.sparse import CSR, TopK
@@ -284,12 +285,7 @@ class Blend(TreeEstimator):
         return manifest, arrays
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        manifests: list[dict[str, Any]] = []
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        for number, member in enumerate(self.members_):
-            manifest, own = member.to_saved()
-            manifests.append(manifest)
-            arrays |= {f"member{number}.{name}": array for name, array in own.items()}
+        manifests, arrays = saved_members(self.members_, "member")
         facts = {
             "members": manifests,
             "weights": list(self.mix_.weights),
@@ -304,10 +300,7 @@ class Blend(TreeEstimator):
             raise FormatError("facts must be an object")
         self.members_ = []
         for number, manifest in enumerate(facts["members"]):
-            prefix = f"member{number}."
-            own = {
-                name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)
-            }
+            own = own_arrays(arrays, "member", number)
             self.members_.append(
                 _method(manifest["method"]).from_saved(manifest, own, where=f"member {number}")
             )

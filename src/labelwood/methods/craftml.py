@@ -8,16 +8,19 @@ projected features is closest (Algorithm 2); a leaf holds the mean label vector 
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.executors.units import Arrays, Progress
 from labelwood.forest import PROJECTIONS, RoutedForest, Routing, narrow
+from labelwood.methods import forest_parts
 from labelwood.methods.forests import (
-    MILLION,
     ForestEstimator,
     Idf,
     LeafSize,
@@ -37,16 +40,17 @@ _MOST_DENSE_ENTRIES = 2**31
 class CraftForest(ForestEstimator):
     """A random forest of projected k-means trees (CRAFTML).
 
-    Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune,
-    trains in seconds, and its scores are averaged label frequencies of similar rows. Rows without labels
-    are not used.
+        Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune,
+        trains in seconds, and its scores are averaged label frequencies of similar rows. Rows without labels
+        are not used.
 
-    >>> import numpy as np
-    >>> X = np.eye(6, dtype=np.float32)
-    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
-    >>> model = CraftForest(n_trees=10, max_leaf=2, n_jobs=1).fit(X, Y)
-    >>> model.predict_topk(X[:1], k=1)[0].tolist()
-    [['red']]
+        >>> import numpy as np
+    import numpy.typing as npt
+        >>> X = np.eye(6, dtype=np.float32)
+        >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+        >>> model = CraftForest(n_trees=10, max_leaf=2, n_jobs=1).fit(X, Y)
+        >>> model.predict_topk(X[:1], k=1)[0].tolist()
+        [['red']]
     """
 
     method_name: ClassVar[str] = "craft-forest"
@@ -130,29 +134,40 @@ class CraftForest(ForestEstimator):
         if self.projection == "gaussian":
             x_columns, y_columns = min(x_columns, X.n_cols), min(y_columns, Y.n_cols)
             self._check_dense(X, Y, x_columns, y_columns)
-        with run.phase("grow", MILLION) as progress:
-            arrays = _core.grow_craft(
-                X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees,
-                self.arity, self.max_leaf, self.sample, self.kmeans_rounds, PROJECTIONS.index(self.projection),
-                x_columns, y_columns, "Dx" in self.diversity, "Dy" in self.diversity, self.metric == "cosine",
-                self.centroid_share, self.centroid_size or 0, self.centroid_rows, self.leaf_size or 0, run.seed,
-                run.n_threads, progress,
-            )  # fmt: skip
-            projected = self.projection != "none"
-            routing = Routing(
-                normalize=self.normalize,
-                projection=self.projection,
-                n_columns=x_columns if projected else 0,
-                seed_per_node=projected and "Dx" in self.diversity,
-            )
-            return narrow(
-                {**arrays, "feature_weights": feature_weights},
-                routing=routing,
-                n_features=X.n_cols,
-                n_labels=Y.n_cols,
-                weight_dtype=self.weight_dtype,
-                leaf_dtype=self.weight_dtype,
-            )
+        projected = self.projection != "none"
+        routing = Routing(
+            normalize=self.normalize,
+            projection=self.projection,
+            n_columns=x_columns if projected else 0,
+            seed_per_node=projected and "Dx" in self.diversity,
+        )
+        options = {
+            "arity": self.arity,
+            "max_leaf": self.max_leaf,
+            "sample": self.sample,
+            "rounds": self.kmeans_rounds,
+            "projection": PROJECTIONS.index(self.projection),
+            "x_columns": x_columns,
+            "y_columns": y_columns,
+            "x_per_node": "Dx" in self.diversity,
+            "y_per_node": "Dy" in self.diversity,
+            "cosine": self.metric == "cosine",
+            "centroid_share": self.centroid_share,
+            "centroid_size": self.centroid_size or 0,
+            "centroid_rows": self.centroid_rows,
+            "leaf_size": self.leaf_size or 0,
+        }
+        arrays = forest_parts.grow(
+            grow_trees, self.n_trees, X, Y, options, run, node_seeds=routing.seed_per_node
+        )
+        return narrow(
+            {**arrays, "feature_weights": feature_weights},
+            routing=routing,
+            n_features=X.n_cols,
+            n_labels=Y.n_cols,
+            weight_dtype=self.weight_dtype,
+            leaf_dtype=self.weight_dtype,
+        )
 
     def _bytes_bound(self, X: CSR, Y: CSR) -> int:
         """Proposition 2, made concrete.
@@ -177,3 +192,13 @@ class CraftForest(ForestEstimator):
                     f"CraftForest: projection='gaussian' makes {matrix.n_rows} x {columns} dense {what} "
                     f"entries; lower {what}_columns or use projection='hash'"
                 )
+
+
+def grow_trees(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Some trees of a forest."""
+    found: dict[str, npt.NDArray[Any]] = _core.grow_craft(
+        **forest_parts.keywords(arrays, setting, n_threads, progress)
+    )
+    return found

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from labelwood import executors
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Missed, Place, Reranked, Suggestion
@@ -36,8 +37,6 @@ Rerank = Annotated[
     Param("order the trees' candidates also by nearness to the labels' mean rows, which helps rare labels"),
 ]
 
-MILLION = 1_000_000  # kernels report progress in millionths
-
 
 class ForestEstimator(TreeEstimator):
     """An instance forest; subclasses implement ``_grow_forest``.
@@ -62,6 +61,7 @@ class ForestEstimator(TreeEstimator):
         weighted = is_counts(X) if self.idf == "auto" else self.idf
         feature_weights = idf(X) if weighted else np.empty(0, np.float32)
         rows = prepare(X, feature_weights, normalize=self.normalize)
+        run.executor = run.executor or executors.active()
         self.forest_ = self._grow_forest(rows, Y, feature_weights, run)
         if self.rerank:
             self.tail_ = TailReranker.learn(rows, Y, run)

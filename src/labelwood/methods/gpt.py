@@ -7,16 +7,19 @@ hyperplane on the features is learned that keeps neighbours on one side and rand
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.executors.units import Arrays, Progress
 from labelwood.forest import RoutedForest, Routing, narrow
+from labelwood.methods import forest_parts
 from labelwood.methods.forests import (
-    MILLION,
     ForestEstimator,
     Idf,
     LeafSize,
@@ -38,15 +41,16 @@ BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of s
 class GraphForest(ForestEstimator):
     """A forest of hyperplanes that keep rows of like labels together.
 
-    Use it where labels are many and rows carry several: it needs no label tree, its leaves are label distributions,
-    and its scores are probabilities. ``GraphForest.preset("paper")`` gives the settings of the paper.
+        Use it where labels are many and rows carry several: it needs no label tree, its leaves are label distributions,
+        and its scores are probabilities. ``GraphForest.preset("paper")`` gives the settings of the paper.
 
-    >>> import numpy as np
-    >>> X = np.eye(6, dtype=np.float32)
-    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
-    >>> model = GraphForest(n_trees=5, max_leaf=2, n_jobs=1).fit(X, Y)
-    >>> model.predict_topk(X[:1], k=1)[0].shape
-    (1, 1)
+        >>> import numpy as np
+    import numpy.typing as npt
+        >>> X = np.eye(6, dtype=np.float32)
+        >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+        >>> model = GraphForest(n_trees=5, max_leaf=2, n_jobs=1).fit(X, Y)
+        >>> model.predict_topk(X[:1], k=1)[0].shape
+        (1, 1)
     """
 
     method_name: ClassVar[str] = "graph-forest"
@@ -123,19 +127,36 @@ class GraphForest(ForestEstimator):
         labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
         if 0 < len(labelled) < Y.n_rows:  # rows without labels have no neighbours and would empty the leaves
             X, Y = X.take(labelled), Y.take(labelled)
-        with run.phase("grow", MILLION) as progress:
-            arrays = _core.grow_graph_forest(
-                X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, GRAPHS.index(self.graph),
-                min(self.n_neighbors, X.n_rows), self.label_threshold, self.n_negatives, self.epochs, self.l1,
-                self.learning_rate, BETA, self.tolerance, STARTS.index(self.start), self.n_trees, self.max_leaf,
-                run.seed, run.n_threads, progress,
-            )  # fmt: skip
-            forest = narrow(
-                {**arrays, "feature_weights": feature_weights},
-                routing=Routing(normalize=self.normalize),
-                n_features=X.n_cols,
-                n_labels=Y.n_cols,
-                weight_dtype=self.weight_dtype,
-                leaf_dtype=self.weight_dtype,
-            )
+        options = {
+            "kind": GRAPHS.index(self.graph),
+            "n_neighbors": min(self.n_neighbors, X.n_rows),
+            "threshold": self.label_threshold,
+            "n_negatives": self.n_negatives,
+            "epochs": self.epochs,
+            "l1": self.l1,
+            "learning_rate": self.learning_rate,
+            "beta": BETA,
+            "tolerance": self.tolerance,
+            "start": STARTS.index(self.start),
+            "max_leaf": self.max_leaf,
+        }
+        arrays = forest_parts.grow(grow_trees, self.n_trees, X, Y, options, run)
+        forest = narrow(
+            {**arrays, "feature_weights": feature_weights},
+            routing=Routing(normalize=self.normalize),
+            n_features=X.n_cols,
+            n_labels=Y.n_cols,
+            weight_dtype=self.weight_dtype,
+            leaf_dtype=self.weight_dtype,
+        )
         return forest if self.leaf_size is None else forest.shrink(leaf_size=self.leaf_size)
+
+
+def grow_trees(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Some trees of a forest."""
+    found: dict[str, npt.NDArray[Any]] = _core.grow_graph_forest(
+        **forest_parts.keywords(arrays, setting, n_threads, progress)
+    )
+    return found

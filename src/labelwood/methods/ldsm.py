@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.executors.units import Arrays, Progress
 from labelwood.forest import RoutedForest, Routing, narrow
+from labelwood.methods import forest_parts
 from labelwood.methods.forests import (
-    MILLION,
     ForestEstimator,
     Idf,
     LeafSize,
@@ -114,14 +116,22 @@ class LdsmForest(ForestEstimator):
 
     def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: Run) -> RoutedForest:
         X = _without_zeros(X)
-        with run.phase("grow", MILLION) as progress:
-            arrays, self.splits_ = _core.grow_ldsm_forest(
-                X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, self.n_trees,
-                self.arity, self.max_nodes, self.epochs, self.lambda_integrity, self.lambda_multiway,
-                OPTIMIZERS.index(self.optimizer), self.learning_rate, self.weight_threshold,
-                self.loss == "squared", self.shuffle == "epoch", self.leaf_counts == "rows",
-                self.leaf_size or 0, run.seed, run.n_threads, progress,
-            )  # fmt: skip
+        options = {
+            "arity": self.arity,
+            "max_nodes": self.max_nodes,
+            "epochs": self.epochs,
+            "lambda_integrity": self.lambda_integrity,
+            "lambda_multiway": self.lambda_multiway,
+            "optimizer": OPTIMIZERS.index(self.optimizer),
+            "learning_rate": self.learning_rate,
+            "weight_threshold": self.weight_threshold,
+            "squared_loss": self.loss == "squared",
+            "shuffle_epoch": self.shuffle == "epoch",
+            "divide_by_rows": self.leaf_counts == "rows",
+            "leaf_size": self.leaf_size or 0,
+        }
+        arrays = forest_parts.grow(grow_trees, self.n_trees, X, Y, options, run)
+        self.splits_ = arrays.pop("splits")
         return narrow(
             {**arrays, "feature_weights": feature_weights},
             routing=Routing(threshold=SENT_ABOVE, normalize=self.normalize),
@@ -156,6 +166,14 @@ class LdsmForest(ForestEstimator):
         """Draw objective, balancedness and purity of the splits by level, and write the picture to ``path``."""
         self._check_fitted()
         plot_by_level(self.forest_, dict(zip(SPLIT_COLUMNS, self.splits_.T, strict=True)), path)
+
+
+def grow_trees(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Some trees of a forest, and the figures of their splits."""
+    found, splits = _core.grow_ldsm_forest(**forest_parts.keywords(arrays, setting, n_threads, progress))
+    return {**found, "splits": splits}
 
 
 def _without_zeros(X: CSR) -> CSR:

@@ -12,6 +12,7 @@ import numpy as np
 from labelwood import memory, size
 from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees, known
 from labelwood.methods import tree_estimate
+from labelwood.methods.training_rows import TrainingRows
 from labelwood.methods.tree_estimate import Kept, Plan, Sample, Solver
 from labelwood.progress import Run
 from labelwood.sparse import CSR
@@ -43,9 +44,16 @@ class Planner:
     """The estimate of one model on one data set; ``names_bytes`` are those of its label names."""
 
     def __init__(
-        self, X: CSR, Y: CSR, plan: Plan, solver: Solver, setting: Setting, names_bytes: int, run: Run
+        self,
+        rows: TrainingRows,
+        Y: CSR,
+        plan: Plan,
+        solver: Solver,
+        setting: Setting,
+        names_bytes: int,
+        run: Run,
     ) -> None:
-        self._X, self._Y, self._plan, self._solver = X, Y, plan, solver
+        self._rows, self._Y, self._plan, self._solver = rows, Y, plan, solver
         self._setting, self._names_bytes, self._run = setting, names_bytes, run
         self._sample: Sample | None = None
         self._resident = memory.resident()
@@ -63,7 +71,7 @@ class Planner:
         own = [] if setting.threshold is None else [setting.threshold]
         thresholds = tuple(sorted({*_THRESHOLDS, *own}))
         share = tree_estimate.SAMPLED_SHARE[grade]
-        self._sample = tree_estimate.sample(self._X, self._Y, plan, self._solver, thresholds, share, run)
+        self._sample = tree_estimate.sample(self._rows, self._Y, plan, self._solver, thresholds, share, run)
         model, peak = self._totals(setting, self._kept(setting.threshold))
         if grade == "quick":
             model = Figure(model.value, model.low / 1.4, model.high * 1.4)
@@ -97,10 +105,10 @@ class Planner:
     def with_trees(self, estimate: Estimate, trees: Mapping[str, LabelTree], present: LabelTree) -> Estimate:
         """The estimate with choices of other trees added, by how much smaller random trees of their shape are."""
         counts = {
-            name: tree_estimate.count(self._X, self._Y, tree, self._run).weights
+            name: tree_estimate.count(self._rows, self._Y, tree, self._run).weights
             for name, tree in trees.items()
         }
-        here = tree_estimate.count(self._X, self._Y, present, self._run).weights
+        here = tree_estimate.count(self._rows, self._Y, present, self._run).weights
         extra = estimate.peak_bytes.high - self._resident
         others = [
             Choice(name, estimate.model_bytes.value * found / here, self._resident + extra * found / here)
@@ -119,7 +127,7 @@ class Planner:
         files = _MANIFEST + setting.n_trees * _ARRAYS * _HEADER
         model = layout.stored.times(setting.n_trees).plus(float(self._names_bytes))
         model = model.plus(known(files) if kept is None else Figure(files, files / 2, files))
-        space = tree_estimate.workspace(self._plan, self._X, self._run.n_threads, keeps_all=kept is None)
+        space = tree_estimate.workspace(self._plan, self._rows, self._run.n_threads, keeps_all=kept is None)
         training = layout.in_training.plus(layout.stored.times(setting.n_trees - 1)).plus(space)
         safe = Figure(training.value, training.low, _SAFETY * training.high + _SLACK)
         return model, safe.plus(self._resident)

@@ -6,7 +6,7 @@ import copy
 import datetime
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ _PACKED = "packed."
 
 class GrowingEstimator(TreeEstimator):
     """An estimator whose fitted state is a growing tree, or the packed tree it was frozen into."""
+
+    _held_in_training: ClassVar[float] = 2.0  # the tree as it is, and room that its tables have left
 
     policy: str
     arity: int
@@ -94,8 +96,11 @@ class GrowingEstimator(TreeEstimator):
         before = tree.seen
         try:
             for start, stop in pairwise([0, len(order)] if work is None else _cuts(work)):
+                rows, marks, chunk = X, Y, order[start:stop]
+                if X.resident:  # rows in a file come into memory a chunk at a time
+                    rows, marks, chunk = X.take(chunk), Y.take(chunk), np.arange(len(chunk))
                 tree.learn(
-                    X.indptr, X.indices, X.data, Y.indptr, Y.indices, Y.n_cols, order[start:stop], n_threads
+                    rows.indptr, rows.indices, rows.data, marks.indptr, marks.indices, Y.n_cols, chunk, n_threads
                 )  # fmt: skip
                 if progress is not None and work is not None:
                     progress(int(work[stop - 1]))

@@ -17,6 +17,7 @@ from labelwood.decisions import Objective, Target
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import TreeEstimator
+from labelwood.executors import Executor
 from labelwood.explain import Explanation
 from labelwood.params import declared
 from labelwood.progress import Run
@@ -58,13 +59,25 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         *,
         label_names: Sequence[Hashable] | None = None,
         max_memory: str | int | None = None,
+        executor: str | Executor | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
     ) -> Self:
         """Learn from texts and Y, which is what the classifier takes: lists of label names or a 0/1 matrix.
 
-        ``max_memory`` is checked before the classifier learns, when the texts are encoded; see its ``fit``.
+        ``max_memory`` is checked before the classifier learns, when the texts are encoded; see its ``fit``, also for
+        ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
         """
         encoder, classifier, features, run = self._encode_first(texts)
-        classifier.fit(features, Y, label_names=label_names, max_memory=max_memory)
+        classifier.fit(
+            features,
+            Y,
+            label_names=label_names,
+            max_memory=max_memory,
+            executor=executor,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
         classifier.fit_seconds_ = {**run.seconds, **classifier.fit_seconds_}
         self.encoder_, self.classifier_ = encoder, classifier
         return self

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from labelwood import _core, size
 from labelwood.estimate import Figure, known
+from labelwood.methods.training_rows import TrainingRows
 from labelwood.progress import Run
 from labelwood.sparse import CSR, I64
 from labelwood.trees import LabelTree
@@ -33,7 +34,7 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Solver:
-    """The settings of a node's classifiers, in the order in which the kernels take them."""
+    """The settings of a node's classifiers, under the names that the kernels give them."""
 
     logistic: bool
     cost: float
@@ -42,19 +43,6 @@ class Solver:
     max_passes: int
     bias: float
     offset: float
-
-    @property
-    def arguments(self) -> tuple[bool, float, float, float, int, float, float]:
-        """The arguments."""
-        return (
-            self.logistic,
-            self.cost,
-            self.tolerance,
-            self.skip,
-            self.max_passes,
-            self.bias,
-            self.offset,
-        )
 
 
 @dataclass(frozen=True)
@@ -88,14 +76,14 @@ class Plan:
         return size.weights_of(self.tree, np.rint(self.used))
 
 
-def count(X: CSR, Y: CSR, tree: LabelTree, run: Run) -> Plan:
+def count(rows: TrainingRows, Y: CSR, tree: LabelTree, run: Run) -> Plan:
     """Count the features of every inner node."""
     with run.phase("count") as progress:
-        used, entries, rows = _core.count_tree(
-            X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label,
-            run.n_threads, progress,
+        used, entries, members = _core.count_tree(
+            *rows.arguments, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label, run.n_threads, progress,
+            resident=rows.X.resident,
         )  # fmt: skip
-    return Plan(tree, used.astype(np.float64), entries.astype(np.float64), rows, X.n_cols)
+    return Plan(tree, used.astype(np.float64), entries.astype(np.float64), members, rows.X.n_cols)
 
 
 def as_if_clustered(plan: Plan) -> Plan:
@@ -209,7 +197,13 @@ def _by_level(plan: Plan, sampled: I64, found: F64, size_of: F64) -> Figure:
 
 
 def sample(
-    X: CSR, Y: CSR, plan: Plan, solver: Solver, thresholds: tuple[float, ...], share: float, run: Run
+    rows: TrainingRows,
+    Y: CSR,
+    plan: Plan,
+    solver: Solver,
+    thresholds: tuple[float, ...],
+    share: float,
+    run: Run,
 ) -> Sample:
     """Train one block of siblings in each of some nodes, a small share of all the work."""
     random = np.random.default_rng(run.seed)
@@ -228,9 +222,9 @@ def sample(
     ptr = np.concatenate([[0], np.cumsum([len(pick) for pick in picks])]).astype(np.int64)
     with run.phase("sample"):
         found = _core.sample_tree(
-            X.indptr, X.indices, X.data, X.n_cols, Y.indptr, Y.indices, Y.n_cols, plan.tree.child_ptr,
-            plan.tree.label, plan.tree.inner[inner], ptr, np.concatenate(picks), *solver.arguments,
-            np.array(thresholds, np.float32), run.seed,
+            *rows.arguments, Y.indptr, Y.indices, Y.n_cols, plan.tree.child_ptr, plan.tree.label,
+            plan.tree.inner[inner], ptr, np.concatenate(picks), thresholds=np.array(thresholds, np.float32),
+            seed=run.seed, scale=rows.scale, resident=rows.X.resident, most_entries=rows.most_entries, **vars(solver),
         )  # fmt: skip
     return Sample(plan, inner, ptr, np.concatenate(picks), thresholds, found)
 
@@ -280,10 +274,10 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> Layout:
     return Layout(stored, Figure(2 * wide.value, wide.low, 2 * wide.high))
 
 
-def workspace(plan: Plan, X: CSR, n_threads: int, *, keeps_all: bool) -> float:
-    """Bytes that training holds besides weights: rows by node, the nodes' problems, the solvers' state."""
+def workspace(plan: Plan, data: TrainingRows, n_threads: int, *, keeps_all: bool) -> float:
+    """Bytes that training holds besides weights: rows by node, the nodes' problems, the solvers' state, pages."""
     rows, entries = plan.rows[plan.tree.inner].astype(np.float64), plan.entries
-    problem = 8.0 * (entries + rows) + 16.0 * rows + 12.0 * plan.used
+    problem = np.minimum(8.0 * (entries + rows), data.held_bytes) + 16.0 * rows + 12.0 * plan.used
     solver = 4.0 * LANES * (plan.used + rows) + 6.0 * rows
     columns = 0.0 if keeps_all else 16.0 * float(np.max(plan.used * np.minimum(plan.children, LANES)))
     shared = float((problem + solver).max())
@@ -294,5 +288,6 @@ def workspace(plan: Plan, X: CSR, n_threads: int, *, keeps_all: bool) -> float:
         + (n_threads - 1) * (each + float(solver.max()))
         + members
         + columns
-        + 8.0 * n_threads * X.n_cols
+        + 8.0 * n_threads * data.X.n_cols
+        + data.X.resident
     )

@@ -18,7 +18,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.forest import RoutedForest
 from labelwood.methods.blend import Blend
 from labelwood.methods.forests import ForestEstimator
-from labelwood.methods.linear_tree import LinearModel
+from labelwood.methods.linear_model import LinearModel
 from labelwood.methods.online_base import GrowingEstimator
 from labelwood.outline.words import forest_words, label_tree_words
 from labelwood.search import PackedTree

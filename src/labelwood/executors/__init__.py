@@ -1,0 +1,43 @@
+"""Where the work of a training or of a batch prediction is done: threads, a Ray cluster, or joblib's workers.
+
+A method divides its work into units (:class:`~labelwood.executors.units.Unit`): pure functions from arrays to arrays,
+such as one tree of a forest or one subtree of a label tree. Threads of this process are the default and run the same
+functions, so that the model is the same, byte for byte, wherever its units ran, in whatever order, and however often
+they had to be repeated. The executor is no part of a model.
+
+    model.fit(X, Y, executor="ray")                         # the cluster of RAY_ADDRESS, else one of this machine
+    model.fit(X, Y, executor=RayExecutor("ray://head:10001"))
+    with joblib.parallel_config("dask"): forest.fit(X, Y)   # forests follow joblib's configuration
+"""
+
+from labelwood.executors.checkpoint import Checkpoint, fingerprint
+from labelwood.executors.choice import active, chosen
+from labelwood.executors.joblib import JoblibExecutor
+from labelwood.executors.ray import RayExecutor
+from labelwood.executors.units import (
+    THREADS,
+    Executor,
+    Threads,
+    Unit,
+    complete,
+    is_divided,
+    is_local,
+    tree_ranges,
+)
+
+__all__ = [
+    "THREADS",
+    "Checkpoint",
+    "Executor",
+    "JoblibExecutor",
+    "RayExecutor",
+    "Threads",
+    "Unit",
+    "active",
+    "chosen",
+    "complete",
+    "fingerprint",
+    "is_divided",
+    "is_local",
+    "tree_ranges",
+]

@@ -1,0 +1,126 @@
+"""Data set directories: what was written comes back, from memory or from a stream of text."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labelwood.data import Dataset, convert, load, save
+from labelwood.data.stream import read_parts
+from labelwood.data.text import TextOptions
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.sparse import MappedCSR, from_lists, from_scipy
+
+
+def same(one, other):
+    for ours, theirs in ((one.X, other.X), (one.Y, other.Y)):
+        assert ours.n_cols == theirs.n_cols
+        np.testing.assert_array_equal(ours.indptr, theirs.indptr)
+        np.testing.assert_array_equal(ours.indices, theirs.indices)
+        np.testing.assert_array_equal(ours.data, theirs.data)
+    assert one.label_names == other.label_names
+
+
+@pytest.fixture
+def dataset():
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X = rng.random((50, 30)) * (rng.random((50, 30)) < 0.2)
+    Y = [sorted(rng.choice(7, rng.integers(0, 3), replace=False).tolist()) for _ in range(50)]
+    names = tuple(f"label {number}" for number in range(7))
+    return Dataset(from_scipy(sp.csr_array(X.astype(np.float32))), from_lists(Y, 7), names)
+
+
+def test_what_is_saved_comes_back_mapped(dataset, tmp_path):
+    save(tmp_path / "rows.lw", dataset)
+    found = load(tmp_path / "rows.lw")
+    assert isinstance(found.X, MappedCSR)
+    same(found, dataset)
+    found.check()
+    found.X.let_go()
+    same(found, dataset)
+    np.testing.assert_array_equal(np.load(tmp_path / "rows.lw" / "X_data.npy"), dataset.X.data)
+    assert load(tmp_path / "rows.lw", label_names=False).label_names is None
+    assert load(tmp_path / "rows.lw", n_features=99).X.n_cols == 99
+    save(tmp_path / "rows.lw", Dataset(dataset.X.rows(0, 3), dataset.Y.rows(0, 3)))
+    assert load(tmp_path / "rows.lw").n_rows == 3
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows.xmc.gz", "rows.svm"])
+def test_text_is_converted_in_a_stream(name, dataset, tmp_path):
+    save(tmp_path / name, dataset)
+    convert(tmp_path / name, tmp_path / "rows.lw")
+    same(load(tmp_path / "rows.lw"), load(tmp_path / name))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.sampled_from(["1,2 3:1 5:0.5", " 1:2", "0", "", "2 4:1\r", "1 0:3"]), min_size=1, max_size=30
+    ),
+    st.integers(1, 40),
+    st.sampled_from(["with header", "without", "cut"]),
+)
+def test_any_cut_of_the_text_gives_the_same_rows(tmp_path_factory, lines, piece, kind):
+    path = tmp_path_factory.mktemp("rows") / "rows.txt"
+    rows = "".join(line + "\n" for line in lines)
+    path.write_bytes(((f"{len(lines)} 9 4\n" if kind == "with header" else "") + rows).encode())
+    options = TextOptions(n_threads=1, header=kind == "with header")
+    try:
+        whole = load(path, header=kind == "with header")
+    except FormatError:
+        with pytest.raises(FormatError):
+            list(read_parts(path, svmlight=False, options=options, piece=max(piece, 20)))
+        return
+    parts = list(read_parts(path, svmlight=False, options=options, piece=max(piece, 20)))
+    assert sum(part.n_rows for part in parts) == whole.n_rows
+    np.testing.assert_array_equal(np.concatenate([part.X.indices for part in parts]), whole.X.indices)
+    np.testing.assert_array_equal(np.concatenate([part.X.data for part in parts]), whole.X.data)
+    np.testing.assert_array_equal(np.concatenate([part.Y.indices for part in parts]), whole.Y.indices)
+
+
+def test_ids_of_svmlight_that_start_from_one(tmp_path):
+    (tmp_path / "a.svm").write_text("0 1:1 4:2\n1 2:3\n")
+    convert(tmp_path / "a.svm", tmp_path / "a.lw")
+    same(load(tmp_path / "a.lw"), load(tmp_path / "a.svm"))
+
+
+def test_a_bad_token_is_told_with_its_line_in_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("labelwood.data.stream._PIECE", 64)
+    lines = ["3 9 4", *["1 2:1 3:1"] * 30, "1 x:1"]
+    with gzip.open(tmp_path / "a.txt.gz", "wt") as file:
+        file.write("\n".join(lines) + "\n")
+    with pytest.raises(FormatError, match=r"a.txt.gz, line 32: 'x:1' is not a feature"):
+        list(read_parts(tmp_path / "a.txt.gz", svmlight=False, options=TextOptions(n_threads=1), piece=64))
+    (tmp_path / "short.txt").write_text("9 9 4\n1 2:1\n")
+    with pytest.raises(FormatError, match="the header counts 9 rows; it has 1"):
+        convert(tmp_path / "short.txt", tmp_path / "short.lw")
+    assert not (tmp_path / "short.lw").exists()
+    assert not list(tmp_path.glob(".short*")), "nothing unfinished is left"
+
+
+def test_damage_is_refused(dataset, tmp_path):
+    path = tmp_path / "rows.lw"
+    save(path, dataset)
+    whole = (path / "X_data.npy").read_bytes()
+    (path / "X_data.npy").write_bytes(whole[:-4])
+    with pytest.raises(FormatError, match=r"X_data.npy: is damaged or cut short"):
+        load(path)
+    (path / "X_data.npy").write_bytes(whole)
+    indices = bytearray((path / "X_indices.npy").read_bytes())
+    indices[-4:] = (2**30).to_bytes(4, "little")
+    (path / "X_indices.npy").write_bytes(indices)
+    with pytest.raises(LabelwoodError, match="column ids must be in"):
+        load(path).check()
+    manifest = json.loads((path / "dataset.json").read_text())
+    (path / "dataset.json").write_text(json.dumps({**manifest, "rows": -1}))
+    with pytest.raises(FormatError, match="counts must be integers"):
+        load(path)
+    other = tmp_path / "mine.lw"
+    other.mkdir()
+    with pytest.raises(LabelwoodError, match="is not a data set of ours"):
+        save(other, dataset)

@@ -1,0 +1,120 @@
+"""Units: divided work gives the model of undivided work, byte for byte."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from labelwood import (
+    CraftForest,
+    GraphForest,
+    LabelwoodError,
+    LdsmForest,
+    LinearTree,
+    OneVsRest,
+    OnlineForest,
+    trees,
+)
+from labelwood.methods import tree_parts
+
+MODELS = {
+    "balanced": LinearTree(n_trees=3, arity=4, max_leaf=8),
+    "exact weights": LinearTree(arity=8, max_leaf=20, weight_threshold=None),
+    "int8": LinearTree(arity=3, max_leaf=10, weight_dtype="int8"),
+    "huffman": LinearTree(tree="huffman", arity=3, loss="logistic"),
+    "kmeans": LinearTree(tree="kmeans", arity=6, normalize=False),
+    "nothing kept": LinearTree(arity=4, max_leaf=8, weight_threshold=1e6),
+    "one-vs-rest": OneVsRest(),
+    "craft": CraftForest(n_trees=5, max_leaf=20),
+    "craft, seeds by node": CraftForest(n_trees=4, max_leaf=20, diversity="DxDy"),
+    "craft, no projection": CraftForest(n_trees=3, max_leaf=20, projection="none", rerank=True),
+    "graph": GraphForest(n_trees=3, max_leaf=50),
+    "ldsm": LdsmForest(n_trees=4, max_nodes=60, epochs=2),
+    "online": OnlineForest(n_trees=3, tree={"policy": "random", "max_leaf": 10, "warm_share": 0.2}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_divided_work_gives_the_same_bytes(name, many_labels, backwards, saved):
+    model = clone(MODELS[name]).set_params(n_jobs=1)
+    alone = saved(model.fit(*many_labels))
+    assert saved(model.fit(*many_labels, executor=backwards)) == alone
+    assert len(backwards.names) >= (1 if name == "one-vs-rest" else 3)
+    assert saved(model.set_params(n_jobs=2).fit(*many_labels, executor="threads"))[2] == alone[2]
+
+
+@pytest.mark.parametrize("name", ["balanced", "int8", "craft", "ldsm", "online"])
+def test_shards_predict_as_the_model_does(name, many_labels, backwards, monkeypatch):
+    X, Y = many_labels
+    model = clone(MODELS[name]).set_params(n_jobs=1).fit(X, Y)
+    monkeypatch.setattr("labelwood.executors.shards._SHARD_ROWS", 400)
+    for ours, theirs in zip(
+        model.predict_topk(X, 7), model.predict_topk(X, 7, executor=backwards), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    assert len(backwards.names) == 4
+    assert model.predict_topk(X[:0], 3, executor=backwards)[0].shape == (0, 3)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 200), st.integers(2, 6), st.integers(1, 9))
+def test_every_node_is_trained_once(seed, n_labels, arity, max_leaf):
+    """Parts cover the inner nodes, each once, and every label leads from its upper leaf into its part."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 50, n_labels)
+    tree = (
+        trees.huffman_tree(counts + 1, arity=arity)
+        if seed % 2 and n_labels > 1
+        else trees.random_tree(n_labels, arity=arity, max_leaf=max_leaf, seed=seed)
+    )
+    division = tree_parts.divide(tree, counts)
+    inner = np.concatenate([part.ids[part.tree.inner] for part in division.parts])
+    np.testing.assert_array_equal(np.sort(inner), tree.inner)
+    for part in division.parts:
+        part.tree.check(int((part.tree.label >= 0).sum()))
+        parents = part.ids[part.tree.parent[1:]]
+        np.testing.assert_array_equal(parents, tree.parent[part.ids[1:]])
+    upper = division.parts[0]
+    leaf_of = dict(zip(upper.tree.label.tolist(), upper.ids.tolist(), strict=True))
+    for label in range(n_labels):
+        number = division.part_of[label]
+        part = division.parts[number]
+        at = int(np.flatnonzero(part.tree.label == division.label_in_part[label])[0])
+        assert tree.label[part.ids[at]] == label
+        if number > 0:
+            assert leaf_of[int(division.label_in_upper[label])] == part.ids[0]
+
+
+def test_rows_in_a_file_may_be_sent_out(many_labels, backwards, saved, tmp_path):
+    """What arrives elsewhere is memory, which must not be treated as pages of a file."""
+    from labelwood.data import Dataset, load, save
+    from labelwood.sparse import from_scipy
+
+    X, Y = many_labels
+    save(tmp_path / "rows.lw", Dataset(from_scipy(X), from_scipy(Y)))
+    dataset = load(tmp_path / "rows.lw")
+    model = LinearTree(n_trees=2, arity=4, max_leaf=10, n_jobs=1)
+    alone = saved(model.fit(X, Y))
+    assert saved(model.fit(dataset.X, dataset.Y, executor=backwards)) == alone
+    assert saved(model.fit(dataset.X, dataset.Y, checkpoint=tmp_path / "done")) == alone
+
+
+def test_an_executor_that_is_none_is_refused(many_labels):
+    with pytest.raises(LabelwoodError, match="LinearTree: executor must be 'threads', 'ray'"):
+        LinearTree().fit(*many_labels, executor="slurm")
+
+
+def test_joblib_is_respected_by_forests(many_labels, saved):
+    """Processes of joblib's own grow the same forest; where nothing is configured, it is not asked."""
+    joblib = pytest.importorskip("joblib")
+    from labelwood import executors
+
+    model = CraftForest(n_trees=4, max_leaf=20, n_jobs=1)
+    alone = saved(model.fit(*many_labels))
+    assert executors.active() is None
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert isinstance(executors.active(), executors.JoblibExecutor)
+        assert saved(model.fit(*many_labels)) == alone
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert executors.active() is None
