@@ -99,5 +99,7 @@ $(ADAPTERS)/%/installed: $(ADAPTERS)/wheel/built
 	$(@D)/bin/python -m pip --quiet install --force-reinstall --no-deps "$$wheel"
 	touch $@
 
+include tools/reliability.mk
+
 clean:
 	rm -rf build $(VENV)

@@ -13,6 +13,7 @@ import json
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from labelwood.errors import LabelwoodError
 
 _JSON_KINDS = (list, tuple, dict)
+_LARGEST_INT, _LARGEST_FLOAT = 2**31 - 1, 3.4e38  # numbers reach the kernels as int32 and float32
 TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
 
 
@@ -78,7 +80,7 @@ class Declared:
             return
         for kind in self.kinds:
             if _is_a(value, kind):
-                broken = self._broken_bound(value) if kind in (int, float) else None
+                broken = self._broken_bound(value, kind) if kind in (int, float) else None
                 if broken is None:
                     return
                 raise LabelwoodError(f"{owner}: {self.name} must be {broken}; got {value!r}")
@@ -104,7 +106,7 @@ class Declared:
                 return value
         raise ValueError(text)
 
-    def _broken_bound(self, value: Any) -> str | None:
+    def _broken_bound(self, value: Any, kind: type) -> str | None:
         p = self.param
         if isinstance(value, float | np.floating) and not np.isfinite(value):
             return "finite"
@@ -114,6 +116,9 @@ class Declared:
             return f"greater than {p.gt:g}"
         if p.le is not None and value > p.le:
             return f"at most {p.le:g}"
+        largest = _LARGEST_INT if kind is int else _LARGEST_FLOAT
+        if p.le is None and not -largest <= value <= largest:
+            return f"at most {largest:g} in size"
         return None
 
 
@@ -140,6 +145,7 @@ def _is_a(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
+@cache
 def declared(cls: type) -> Mapping[str, Declared]:
     """The parameters of a class in the order of its ``__init__``."""
     init = cls.__init__  # type: ignore[misc]

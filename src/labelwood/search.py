@@ -73,6 +73,8 @@ class Chunks:
         }
         for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32}.items():
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
+        flat = all(getattr(self, part.name).ndim == 1 for part in fields(self))
+        _require(flat, "arrays must be one-dimensional")
         n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
         _require(len(self.bias) == tree.n_nodes, "bias must have one value per node")
         _check_pointer("feature_ptr", self.feature_ptr, n_inner, len(self.features))

@@ -55,6 +55,8 @@ class CSR:
 
     def check(self) -> CSR:
         """Assert every invariant; return self, so that ``CSR(...).check()`` reads as a value."""
+        if any(array.ndim != 1 for array in (self.indptr, self.indices, self.data)):
+            raise LabelwoodError("CSR: indptr, indices and data must be one-dimensional")
         if len(self.indptr) == 0 or len(self.data) != len(self.indices):
             raise LabelwoodError("CSR: indptr must not be empty; data and indices must have the same length")
         fault = _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)

@@ -170,7 +170,7 @@ class GrowingEstimator(TreeEstimator):
         self._names, self._packed, self._tree = GrowingNames(self._names), None, None
         self.label_counts_ = np.array(self.label_counts_)  # the file's are read-only
         for name in ("seed", "rows_learned"):
-            if type(facts[name]) is not int or facts[name] < 0:
+            if type(facts[name]) is not int or not 0 <= facts[name] < 2**63:
                 raise FormatError(f"{name} must be an integer, at least 0; got {facts[name]!r}")
         self._seed, self.rows_learned_ = facts["seed"], facts["rows_learned"]
         if facts["inference_only"]:
@@ -181,16 +181,16 @@ class GrowingEstimator(TreeEstimator):
     def _restore_growing(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         checked = check_growing(arrays, self.n_labels_)
         counters = [facts[name] for name in ("seen", "updates", "decisions", "cursor")]
-        if any(type(value) is not int or value < 0 for value in counters) or counters[-1] >= len(
-            checked["parent"]
-        ):
+        whole = all(type(value) is int and 0 <= value < 2**62 for value in counters)
+        if not whole or counters[-1] >= len(checked["parent"]):
             raise FormatError(f"the counters of the growing tree are damaged: {counters}")
         self._tree = self._new_tree()
         self._tree.restore(checked, bool(facts["growing"]), *counters)
 
     def _restore_packed(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         self._leaf_labels = leaf_labels = arrays["leaf_labels"]
-        if leaf_labels.dtype != np.int32 or not ((leaf_labels >= 0) & (leaf_labels < self.n_labels_)).all():
+        known = leaf_labels.dtype == np.int32 and leaf_labels.ndim == 1
+        if not known or not ((leaf_labels >= 0) & (leaf_labels < self.n_labels_)).all():
             raise FormatError("leaf_labels must be labels")
         self._packed = PackedTree.restore(arrays, _PACKED, "logistic", len(leaf_labels), self.n_features_in_)
         records = {name: arrays[_RECORD + name] for name in RECORDS}

@@ -18,6 +18,8 @@ _TYPES = {
 }  # fmt: skip
 RECORDS = ("answers_as", "retired", "support", "first_seen", "last_seen")
 
+_LARGEST = 2**62  # a count that learning on will not bring to overflow
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -33,6 +35,8 @@ def check_records(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
     for name, array in kept.items():
         _require(array.dtype == _TYPES[name] and array.shape == (count,), f"{name} does not fit")
     _require(count <= n_labels, "more label records than labels")
+    for name in ("support", "first_seen", "last_seen"):
+        _require(((kept[name] >= -1) & (kept[name] < _LARGEST)).all(), f"{name} must be counts")
     targets = kept["answers_as"]
     _require(((targets >= 0) & (targets < count)).all(), "answers_as must be labels")
     return kept

@@ -1,0 +1,26 @@
+# What looks for crashes, races, leaks and lost data: sanitizer builds, fuzzing, faults, the soak. See docs/reliability.md.
+
+.PHONY: test-asan test-tsan
+
+# Each sanitizer has a build of the package of its own, put before the one in $(VENV) by PYTHONPATH.
+SANITIZER_asan := address,undefined
+SANITIZER_tsan := thread
+build/%/installed: $(VENV)/installed
+	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/$*/site \
+	  -C build-dir=build/$*/cmake -C cmake.define.LABELWOOD_SANITIZE=$(SANITIZER_$*) -C install.strip=false .
+	touch $@
+
+# The interpreter itself is not instrumented: the run-time library must be loaded before it, and its leaks are not ours.
+CXX ?= g++
+LIBRARY = $(shell $(CXX) -print-file-name=$(1))
+ASAN = LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" PYTHONPATH=build/asan/site \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 $(BIN)/python
+TSAN = LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" PYTHONPATH=build/tsan/site \
+  TSAN_OPTIONS=halt_on_error=1:suppressions=tools/tsan.supp setarch -R $(BIN)/python
+
+test-asan: build/asan/installed $(VENV)/tools-test
+	$(ASAN) -m pytest -n 0 tests/kernels tests/text tests/data tests/methods tests/test_persist.py tests/test_trees.py \
+	  tests/test_sparse.py $(ARGS)
+
+test-tsan: build/tsan/installed $(VENV)/tools-test
+	$(TSAN) -m pytest -n 0 tests/threads $(ARGS)
