@@ -24,3 +24,28 @@ test-asan: build/asan/installed $(VENV)/tools-test
 
 test-tsan: build/tsan/installed $(VENV)/tools-test
 	$(TSAN) -m pytest -n 0 tests/threads $(ARGS)
+
+# Bounded: make fuzz MINUTES=5 shares the time among the targets; counts and findings go to build/fuzz/*.json.
+MINUTES ?= 30
+SEED ?= 0
+FUZZED := parsers models logs arguments bodies
+.PHONY: fuzz fuzz-guided $(FUZZED:%=fuzz-%)
+fuzz: fuzz-guided $(FUZZED:%=fuzz-%)
+SHARE = $$(python3 -c "print($(MINUTES) / 6)")
+
+$(FUZZED:%=fuzz-%): fuzz-%: build/asan/installed $(VENV)/tools-test
+	mkdir -p build/fuzz
+	$(ASAN) fuzz/run.py $* --seed $(SEED) --out build/fuzz/$*-$(SEED).json $(if $(COUNT),--count $(COUNT),--minutes $(SHARE))
+
+# libFuzzer needs clang; inputs that reach new code are kept in build/fuzz/grown.
+CLANG ?= clang++
+fuzz-guided: build/fuzz/rows
+	mkdir -p build/fuzz/grown
+	seconds=$$(python3 -c "print(round($(MINUTES) * 10))") && build/fuzz/rows -max_total_time=$$seconds -print_final_stats=1 -dict=fuzz/rows.dict \
+	  build/fuzz/grown fuzz/corpus 2>&1 | tee build/fuzz/guided.log | grep -v NEW
+	grep -q 'Done [0-9]* runs' build/fuzz/guided.log
+
+build/fuzz/rows: fuzz/rows_fuzzer.cpp $(wildcard src/core/*.hpp)
+	mkdir -p build/fuzz
+	$(CLANG) -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS \
+	  -o $@ fuzz/rows_fuzzer.cpp -pthread
