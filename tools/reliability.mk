@@ -49,3 +49,40 @@ build/fuzz/rows: fuzz/rows_fuzzer.cpp $(wildcard src/core/*.hpp)
 	mkdir -p build/fuzz
 	$(CLANG) -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS \
 	  -o $@ fuzz/rows_fuzzer.cpp -pthread
+
+# What is installed, by hash: `make locked` fills $(VENV) from the lock before anything else does; `make lock` renews the lock.
+.PHONY: lock locked sbom audit test-sdist wheels
+GROUPS_LOCKED := build check test fuzz
+lock: $(VENV)/tools-supply
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade \
+	  --default-index https://pypi.org/simple --extra plots --extra serve $(GROUPS_LOCKED:%=--group %) pyproject.toml \
+	  --quiet --output-file tools/dev.lock
+
+locked: $(VENV)/bin/python
+	$(PIP) install --require-hashes --requirement tools/dev.lock
+	touch $(VENV)/build-tools $(GROUPS_LOCKED:%=$(VENV)/tools-%)
+
+sbom: $(VENV)/installed $(VENV)/tools-supply
+	mkdir -p build
+	test -x build/user/bin/python || $(PYTHON) -m venv build/user
+	build/user/bin/python -m pip --quiet install 'numpy>=1.26' 'scipy>=1.11' 'scikit-learn>=1.6'
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json build/user/bin/python
+
+audit: $(VENV)/tools-supply
+	$(BIN)/pip-audit --disable-pip --requirement tools/dev.lock
+
+# The source distribution as a user installs it: built, unpacked by pip, compiled without what this checkout has lying about.
+test-sdist: $(VENV)/tools-supply
+	rm -rf build/sdist && mkdir -p build/sdist
+	$(BIN)/python -m build --sdist --outdir build/sdist .
+	$(PYTHON) -m venv build/sdist/venv
+	build/sdist/venv/bin/python -m pip --quiet install build/sdist/*.tar.gz
+	cd build/sdist && venv/bin/labelwood --version && venv/bin/python -c "import labelwood; labelwood.LinearTree(n_jobs=1).fit([[1, 0], [0, 1]], [['a'], ['b']])"
+
+wheels: $(VENV)/tools-supply
+	$(BIN)/cibuildwheel --output-dir build/wheels
+
+# An hour of everything at once; fails if an answer is wrong or memory grows.
+.PHONY: soak
+soak: $(VENV)/installed
+	$(BIN)/python tools/soak.py --minutes $(MINUTES)

@@ -43,8 +43,7 @@ inline std::vector<float> unit_rows(const Csr& x) {
         for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
             square += static_cast<double>(x.data[j]) * x.data[j];
         }
-        if (square <= 0.0) continue;
-        const auto factor = static_cast<float>(1.0 / std::sqrt(square));
+        const float factor = unit_factor(square);
         for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) scaled[static_cast<size_t>(j)] *= factor;
     }
     return scaled;
@@ -138,10 +137,8 @@ inline OwnedCsr label_vectors(const Csr& x, const Csr& y, int64_t most, int n_th
             sum.take(most, &columns[label], &values[label]);
             double square = 0.0;
             for (const float v : values[label]) square += static_cast<double>(v) * v;
-            if (square > 0.0) {
-                const auto factor = static_cast<float>(1.0 / std::sqrt(square));
-                for (float& v : values[label]) v *= factor;
-            }
+            const float factor = unit_factor(square);
+            for (float& v : values[label]) v *= factor;
         }
     });
     OwnedCsr vectors;

@@ -273,8 +273,8 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
             model._note_fitted()
         except KeyError as error:
             raise FormatError(f"{where}: the model lacks {error}") from None
-        except (TypeError, LabelwoodError) as error:
-            raise FormatError(f"{where}: {error}") from error
+        except persist.UNSOUND as error:
+            raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
         return model
 
     @property

@@ -37,6 +37,9 @@ VERIFY_UP_TO_BYTES = 64 * 2**20
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# What a manifest that holds anything at all may lead to while a model is made of it; LabelwoodError is a ValueError.
+UNSOUND = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _TYPES = rb"[<|](?:b1|[iu][1248]|f[248])"
 _HEADER = re.compile(

@@ -22,6 +22,7 @@ I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 F32 = npt.NDArray[np.float32]
 
+HEAVIEST = 1e30
 MAX_COLUMNS = 2**31 - 1
 
 
@@ -179,3 +180,8 @@ def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
 def _refuse_complex(values: Any, owner: str) -> None:
     if values.dtype.kind == "c":
         raise LabelwoodError(f"{owner}: X must hold real numbers. Complex data not supported")
+
+
+def are_light(values: npt.NDArray[Any]) -> bool:
+    """Whether weights from a file are finite, and so light that sums of their products with rows stay finite."""
+    return bool(values.min(initial=0) >= -HEAVIEST and values.max(initial=0) <= HEAVIEST)  # NaN is neither

@@ -18,7 +18,7 @@ from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.frames import column_names
 from labelwood.methods.online_names import GrowingNames, read_targets
-from labelwood.methods.online_rows import as_i32, read_features
+from labelwood.methods.online_rows import as_i32, check_size, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
 from labelwood.progress import Run
 from labelwood.search import PackedTree
@@ -214,13 +214,19 @@ class GrowingEstimator(TreeEstimator):
     def _read_features(self, X: Any) -> CSR:
         self._check_fitted()
         self._check_columns(X, may_grow=True)
-        return read_features(X, self.n_features_in_, owner=type(self).__name__)
+        return self._rows_of(X, type(self).__name__)
+
+    def _rows_of(self, X: Any, owner: str) -> CSR:
+        features = read_features(X, self.n_features_in_, owner=owner)
+        if not self.normalize:
+            check_size(features, owner)
+        return features
 
     def _read_batch(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None, owner: str
     ) -> tuple[CSR, CSR]:
         """X and Y of a stream, checked against each other before anything of them is kept."""
-        features = read_features(X, self.n_features_in_, owner=owner)
+        features = self._rows_of(X, owner)
         columns = column_names(X)
         if self._growing_tree().seen > 0:
             self._check_columns(X, may_grow=True)

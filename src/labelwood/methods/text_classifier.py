@@ -235,8 +235,8 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 )
         except KeyError as error:
             raise FormatError(f"{where}: the model lacks {error}") from None
-        except (TypeError, LabelwoodError) as error:
-            raise FormatError(f"{where}: {error}") from error
+        except persist.UNSOUND as error:
+            raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
         return cls.of(encoder, fitted)
 
     def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:
