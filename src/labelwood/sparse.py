@@ -184,4 +184,5 @@ def _refuse_complex(values: Any, owner: str) -> None:
 
 def are_light(values: npt.NDArray[Any]) -> bool:
     """Whether weights from a file are finite, and so light that sums of their products with rows stay finite."""
-    return bool(values.min(initial=0) >= -HEAVIEST and values.max(initial=0) <= HEAVIEST)  # NaN is neither
+    lightest, heaviest = float(values.min(initial=0)), float(values.max(initial=0))
+    return lightest >= -HEAVIEST and heaviest <= HEAVIEST  # NaN is neither

@@ -52,16 +52,15 @@ def test_too_little_memory_in_training(method):
         """
         size = int(open("/proc/self/statm").read().split()[0]) * 4096
         refused = trained = 0
-        for room in (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64):
-            resource.setrlimit(resource.RLIMIT_AS, (size + room * 2**20, resource.RLIM_INFINITY))
+        for room in (0, 2**17, 2**19, 2**20, 2**21, 2**22, 2**23):
+            resource.setrlimit(resource.RLIMIT_AS, (size + room, resource.RLIM_INFINITY))
             try:
-                METHODS[sys.argv[1]](n_jobs=1 + room % 2).fit(X[:600], Y[:600])
+                METHODS[sys.argv[1]](n_jobs=2).fit(X[:300], Y[:300])
                 trained += 1
-            except (MemoryError, LabelwoodError, RuntimeError) as error:
-                assert not isinstance(error, RuntimeError) or "thread" in str(error), error
+            except (MemoryError, LabelwoodError):
                 refused += 1
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        assert METHODS[sys.argv[1]](n_jobs=1).fit(X[:600], Y[:600]).predict_topk(X[:2], 3)[0].shape == (2, 3)
+        assert METHODS[sys.argv[1]](n_jobs=1).fit(X[:300], Y[:300]).predict_topk(X[:2], 3)[0].shape == (2, 3)
         print(refused, trained)
         """,
         method,
@@ -74,12 +73,12 @@ def test_too_little_memory_in_loading_and_predicting(tmp_path):
     done = run(
         """
         for name in METHODS:
-            METHODS[name](n_jobs=1).fit(X[:600], Y[:600]).save(sys.argv[1] + "/" + name)
+            METHODS[name](n_jobs=1).fit(X[:200], Y[:200]).save(sys.argv[1] + "/" + name)
         size = int(open("/proc/self/statm").read().split()[0]) * 4096
         refused = 0
         for name in METHODS:
-            for room in range(0, 40):
-                resource.setrlimit(resource.RLIMIT_AS, (size + room * 2**18, resource.RLIM_INFINITY))
+            for room in range(12):
+                resource.setrlimit(resource.RLIMIT_AS, (size + room * 2**17, resource.RLIM_INFINITY))
                 try:
                     model = labelwood.load(sys.argv[1] + "/" + name)
                     assert np.isfinite(model.predict_topk(X, 5)[1]).all()
@@ -165,7 +164,7 @@ def test_threads_that_predict_save_and_learn_at_once(tmp_path):
     assert model.n_seen_ == 120
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", ["linear-tree", "online-tree", "ldsm-forest", "blend"])
 @pytest.mark.parametrize("ending", ["return", "sys.exit(3)", "os.kill(os.getpid(), 15)"])
 def test_the_interpreter_ends_during_a_fit(method, ending):
     """Another thread is deep in a kernel when the main thread ends: the process ends as it would without it."""
