@@ -18,7 +18,14 @@ import numpy as np
 import labelwood
 from labelwood.metrics import precision_at_k
 
-BASE = {"arity": 16, "max_leaf": 100, "cluster_features": None, "n_jobs": 1}  # the rest at the defaults
+BASE = {  # the rest at the defaults
+    "arity": 16,
+    "max_leaf": 100,
+    "cluster_features": None,
+    "C": 1.0,
+    "score_power": 2,
+    "n_jobs": 1,
+}
 CANDIDATES = {
     "base": {},
     "C=0.5": {"C": 0.5},
@@ -48,6 +55,11 @@ CANDIDATES = {
     "beam_width=5": {"beam_width": 5},
     "beam_width=30": {"beam_width": 30},
     "exact search": {"search": "exact"},
+    "score_power=3": {"score_power": 3},
+    "score_power=4": {"score_power": 4},
+    "max_leaf=400 C=0.7": {"max_leaf": 400, "C": 0.7},
+    "max_leaf=400 C=0.7 score_power=3": {"max_leaf": 400, "C": 0.7, "score_power": 3},
+    "defaults": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
     "n_trees=3": {"n_trees": 3},
     "n_trees=3 C=0.5": {"n_trees": 3, "C": 0.5},
 }

@@ -68,7 +68,7 @@ class TreeSearcher {
                  Array<uint32_t> row_start,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights, Array<float> scale,
-                 Array<float> bias, bool logistic, int64_t n_features)
+                 Array<float> bias, Link link, int64_t n_features)
         : child_ptr_(child_ptr),
           label_(label),
           inner_of_(inner_of),
@@ -80,7 +80,7 @@ class TreeSearcher {
           weights_(weights),
           scale_(scale),
           bias_(bias),
-          logistic_(logistic),
+          link_(link),
           n_features_(n_features),
           index_(feature_ptr.data(), features.data(), static_cast<int64_t>(feature_ptr.shape(0)) - 1,
                  n_features) {}
@@ -114,7 +114,7 @@ class TreeSearcher {
   private:
     Searchable model() const {
         return {tree_view(child_ptr_, label_), inner_of_.data(), index_, bias_.data(),
-                logistic_ ? Link::kLogistic : Link::kSquaredHinge};
+                link_};
     }
 
     template <class Use>
@@ -145,7 +145,7 @@ class TreeSearcher {
     Array<uint32_t> row_start_;
     nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child_, weights_;
     Array<float> scale_, bias_;
-    bool logistic_;
+    Link link_;
     int64_t n_features_;
     FeatureIndex index_;
 };
@@ -203,10 +203,10 @@ void bind_tree(nb::module_& m) {
                       Array<int64_t>, Array<uint32_t>,
                       nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>,
                       nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>,
-                      Array<float>, bool, int64_t>(),
+                      Array<float>, Link, int64_t>(),
              arg("child_ptr"), arg("label"), arg("inner_of"), arg("feature_ptr"), arg("features"),
              arg("weight_ptr"), arg("row_start"), arg("child"), arg("weights"), arg("scale"), arg("bias"),
-             arg("logistic"), arg("n_features"))
+             arg("link"), arg("n_features"))
         .def("search", &TreeSearcher::search, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("k"),
              arg("beam_width"), arg("exact"), arg("n_threads"), arg("progress").none(),
              "Best k labels of every row.");

@@ -80,7 +80,7 @@ class OnlineSearcher {
 
     void score(int32_t block, int32_t n_lanes, const Example& x, float base, OnlineSearchSpace& space) const {
         tree_.block(block).score(x, tree_.learner(), space.block);
-        log_probabilities(Link::kLogistic, base, n_lanes, space.block.margins.data());
+        log_probabilities(kLogistic, base, n_lanes, space.block.margins.data());
     }
 
     const OnlineTree& tree_;

@@ -19,14 +19,17 @@
 
 namespace labelwood {
 
-// From a margin to the logarithm of a probability.
-enum class Link : int { kSquaredHinge = 0, kLogistic = 1 };
+// From a margin to the logarithm of a probability: kLogistic, or the power to which a hinge's slack lowers it.
+using Link = int;
+constexpr Link kLogistic = 0;
 
 inline void log_probabilities(Link link, float base, int32_t count, float* margins) {
-    if (link == Link::kSquaredHinge) {
+    if (link != kLogistic) {
         for (int32_t c = 0; c < count; ++c) {
             const float slack = std::max(0.0f, 1.0f - margins[c]);
-            margins[c] = base - slack * slack;
+            float lowered = slack;
+            for (Link power = 1; power < link; ++power) lowered *= slack;
+            margins[c] = base - lowered;
         }
     } else {
         for (int32_t c = 0; c < count; ++c) {

@@ -58,9 +58,9 @@ class Estimate:
     """Bytes, peak memory and time of a training that has not happened.
 
     ``model_bytes`` are those of the saved arrays; ``peak_bytes`` those of the whole process at the peak of its
-    training, with what it holds when that begins (the data, Python); ``seconds`` those of ``fit`` on this machine. Label trees also tell the size of
-    one-vs-rest and the ratio, in our layout and by the paper's accounting (Eqs. 17-20), and a table by level.
-    ``bound_bytes`` is a bound that a method's own paper proves.
+    training, with what it holds when that begins (the data, Python); ``seconds`` those of ``fit`` on this machine.
+    Label trees also tell the size of one-vs-rest and the ratio, in our layout and by the paper's accounting
+    (Eqs. 17-20), and a table by level. ``bound_bytes`` is a bound that a method's own paper proves.
     """
 
     method: str

@@ -143,17 +143,20 @@ def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype
     )
 
 
+LOGISTIC = 0
+
+
 @dataclass(frozen=True)
 class PackedTree(Rebuilt):
     """A label tree with its weights; ``link`` turns a margin into a probability.
 
-    ``squared_hinge``: ``exp(-max(0, 1 - margin)^2)``, which is 1 where the training loss is 0.
-    ``logistic``: the sigmoid. A label's score is the product along its path.
+    ``LOGISTIC``: the sigmoid. A number p: ``exp(-max(0, 1 - margin)^p)``, which is 1 where a hinge loss is 0.
+    A label's score is the product along its path.
     """
 
     tree: LabelTree
     chunks: Chunks
-    link: str
+    link: int
     n_features: int
 
     @cached_property
@@ -163,7 +166,7 @@ class PackedTree(Rebuilt):
         weights = c.weights.view(np.uint16) if c.weights.dtype == np.float16 else c.weights
         return _core.TreeSearcher(
             self.tree.child_ptr, self.tree.label, self.tree.inner_of, c.feature_ptr, c.features, c.weight_ptr,
-            c.row_start, c.child, weights, c.scale, c.bias, self.link == "logistic", self.n_features,
+            c.row_start, c.child, weights, c.scale, c.bias, self.link, self.n_features,
         )  # fmt: skip
 
     def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: Run) -> TopK:
@@ -184,7 +187,7 @@ class PackedTree(Rebuilt):
 
     @classmethod
     def restore(
-        cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str, link: str, n_labels: int, n_features: int
+        cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str, link: int, n_labels: int, n_features: int
     ) -> PackedTree:
         """The inverse of :meth:`arrays`; checks every invariant."""
         tree = LabelTree(arrays[prefix + "child_ptr"], arrays[prefix + "label"])

@@ -10,7 +10,10 @@ def calibrated(labelwood, model, test_data):
     return labelwood("calibrate", model, test_data, "--json").json
 
 
-def test_scores_are_calibrated_and_thresholds_chosen(labelwood, model, test_data, calibrated):
+def test_scores_are_calibrated_and_thresholds_chosen(labelwood, data, test_data, tmp_path):
+    model = tmp_path / "steep"
+    labelwood("train", data, "-o", model, "--score-power", 1)
+    calibrated = labelwood("calibrate", model, test_data, "--json").json
     assert calibrated["error_after"] < calibrated["error_before"]
     assert calibrated["rows"] > 0
     assert calibrated["calibration"].startswith(("isotonic", "platt"))

@@ -167,11 +167,11 @@ def test_pruned_rows_are_the_dense_blocks_without_small_weights(seed, threshold)
         np.testing.assert_array_equal(found, expected)
 
 
-def searcher(tree, arrays, n_features, logistic):
+def searcher(tree, arrays, n_features, link):
     return _core.TreeSearcher(
         tree.child_ptr, tree.label, tree.inner_of, arrays["feature_ptr"], arrays["features"], arrays["weight_ptr"],
         arrays["row_start"], arrays["child"], arrays["weights"], np.empty(0, np.float32), arrays["bias"],
-        logistic, n_features,
+        link, n_features,
     )  # fmt: skip
 
 
@@ -204,31 +204,31 @@ def assert_same_lists(labels, scores, expected, tolerance=1e-5):
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),
-    st.booleans(),
+    st.integers(0, 4),
     st.integers(1, 6),
     st.integers(1, 8),
     st.booleans(),
 )
-def test_search(seed, n_labels, logistic, beam_width, k, wide_batch):
+def test_search(seed, n_labels, link, beam_width, k, wide_batch):
     X, Y = planted(seed, 40, 10, n_labels)
     Y[:, 0] |= ~Y.any(axis=1)
-    options = solve.Options(logistic, 1.0, 0.1, 0.1, 5, 0.3, 0.0 if logistic else -1.0)
+    options = solve.Options(link == 0, 1.0, 0.1, 0.1, 5, 0.3, -1.0 if link else 0.0)
     tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
     arrays = trained(X, Y, tree, options, seed=seed)
-    model = searcher(tree, arrays, 10, logistic)
+    model = searcher(tree, arrays, 10, link)
     queries = X if wide_batch else X[:3]
     x = csr(queries)
     k = min(k, n_labels)
-    pruned = searcher(tree, trained(X, Y, tree, options, threshold=0.0, seed=seed), 10, logistic)
+    pruned = searcher(tree, trained(X, Y, tree, options, threshold=0.0, seed=seed), 10, link)
     for exact in (False, True):
         labels, scores = model.search(x.indptr, x.indices, x.data, k, beam_width, exact, 1, None)
         for i, row in enumerate(queries):
             margins = margins_of(tree, arrays, row)
             expected = (
-                search.uniform_cost_search(tree.child_ptr, tree.label, margins, k=k, logistic=logistic)
+                search.uniform_cost_search(tree.child_ptr, tree.label, margins, k=k, link=link)
                 if exact
                 else search.beam_search(
-                    tree.child_ptr, tree.label, margins, k=k, beam_width=beam_width, logistic=logistic
+                    tree.child_ptr, tree.label, margins, k=k, beam_width=beam_width, link=link
                 )
             )
             assert_same_lists(labels[i], scores[i], expected)

@@ -108,7 +108,7 @@ class RowInTree:
     def _log_probability(self, child: int) -> float:
         node = int(self._packed.tree.parent[child])
         score = self._children_scores(node)[child - self._packed.tree.child_ptr[node]]
-        return float(log_probability(score, self._packed.link == "logistic"))
+        return float(log_probability(score, self._packed.link))
 
     def _step(self, child: int) -> Step:
         packed, asked = self._packed, self._asked

@@ -26,7 +26,7 @@ from labelwood.methods.linear_estimate import Planner, Setting
 from labelwood.methods.shrinkable import Shrinkable
 from labelwood.params import Param
 from labelwood.progress import Run, logger
-from labelwood.search import PackedTree, average, narrow
+from labelwood.search import LOGISTIC, PackedTree, average, narrow
 from labelwood.sparse import CSR, I32, TopK
 from labelwood.trees import LabelTree
 
@@ -74,6 +74,10 @@ class LinearModel(Shrinkable):
     normalize: bool
     weight_threshold: float | None
     weight_dtype: str
+    score_power: int = 2
+
+    def _link(self) -> int:
+        return LOGISTIC if self.loss == "logistic" else self.score_power
 
     def _grow(self, X: CSR, Y: CSR, run: Run, seed: int) -> LabelTree:
         raise NotImplementedError
@@ -145,9 +149,9 @@ class LinearModel(Shrinkable):
             )  # fmt: skip
             logger.debug("train: %.2f GB of weights moved", arrays.pop("weight_bytes") / 1e9)
             if self.weight_dtype != "int8" or self.weight_threshold is None:
-                return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self.loss, X.n_cols)
+                return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self._link(), X.n_cols)
             return shrink.quantize(
-                PackedTree(tree, narrow(arrays, tree, "float32"), self.loss, X.n_cols), self.weight_dtype
+                PackedTree(tree, narrow(arrays, tree, "float32"), self._link(), X.n_cols), self.weight_dtype
             )
 
     def _solver(self) -> tree_estimate.Solver:
@@ -209,7 +213,7 @@ class LinearModel(Shrinkable):
         if type(n_trees) is not int or not 1 <= n_trees <= len(arrays):
             raise FormatError(f"n_trees must be a positive integer; got {n_trees!r}")
         self.trees_ = [
-            PackedTree.restore(arrays, f"tree{number}.", self.loss, self.n_labels_, self.n_features_in_)
+            PackedTree.restore(arrays, f"tree{number}.", self._link(), self.n_labels_, self.n_features_in_)
             for number in range(n_trees)
         ]
 
@@ -252,7 +256,7 @@ class LinearTree(LinearModel):
             ),
         ] = "balanced",
         arity: Annotated[int, Param("children of an inner node above the last level", ge=2)] = 32,
-        max_leaf: Annotated[int, Param("labels below a last inner node (balanced, random)", ge=1)] = 200,
+        max_leaf: Annotated[int, Param("labels below a last inner node (balanced, random)", ge=1)] = 400,
         max_depth: Annotated[int, Param("depth of the deepest label (kmeans)", ge=1)] = 6,
         hierarchy: Annotated[
             str | list[Any] | dict[str, Any] | np.ndarray | None,
@@ -264,7 +268,7 @@ class LinearTree(LinearModel):
             Param("largest entries of a label's representation used for clustering; None: all", ge=1),
         ] = 100,
         loss: Loss = "squared_hinge",
-        C: Cost = 1.0,
+        C: Cost = 0.7,
         tolerance: Tolerance = 0.5,
         max_passes: MaxPasses = 20,
         intercept: Intercept = -1.0,
@@ -277,6 +281,12 @@ class LinearTree(LinearModel):
             Param("beam search, or exact uniform-cost search, which may open many nodes"),
         ] = "beam",
         beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 10,
+        score_power: Annotated[
+            int,
+            Param(
+                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic", ge=1
+            ),
+        ] = 3,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
@@ -300,15 +310,16 @@ class LinearTree(LinearModel):
         self.weight_dtype = weight_dtype
         self.search = search
         self.beam_width = beam_width
+        self.score_power = score_power
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "tolerance": 0.1, "weight_threshold": None,
-                  "cluster_rounds": 300, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
-        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "tolerance": 0.1,
-                    "cluster_features": None, "intercept": 0.0, "bias": 1.0},
+        "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "C": 1.0, "tolerance": 0.1, "weight_threshold": None,
+                  "score_power": 2, "cluster_rounds": 300, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
+        "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "C": 1.0, "tolerance": 0.1,
+                    "score_power": 2, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
     }  # fmt: skip
 
     @classmethod

@@ -21,7 +21,7 @@ from labelwood.methods.online_names import GrowingNames, read_targets
 from labelwood.methods.online_rows import as_i32, check_size, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
 from labelwood.progress import Run
-from labelwood.search import PackedTree
+from labelwood.search import LOGISTIC, PackedTree
 from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
 from labelwood.trees import LabelTree
 
@@ -192,7 +192,7 @@ class GrowingEstimator(TreeEstimator):
         known = leaf_labels.dtype == np.int32 and leaf_labels.ndim == 1
         if not known or not ((leaf_labels >= 0) & (leaf_labels < self.n_labels_)).all():
             raise FormatError("leaf_labels must be labels")
-        self._packed = PackedTree.restore(arrays, _PACKED, "logistic", len(leaf_labels), self.n_features_in_)
+        self._packed = PackedTree.restore(arrays, _PACKED, LOGISTIC, len(leaf_labels), self.n_features_in_)
         records = {name: arrays[_RECORD + name] for name in RECORDS}
         self._kept_records = check_records(records, self.n_labels_)
 

@@ -26,7 +26,7 @@ from labelwood.methods.online_names import GrowingNames, check_name
 from labelwood.methods.online_progressive import Progressive, judge
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run
-from labelwood.search import PackedTree, narrow
+from labelwood.search import LOGISTIC, PackedTree, narrow
 from labelwood.sparse import CSR, I32, MAX_COLUMNS
 from labelwood.trees import LabelTree, freeze
 
@@ -189,7 +189,7 @@ class OnlineTree(GrowingEstimator):
         arrays = tree.pack(-1.0 if weight_threshold is None else weight_threshold)
         shape = LabelTree(arrays.pop("child_ptr"), arrays.pop("label"))
         frozen._leaf_labels = arrays.pop("leaf_labels")
-        frozen._packed = PackedTree(shape, narrow(arrays, shape, "float16"), "logistic", self.n_features_in_)
+        frozen._packed = PackedTree(shape, narrow(arrays, shape, "float16"), LOGISTIC, self.n_features_in_)
         frozen._tree, frozen._seed, frozen._kept_records = None, self._seed, self._records()
         frozen._names = GrowingNames(self._names)
         frozen.n_features_in_, frozen.rows_learned_ = self.n_features_in_, self.rows_learned_

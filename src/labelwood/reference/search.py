@@ -17,22 +17,20 @@ Margins = Callable[[int], npt.NDArray[Any]]
 Found = list[tuple[int, float]]
 
 
-def log_probability(margin: npt.NDArray[Any], logistic: bool) -> npt.NDArray[Any]:
-    """Sigmoid, or exp(-max(0, 1 - margin)^2), in logarithms."""
-    if logistic:
+def log_probability(margin: npt.NDArray[Any], link: int) -> npt.NDArray[Any]:
+    """The sigmoid (``link`` 0), or exp(-max(0, 1 - margin)^link), in logarithms."""
+    if link == 0:
         return -np.logaddexp(0.0, -margin)
-    return -(np.maximum(0.0, 1.0 - margin) ** 2)
+    return -(np.maximum(0.0, 1.0 - margin) ** link)
 
 
-def beam_search(
-    child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_width: int, logistic: bool
-) -> Found:
+def beam_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_width: int, link: int) -> Found:
     """Level by level, open the ``beam_width`` best inner nodes; labels met on the way compete for the k places."""
     beam, found = [(0.0, 0)], []
     while beam:
         nodes = []
         for score, node in beam:
-            scores = score + log_probability(margins(node), logistic)
+            scores = score + log_probability(margins(node), link)
             for child, total in zip(range(child_ptr[node], child_ptr[node + 1]), scores, strict=True):
                 if label[child] >= 0:
                     found.append((float(total), int(label[child])))
@@ -43,7 +41,7 @@ def beam_search(
     return [(found_label, float(np.exp(score))) for score, found_label in best]
 
 
-def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, logistic: bool) -> Found:
+def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, link: int) -> Found:
     """Always open the best node so far: scores never rise along a path, so labels come out best first."""
     queue: list[tuple[float, int, int]] = [(0.0, 0, 0)]
     found: Found = []
@@ -52,7 +50,7 @@ def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int,
         if label[node] >= 0:
             found.append((int(label[node]), float(np.exp(-cost))))
             continue
-        costs = cost - log_probability(margins(node), logistic)
+        costs = cost - log_probability(margins(node), link)
         for child, total in zip(range(child_ptr[node], child_ptr[node + 1]), costs, strict=True):
             heapq.heappush(queue, (float(total), int(label[child]), child))
     return found

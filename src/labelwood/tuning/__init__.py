@@ -239,7 +239,7 @@ def _promote(
 
 
 def _conclude(ended: list[Trial], predictions: dict[str, TopK], task: _Task, metric: str) -> Tuned:
-    ranked = sorted(ended, key=lambda trial: (bool(trial.stopped), -trial.share, -trial.score, trial.seconds))
+    ranked = sorted(ended, key=lambda trial: (bool(trial.stopped), -trial.share, -trial.score, trial.name))
     scored = [trial for trial in ranked if trial.share > 0]
     fitting = [trial for trial in scored if not trial.stopped.startswith("would need")]
     if not fitting:
