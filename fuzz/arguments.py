@@ -20,9 +20,9 @@ from labelwood.cli import COMMANDS, main, parser_of
 _NEVER_RUN = ("demo", "tune", "serve")
 _ROWS = b"4 6 3\n0 0:1 1:1\n1 2:1 3:0.5\n2 4:1 5:1\n0,2 0:1 4:1\n"
 _VALUES = (
-    "", "0", "1", "2", "-1", "1e9", "nan", "inf", "0.5", "none", "true", "[1]", "{}", "x", "é", "\ud800", "99999999999999999999",
-    "rows.txt", "rows.svm", "texts.csv", "model", "online", "absent", ".", "out.txt", "out", "xmc", "csv", "json", "1,2", "1:2",
-    "linear-tree", "online-tree", "craft-forest", "label", "\x00", "a\nb", "--", "-", "10MB", "1kB",
+    "", "0", "1", "2", "-1", "1e9", "nan", "inf", "0.5", "none", "true", "[1]", "{}", "x", "é", "\ud800", "9" * 20,
+    "rows.txt", "rows.svm", "texts.csv", "model", "online", "absent", ".", "out.txt", "out", "xmc", "csv", "json",
+    "1,2", "1:2", "10MB", "linear-tree", "online-tree", "craft-forest", "label", "\x00", "a\nb", "--", "-", "1kB",
 )  # fmt: skip
 
 
@@ -35,13 +35,16 @@ def make(folder: Path) -> Callable[[Random], bool]:
             _set_up(folder)
         name = random.choice(tuple(COMMANDS))
         words = [name] if random.randrange(50) else [random.choice(_VALUES)]
-        for _ in range(random.randrange(7)):
-            words.append(random.choice(flags[name]) if random.randrange(2) and flags[name] else _value(random))
+        words += [_word(random, flags[name]) for _ in range(random.randrange(7))]
         if name in _NEVER_RUN:
             words.append(random.choice(("--no-such-flag", "--help")))
         return _call(words)
 
     return run
+
+
+def _word(random: Random, flags: list[str]) -> str:
+    return random.choice(flags) if flags and random.randrange(2) else _value(random)
 
 
 def _value(random: Random) -> str:

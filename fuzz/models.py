@@ -25,10 +25,30 @@ import labelwood
 from labelwood import LabelwoodError
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 
-_TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due", "the court decided", "guilty by law"] * 4
+_TEXTS = [
+    "cats and dogs",
+    "a dog barks",
+    "tax law",
+    "income tax is due",
+    "the court decided",
+    "guilty by law",
+] * 4
 _LABELS = [["pets"], ["pets"], ["law"], ["law", "money"], ["court", "law"], ["law"]] * 4
 _MANIFEST = "manifest.json"
-_TRICKS = ("../x", "/etc/passwd", "a/b", "..", "", "a\x00b", "CON", "x" * 300, "é", "weights.npy", "-", "a\nb")
+_TRICKS = (
+    "../x",
+    "/etc/passwd",
+    "a/b",
+    "..",
+    "",
+    "a\x00b",
+    "CON",
+    "x" * 300,
+    "é",
+    "weights.npy",
+    "-",
+    "a\nb",
+)
 
 
 class Saved:
@@ -90,13 +110,20 @@ def _models() -> dict[str, Any]:
     X, Y = _rows(), [["a"], ["b"], ["a", "c"], ["d"], ["e", "b"], ["f"]] * 5
     X = sp.vstack([X] * 5).tocsr()
     found: dict[str, Any] = {}
-    settings: dict[str, dict[str, Any]] = {"blend": {"models": ["linear-tree", "craft-forest"]}, "ldsm-forest": {"n_trees": 2}}
+    settings: dict[str, dict[str, Any]] = {
+        "blend": {"models": ["linear-tree", "craft-forest"]},
+        "ldsm-forest": {"n_trees": 2},
+    }
     for name, method in labelwood.METHODS.items():
         found[name] = method(n_jobs=1, random_state=0, **settings.get(name, {})).fit(X, Y)
-    found["dense"] = labelwood.LinearTree(n_jobs=1, arity=2, max_leaf=2, weight_threshold=0.0, n_trees=2).fit(X, Y)
+    found["dense"] = labelwood.LinearTree(n_jobs=1, arity=2, max_leaf=2, weight_threshold=0.0, n_trees=2).fit(
+        X, Y
+    )
     found["int8"] = labelwood.LinearTree(n_jobs=1, arity=2, max_leaf=2).fit(X, Y).quantize("int8")
     found["rerank"] = labelwood.CraftForest(n_jobs=1, n_trees=2, rerank=True).fit(X, Y)
-    found["calibrated"] = labelwood.LinearTree(n_jobs=1).fit(X, Y).calibrate(X, Y).choose_thresholds(X, Y, per_label=True)
+    found["calibrated"] = (
+        labelwood.LinearTree(n_jobs=1).fit(X, Y).calibrate(X, Y).choose_thresholds(X, Y, per_label=True)
+    )
     online = labelwood.OnlineTree(n_jobs=1, max_leaf=2).fit(X, Y)
     online.labels.retire("d")
     online.labels.merge("f", "e")
@@ -111,7 +138,9 @@ def _models() -> dict[str, Any]:
 
 
 def _rows() -> Any:
-    return sp.random_array((6, 12), density=0.5, random_state=np.random.default_rng(0), dtype=np.float32, format="csr")
+    return sp.random_array(
+        (6, 12), density=0.5, random_state=np.random.default_rng(0), dtype=np.float32, format="csr"
+    )
 
 
 def _spoil(random: Random, base: Saved) -> set[str]:
@@ -132,7 +161,9 @@ def _spoil(random: Random, base: Saved) -> set[str]:
             _replace(base, manifest, file, spoil_bytes(random, base.files[file]), True if forged else None)
         elif kind == 3:
             _misplace(random, base, file)
-        elif isinstance(files := manifest.get("files") if isinstance(manifest, dict) else None, dict) and files:
+        elif (
+            isinstance(files := manifest.get("files") if isinstance(manifest, dict) else None, dict) and files
+        ):
             files[random.choice(_TRICKS)] = files[random.choice(tuple(files))]
         touched.add(file)
     try:
@@ -169,7 +200,9 @@ def _misplace(random: Random, base: Saved, file: str) -> None:
         os.mkfifo(path)
     elif kind < 5:
         other = random.choice(tuple(base.files))
-        path.symlink_to(random.choice((file, "..", "/dev/zero", "/dev/null", "/etc/passwd", "nowhere", other)))
+        path.symlink_to(
+            random.choice((file, "..", "/dev/zero", "/dev/null", "/etc/passwd", "nowhere", other))
+        )
 
 
 def _use(random: Random, base: Saved, rows: Any) -> None:

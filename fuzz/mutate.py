@@ -16,12 +16,41 @@ _EDGES = (
     0, 1, -1, 2, 3, 7, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 2, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1,
     2**63, 2**64, -(2**31), -(2**31) - 1, -(2**63), 10**30,
 )  # fmt: skip
-_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-45, 1e-38, 3e38, -3e38, 1e300, float("nan"), float("inf"), -float("inf"))
-_WORDS = ("", " ", "\x00", "../x", "/etc/passwd", ".", "nan", "\ud800", "é", "a" * 300, "\u2028", "-1", "None", "true")
+_FLOATS = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1e-45,
+    1e-38,
+    3e38,
+    -3e38,
+    1e300,
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+)
+_WORDS = (
+    "",
+    " ",
+    "\x00",
+    "../x",
+    "/etc/passwd",
+    ".",
+    "nan",
+    "\ud800",
+    "é",
+    "a" * 300,
+    "\u2028",
+    "-1",
+    "None",
+    "true",
+)
 _TOKENS = (
     b"\n", b"\r\n", b"\r", b" ", b"\t", b":", b",", b"#", b"-", b"+", b".", b"e", b"nan", b"inf", b"1e400", b"1e-400",
-    b"0:0", b":1", b"1:", b"2147483647", b"2147483648", b"4294967296", b"18446744073709551616", b"99999999999999999999999",
-    b'"', b"{", b"}", b"[", b"]", b"\\u", b"\\", b"__label__", b"<", b">", b";", b"|", b"\x00", b"\xff", b"\xc3", b"\xef\xbb\xbf",
+    b"0:0", b":1", b"1:", b"2147483647", b"2147483648", b"4294967296", b"18446744073709551616", b"9" * 23, b'"', b"{",
+    b"}", b"[", b"]", b"\\u", b"\\", b"__label__", b"<", b">", b";", b"|", b"\x00", b"\xff", b"\xc3", b"\xef\xbb\xbf",
     b"0.1", b"-0", b"1e5", b"0x1p3", b"1_0", b"null", b"true", b"1" * 400,
 )  # fmt: skip
 _DTYPES = ("<f2", "<f4", "<f8", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "|b1", ">i4", ">f4")
@@ -99,7 +128,15 @@ def _places(value: Any) -> Any:
 
 def spoil_array(random: Random, array: Array, others: list[Array]) -> Array:
     """Another array: wild or moved entries, another type, another shape, or another array of the same model."""
-    how: list[Callable[[Random, Array], Array]] = [_entries, _entries, _entries, _moved, _resized, _retyped, _reshaped]
+    how: list[Callable[[Random, Array], Array]] = [
+        _entries,
+        _entries,
+        _entries,
+        _moved,
+        _resized,
+        _retyped,
+        _reshaped,
+    ]
     if others and random.randrange(8) == 0:
         return random.choice(others)
     with np.errstate(all="ignore"):
@@ -117,7 +154,9 @@ def _entries(random: Random, array: Array) -> Array:
         elif flat.dtype.kind == "b":
             flat[at] = not flat[at]
         else:
-            value = random.choice((*_EDGES, int(flat[at]) + 1, int(flat[at]) - 1, int(flat[random.randrange(flat.size)])))
+            value = random.choice(
+                (*_EDGES, int(flat[at]) + 1, int(flat[at]) - 1, int(flat[random.randrange(flat.size)]))
+            )
             low, high = np.iinfo(flat.dtype).min, np.iinfo(flat.dtype).max
             flat[at] = min(max(value, low), high)
     return flat.reshape(array.shape)

@@ -38,8 +38,14 @@ _SVMLIGHT = (
     b"1:0.5 7:1e-40\n",
 )
 _TEXTS: dict[str, tuple[bytes, ...]] = {
-    ".csv": (b'title,abstract,tags\nCats,"a, ""b""\nc",pets;animals\nTax law,x,law\n', b"text;labels\na;b|c\n"),
-    ".tsv": (b"text\tlabels\nCats and dogs\tpets,animals\nx\t\n", b"Cats\t<http://x/1> <http://x/2>\nDogs\t<http://x/1>\n"),
+    ".csv": (
+        b'title,abstract,tags\nCats,"a, ""b""\nc",pets;animals\nTax law,x,law\n',
+        b"text;labels\na;b|c\n",
+    ),
+    ".tsv": (
+        b"text\tlabels\nCats and dogs\tpets,animals\nx\t\n",
+        b"Cats\t<http://x/1> <http://x/2>\nDogs\t<http://x/1>\n",
+    ),
     ".jsonl": (
         b'{"text": "cats", "labels": ["pets", 1]}\n{"text": null, "labels": "a;b"}\n',
         b'[{"title": ["a", "b"], "label": 3, "x": {"y": [1e5, true]}}]\n',
@@ -49,7 +55,11 @@ _TEXTS: dict[str, tuple[bytes, ...]] = {
 }
 _NAMES = (b"pets\nlaw\n\xc3\xa9\n", b"a\r\nb\n\n")
 _HIERARCHIES = (b'[["a", "b"], {"group": ["c"]}]', b"[3, 3, 3, -1]", b'{"x": ["a"], "y": ["b", "c"]}')
-_COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+_COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
 _ENCODERS = (
     HashingEncoder(n_features=50, n_jobs=1),
     HashingEncoder(n_features=7, analyzer="char", ngram_range=(1, 3), n_jobs=1),
@@ -96,17 +106,29 @@ def _rows(random: Random, folder: Path, *, svmlight: bool) -> None:
     path = folder / ("rows.svm" if svmlight else "rows.txt")
     path.write_bytes(content)
     _agrees(content if content.endswith(b"\n") else content + b"\n", svmlight, random)
-    options: dict[str, Any] = {"header": random.choice((None, None, None, False)), "n_threads": random.choice((1, 1, 1, 2))}
+    options: dict[str, Any] = {
+        "header": random.choice((None, None, None, False)),
+        "n_threads": random.choice((1, 1, 1, 2)),
+    }
     if random.randrange(8) == 0:
-        options |= {"n_features": random.choice((0, 3, 2**31 - 1)), "zero_based": random.choice((True, False, None))}
+        options |= {
+            "n_features": random.choice((0, 3, 2**31 - 1)),
+            "zero_based": random.choice((True, False, None)),
+        }
     _round_trip(load(path, **options).check(), folder, random)
 
 
 def _agrees(content: bytes, svmlight: bool, random: Random) -> None:
     """The kernel and its twin, on the same bytes: the same arrays, or the same complaint at the same place."""
-    limits = {"first_id": random.choice((0, 1)) if svmlight else 0, "n_features": 2**31 - 1, "n_labels": 2**31 - 1}
+    limits = {
+        "first_id": random.choice((0, 1)) if svmlight else 0,
+        "n_features": 2**31 - 1,
+        "n_labels": 2**31 - 1,
+    }
     text = np.frombuffer(content, np.uint8)
-    found = _core.parse_rows(text, svmlight=svmlight, n_threads=1, piece_size=random.choice((7, 1 << 20)), **limits)
+    found = _core.parse_rows(
+        text, svmlight=svmlight, n_threads=1, piece_size=random.choice((7, 1 << 20)), **limits
+    )
     try:
         expected = twin.parse_rows(content, svmlight=svmlight, **limits)
     except twin.BadTokenError as bad:
@@ -125,7 +147,9 @@ def _round_trip(dataset: Dataset, folder: Path, random: Random) -> None:
     save(path, dataset, n_threads=1)
     again = load(path, n_threads=1)
     for mine, its in ((dataset.X, again.X), (dataset.Y, again.Y)):
-        same = [np.array_equal(getattr(mine, part), getattr(its, part)) for part in ("indptr", "indices", "data")]
+        same = [
+            np.array_equal(getattr(mine, part), getattr(its, part)) for part in ("indptr", "indices", "data")
+        ]
         assert all(same) and mine.n_cols == its.n_cols, (path, mine, its)
 
 
@@ -138,7 +162,15 @@ def _documents(random: Random, folder: Path) -> None:
     holds_text(path)
     format = random.choice((None, None, None, "jsonl", "csv", "tsv", "annif", "fasttext", "lines"))
     told = str(labels) if format == "lines" or suffix == ".txt" else random.choice((None, None, "tags", "x"))
-    _sound(load_text(path, format=format, labels=told, sep=random.choice((None, None, "|", "")), needs_labels=random.random() < 0.8))
+    _sound(
+        load_text(
+            path,
+            format=format,
+            labels=told,
+            sep=random.choice((None, None, "|", "")),
+            needs_labels=random.random() < 0.8,
+        )
+    )
 
 
 def _sound(found: TextDataset) -> None:
@@ -167,7 +199,11 @@ def _encoded(random: Random) -> None:
     texts = [spoil_bytes(random, random.choice(_TEXTS[".txt"])).decode("utf-8", "replace") for _ in range(2)]
     texts.append("".join(chr(random.randrange(0x110000)) for _ in range(random.randrange(8))))
     encoder = random.choice(_ENCODERS)
-    rows = encoder.encode(texts) if hasattr(encoder, "n_features") or hasattr(encoder, "_offsets") else encoder.fit_encode(texts)
+    rows = (
+        encoder.encode(texts)
+        if hasattr(encoder, "n_features") or hasattr(encoder, "_offsets")
+        else encoder.fit_encode(texts)
+    )
     assert isinstance(rows, CSR)
     rows.check()
 

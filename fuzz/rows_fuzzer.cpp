@@ -1,9 +1,10 @@
-// Coverage-guided: the row parser with its numbers, and the cutting of texts into terms, as the headers have them.
+// Coverage-guided: the row parser with its numbers, and the cutting of texts into terms, as the headers have
+// them.
 //
 //     make fuzz-guided MINUTES=5
 //
-// The first byte of an input chooses what is done and how; the rest is the text. An answer that breaks what a Csr
-// promises aborts, as a sanitizer does.
+// The first byte of an input chooses what is done and how; the rest is the text. An answer that breaks what a
+// Csr promises aborts, as a sanitizer does.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -41,7 +42,8 @@ void parse(uint8_t choice, const std::string& text) {
     check_rows(rows.label_ptr, rows.labels, rows.n_rows, rows.label_end);
 }
 
-// Two bytes a character, so that every input is UTF-8 as Python writes it, halves of surrogate pairs included.
+// Two bytes a character, so that every input is UTF-8 as Python writes it, halves of surrogate pairs
+// included.
 std::string characters(const uint8_t* data, size_t size) {
     std::string out;
     for (size_t i = 0; i + 1 < size; i += 2) {
@@ -62,8 +64,8 @@ void cut(uint8_t choice, const std::string& text) {
     Monitor monitor;
     const int64_t offsets[] = {0, static_cast<int64_t>(text.size())};
     const int longest = 1 + (choice >> 4 & 3);
-    const text::AnalyzerOptions options{static_cast<text::Unit>((choice >> 1) % 3), 1, longest, 1 + (choice >> 6),
-                                        (choice & 8) != 0};
+    const text::AnalyzerOptions options{static_cast<text::Unit>((choice >> 1) % 3), 1, longest,
+                                        1 + (choice >> 6), (choice & 8) != 0};
     const auto rows = text::hash_terms({text.data(), offsets, 1}, options, 1 << 10, true, 1, monitor);
     check_rows(rows.indptr, rows.indices, 1, 1 << 10);
 }

@@ -41,7 +41,9 @@ Target = Callable[[Random], bool]
 
 def main(argv: list[str] | None = None) -> int:
     """Run workers until the count or the time is reached; 1 if there are findings."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=2**62, help="inputs to try")
@@ -86,8 +88,16 @@ def _supervise(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     while start < options.count and time.monotonic() < end and len(findings) < _MOST_FINDINGS:
         shared.write_bytes(_COUNTS.pack(start, 0, 0, _STARTING))
         words = [options.target, "--seed", str(options.seed), "--count", str(options.count)]
-        command = [sys.executable, __file__, *words, "--worker", str(shared), str(start), str(end - time.monotonic())]
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = [
+            sys.executable,
+            __file__,
+            *words,
+            "--worker",
+            str(shared),
+            str(start),
+            str(end - time.monotonic()),
+        ]
+        done = subprocess.run(command, check=False, capture_output=True)
         number, more_accepted, more_refused, state = _COUNTS.unpack(shared.read_bytes())
         accepted, refused = accepted + more_accepted, refused + more_refused
         findings += [json.loads(line) for line in done.stdout.splitlines()]
@@ -100,7 +110,9 @@ def _supervise(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         elif start >= options.count:
             break
     seconds = round(time.monotonic() - begun, 1)
-    sanitizer = next((name for name in ("asan", "tsan") if f"lib{name}" in os.environ.get("LD_PRELOAD", "")), "none")
+    sanitizer = next(
+        (name for name in ("asan", "tsan") if f"lib{name}" in os.environ.get("LD_PRELOAD", "")), "none"
+    )
     return {
         "target": options.target,
         "seed": options.seed,
@@ -135,7 +147,11 @@ def _work(options: argparse.Namespace, folder: Path, shared: Path, start: int, s
                 place = f"{type(error).__name__} {frames[-1].filename}:{frames[-1].lineno}"
                 if place not in seen and len(seen) < _MOST_FINDINGS:
                     seen.add(place)
-                    told = {"number": number, "error": repr(error)[:500], "at": [f"{f.filename}:{f.lineno}" for f in frames]}
+                    told = {
+                        "number": number,
+                        "error": repr(error)[:500],
+                        "at": [f"{f.filename}:{f.lineno}" for f in frames],
+                    }
                     os.write(answers, json.dumps(told).encode() + b"\n")
             number += 1
         signal.alarm(0)

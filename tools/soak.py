@@ -1,9 +1,9 @@
 """Learns, suggests, saves, loads and swaps for a time, and tells whether memory stays flat: ``make soak MINUTES=60``.
 
-One process with two models of every kind of use: an online tree that learns texts, is saved, loaded and swapped for its
-copy while threads ask it for suggestions; and a service's learner with its log and snapshots, which is given examples and
-another model now and then. Every model goes back to its beginning after some hundred examples, so that what a model may
-hold is bounded and whatever grows is a leak. Answers of a saved and loaded model are compared with those of the live one.
+In one process: an online tree that learns texts, is saved, loaded and swapped for its copy while threads ask it for
+suggestions; and a service's learner with its log and snapshots, which is given examples and another model now and then.
+Every model goes back to its beginning after some hundred examples, so that what it may hold is bounded and whatever
+grows is a leak. The answers of a model that was saved and loaded are compared with those of the live one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def new_model() -> TextClassifier:
     """An online tree that has learned a little."""
     random = Random(0)
     texts, labels = zip(*(text_of(random) for _ in range(100)), strict=True)
-    return TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_features=2**12, n_jobs=1)).fit(list(texts), list(labels))
+    return TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_features=2**12, n_jobs=1)).fit(
+        list(texts), list(labels)
+    )
 
 
 class Soak:
@@ -66,7 +68,9 @@ class Soak:
 
     def _still(self) -> TextClassifier:
         texts, labels = zip(*(text_of(Random(number)) for number in range(200)), strict=True)
-        return TextClassifier(LinearTree(n_jobs=2), HashingEncoder(n_features=2**12, n_jobs=1)).fit(list(texts), list(labels))
+        return TextClassifier(LinearTree(n_jobs=2), HashingEncoder(n_features=2**12, n_jobs=1)).fit(
+            list(texts), list(labels)
+        )
 
     def round(self) -> None:
         """One life of a model: it learns, is saved, loaded, compared and swapped, and begins again."""
@@ -122,7 +126,9 @@ def main() -> int:
     """Soak, report as JSON, and fail if an answer was wrong or memory grew."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--most-growth", type=float, default=16, help="MB that the counted part of the time may add")
+    parser.add_argument(
+        "--most-growth", type=float, default=16, help="MB that the counted part of the time may add"
+    )
     options = parser.parse_args()
     samples: list[tuple[float, int]] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -56,8 +56,9 @@ inline Csr pattern(const Array<int64_t>& indptr, const Array<int32_t>& indices, 
     return {indptr.data(), indices.data(), nullptr, static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
 }
 
-// Takes the interpreter lock. Where the interpreter ends meanwhile, Python ends the threads that ask for the lock
-// by unwinding their stacks, which C++ answers with an abort; this thread waits for the end of the process instead.
+// Takes the interpreter lock. Where the interpreter ends meanwhile, Python ends the threads that ask for the
+// lock by unwinding their stacks, which C++ answers with an abort; this thread waits for the end of the
+// process instead.
 template <class Take>
 void take_lock(Take&& take) noexcept {
 #ifdef __GLIBC__

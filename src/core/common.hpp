@@ -33,8 +33,8 @@ struct OwnedCsr {
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
 };
 
-// What scales a vector of this squared length to unit length. Of a vector so short that the factor would not be
-// a float32, nothing is left.
+// What scales a vector of this squared length to unit length. Of a vector so short that the factor would not
+// be a float32, nothing is left.
 inline float unit_factor(double square) {
     return square > 1e-76 ? static_cast<float>(1.0 / std::sqrt(square)) : 0.0f;
 }

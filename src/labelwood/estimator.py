@@ -62,6 +62,9 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
 
     method_name: ClassVar[str] = ""
 
+    # Parameters that models of earlier versions lack, with the values that those versions acted by.
+    ADDED_LATER: ClassVar[dict[str, Any]] = {}
+
     random_state: int | None
     feature_names_in_: npt.NDArray[np.object_]
     fit_seconds_: dict[str, float]
@@ -258,7 +261,7 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
             if name.startswith(_PARAMETER)
         }
         try:
-            model = cls(**manifest["parameters"], **given)
+            model = cls(**{**cls.ADDED_LATER, **manifest["parameters"]}, **given)
             check_parameters(model)
             model.n_features_in_ = manifest["n_features"]
             model.trained_, model.fit_seconds_ = persist.read_trained(manifest["trained"])

@@ -43,7 +43,8 @@ UNSOUND = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _TYPES = rb"[<|](?:b1|[iu][1248]|f[248])"
 _HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00(..)\{'descr': '(%b)', 'fortran_order': False, 'shape': (\([0-9, ]{0,200}\)), \} *\n" % _TYPES,
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '(%b)', 'fortran_order': False, 'shape': (\([0-9, ]{0,200}\)), \} *\n"
+    % _TYPES,
     re.DOTALL,
 )
 _LONGEST_HEADER = 1024

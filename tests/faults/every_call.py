@@ -26,8 +26,8 @@ from labelwood.serve.wal import LogWriter, read_log
 from labelwood.sparse import CSR
 
 MODES = {
-    "kill -9": ord("k"), "power cut": ord("c"), "torn write": ord("t"), "disk full": errno.ENOSPC, "read-only": errno.EROFS,
-    "denied": errno.EACCES, "input/output error": errno.EIO,
+    "kill -9": ord("k"), "power cut": ord("c"), "torn write": ord("t"), "disk full": errno.ENOSPC,
+    "read-only": errno.EROFS, "denied": errno.EACCES, "input/output error": errno.EIO,
 }  # fmt: skip
 DEADLY = [MODES[name] for name in ("kill -9", "power cut", "torn write")]
 DONE, REFUSED = 0, 7
@@ -143,7 +143,10 @@ def main(folder: Path) -> None:
                     what = (name, mode, number, stays, code)
                     assert code in (DONE, REFUSED, -9), what
                     assert code != DONE or left == "new", (*what, "said to be done and is not there")
-        print(json.dumps({"what": name, "calls": calls, "faults": sum(outcomes.values()), **outcomes}), flush=True)
+        print(
+            json.dumps({"what": name, "calls": calls, "faults": sum(outcomes.values()), **outcomes}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

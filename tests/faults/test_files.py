@@ -25,7 +25,10 @@ def injector(tmp_path_factory):
     if compiler is None or sys.platform != "linux":
         pytest.skip("faults are injected by a small C library, for Linux")
     library = tmp_path_factory.mktemp("inject") / "inject.so"
-    subprocess.run([compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "inject.c", "-ldl"], check=True)
+    subprocess.run(
+        [compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "inject.c", "-ldl"],
+        check=True,
+    )
     return library
 
 
@@ -40,24 +43,35 @@ def test_every_call_that_changes_a_file(injector, folder, capsys):
     folder.mkdir()
     environment = {**os.environ, "LD_PRELOAD": str(injector)}
     done = subprocess.run(
-        [sys.executable, HERE / "every_call.py", folder], check=False, capture_output=True, text=True, env=environment
+        [sys.executable, HERE / "every_call.py", folder],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert sum(one["faults"] for one in told) >= FEWEST_FAULTS
-    assert all(one["old"] and one["new"] for one in told), "some faults come before, some after the new is in place"
+    assert all(one["old"] and one["new"] for one in told), (
+        "some faults come before, some after the new is in place"
+    )
     with capsys.disabled():
         print()
         for one in told:
-            print(f"{one['what']}: {one['calls']} calls, {one['faults']} faults, old {one['old']}, new {one['new']}, lost 0")
+            print(
+                f"{one['what']}: {one['calls']} calls, {one['faults']} faults, old {one['old']}, new {one['new']}"
+            )
 
 
 def as_nobody(script: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Run a script as a user who owns nothing; a test that runs as root could write anywhere."""
     drop = "import os\nif os.geteuid() == 0:\n    os.setgid(65534)\n    os.setuid(65534)\n"
-    imports = "import sys\nimport numpy as np\nfrom labelwood import LabelwoodError\nfrom labelwood.persist import write_model, read_model\n"
+    imports = "import sys\nimport numpy as np\nfrom labelwood.persist import read_model, write_model\n"
     return subprocess.run(
-        [sys.executable, "-c", imports + drop + script, *map(str, words)], check=False, capture_output=True, text=True
+        [sys.executable, "-c", imports + drop + script, *map(str, words)],
+        check=False,
+        capture_output=True,
+        text=True,
     )
 
 
@@ -87,7 +101,9 @@ for place in sys.argv[1:]:
 
 def test_a_file_that_may_not_be_read(locked):
     (locked / "model" / "a.npy").chmod(0)
-    done = as_nobody("try:\n    read_model(sys.argv[1])\nexcept OSError as error:\n    print(error)", locked / "model")
+    done = as_nobody(
+        "try:\n    read_model(sys.argv[1])\nexcept OSError as error:\n    print(error)", locked / "model"
+    )
     assert "Permission denied" in done.stdout, done.stderr
 
 
@@ -115,6 +131,9 @@ assert read_model(place + "/model")[1]["a"].tolist() == list(range(5))
 """
     mount = f'mount -t tmpfs -o size=1m tmpfs {folder} && exec "$0" -c "$1" {folder}'
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", mount, sys.executable, script], check=False, capture_output=True, text=True
+        ["unshare", "-rm", "sh", "-c", mount, sys.executable, script],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.split("\n")[:2] == ["No space left on device", "Read-only file system"], done.stderr

@@ -186,11 +186,17 @@ def test_the_interpreter_ends_during_a_fit(method, ending):
 def test_rows_and_labels_of_a_million():
     """One row with a million non-zeros, one label with a million rows."""
     million = 1_000_000
-    wide = sp.csr_array((np.ones(million, np.float32), (np.zeros(million, int), np.arange(million))), shape=(3, million))
+    wide = sp.csr_array(
+        (np.ones(million, np.float32), (np.zeros(million, int), np.arange(million))), shape=(3, million)
+    )
     for method in ("linear-tree", "online-tree", "craft-forest"):
         model = METHODS[method](n_jobs=1).fit(wide, [["a"], ["b"], ["a"]])
         assert np.isfinite(model.predict_topk(wide, 2)[1]).all()
-    X = sp.csr_array((np.ones(million, np.float32), np.arange(million) % 2, np.arange(million + 1)), shape=(million, 2))
-    Y = sp.csr_array((np.ones(million, np.float32), np.zeros(million, int), np.arange(million + 1)), shape=(million, 1))
+    X = sp.csr_array(
+        (np.ones(million, np.float32), np.arange(million) % 2, np.arange(million + 1)), shape=(million, 2)
+    )
+    Y = sp.csr_array(
+        (np.ones(million, np.float32), np.zeros(million, int), np.arange(million + 1)), shape=(million, 1)
+    )
     model = METHODS["linear-tree"](n_jobs=1).fit(X, Y)
     assert model.predict_topk(X[:2], 1)[0].tolist() == [[0], [0]]

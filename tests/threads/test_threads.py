@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from labelwood.data import load
 
 def data(n_rows: int = 300, n_features: int = 120, n_labels: int = 40):
     random = np.random.default_rng(0)
-    X = sp.random_array((n_rows, n_features), density=0.1, random_state=random, dtype=np.float32, format="csr")
+    X = sp.random_array(
+        (n_rows, n_features), density=0.1, random_state=random, dtype=np.float32, format="csr"
+    )
     Y = (np.arange(n_rows)[:, None] % n_labels == np.arange(n_labels)).astype(np.float32)
     return X, Y
 
@@ -23,7 +26,9 @@ def data(n_rows: int = 300, n_features: int = 120, n_labels: int = 40):
 @pytest.mark.parametrize("method", list(METHODS))
 def test_training_and_prediction_on_four_threads(method):
     X, Y = data()
-    settings = {"blend": {"models": ["linear-tree", "craft-forest"]}, "ldsm-forest": {"n_trees": 4}}.get(method, {})
+    settings = {"blend": {"models": ["linear-tree", "craft-forest"]}, "ldsm-forest": {"n_trees": 4}}.get(
+        method, {}
+    )
     four = METHODS[method](n_jobs=4, **settings).fit(X, Y)
     one = METHODS[method](n_jobs=1, **settings).fit(X, Y)
     np.testing.assert_array_equal(four.predict_topk(X, 3)[1], one.predict_topk(X, 3)[1])
@@ -48,7 +53,7 @@ def test_predicting_while_learning():
             while not ended.is_set():
                 assert np.isfinite(model.predict_topk(X[:40], 3)[1]).all()
                 model.to_saved()
-        except BaseException as error:  # noqa: BLE001 - told by the test below
+        except BaseException as error:
             failed.append(error)
 
     readers = [threading.Thread(target=predict) for _ in range(3)]
@@ -70,12 +75,6 @@ def test_models_used_by_several_threads(tmp_path):
         METHODS[method](n_jobs=1).fit(X, Y).save(tmp_path / method)
         model = labelwood.load(tmp_path / method)
         expected = labelwood.load(tmp_path / method).predict_topk(X, 3)[1]
-        found = []
-        threads = [threading.Thread(target=lambda m=model: found.append(m.predict_topk(X, 3)[1])) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        for scores in found:
-            np.testing.assert_array_equal(scores, expected)
-        found.clear()
+        with ThreadPoolExecutor(4) as pool:
+            for scores in pool.map(lambda _, m=model: m.predict_topk(X, 3)[1], range(4)):
+                np.testing.assert_array_equal(scores, expected)

@@ -244,6 +244,7 @@ class LinearTree(LinearModel):
     """
 
     method_name: ClassVar[str] = "linear-tree"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2}
 
     def __init__(
         self,

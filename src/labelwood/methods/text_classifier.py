@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from labelwood import persist
 from labelwood.deciding import Kind
 from labelwood.decisions import Objective, Target
-from labelwood.errors import FormatError, LabelwoodError
+from labelwood.errors import FormatError
 from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Explanation
