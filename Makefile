@@ -48,15 +48,15 @@ test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser
 check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run --Werror $(shell find src/core -name '*.?pp')
-	$(BIN)/codespell src tests docs benchmarks *.md
+	$(BIN)/clang-format --dry-run --Werror $(shell find src/core fuzz -name '*.?pp')
+	$(BIN)/codespell src tests docs benchmarks fuzz tools *.md
 	cp $(SITE)/_core.pyi src/labelwood/_core.pyi && $(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(VENV)/tools-check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
-	$(BIN)/clang-format -i $(shell find src/core -name '*.?pp')
+	$(BIN)/clang-format -i $(shell find src/core fuzz -name '*.?pp')
 
 install: $(VENV)/installed
 
