@@ -86,3 +86,7 @@ wheels: $(VENV)/tools-supply
 .PHONY: soak
 soak: $(VENV)/installed
 	$(BIN)/python tools/soak.py --minutes $(MINUTES)
+
+.PHONY: test-large
+test-large: $(VENV)/installed $(VENV)/tools-test
+	LABELWOOD_LARGE=1 $(BIN)/python -m pytest -n 0 tests/large $(ARGS)
