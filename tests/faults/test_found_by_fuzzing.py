@@ -175,7 +175,8 @@ def test_the_mix_of_a_blend(tmp_path, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("beam_width", 2**31), ("arity", 10**30), ("C", 1e300), ("n_trees", 2**63)]
+    ("name", "value"),
+    [("score_power", 9), ("beam_width", 2**31), ("arity", 10**30), ("C", 1e300), ("n_trees", 2**63)],
 )
 def test_parameters_beyond_their_type(name, value):
     """They reached the kernels as a TypeError of many lines, or as infinity."""

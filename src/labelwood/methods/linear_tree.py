@@ -285,7 +285,9 @@ class LinearTree(LinearModel):
         score_power: Annotated[
             int,
             Param(
-                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic", ge=1
+                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic",
+                ge=1,
+                le=8,
             ),
         ] = 3,
         n_jobs: NJobs = None,
