@@ -13,7 +13,6 @@ import json
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -145,7 +144,6 @@ def _is_a(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-@cache
 def declared(cls: type) -> Mapping[str, Declared]:
     """The parameters of a class in the order of its ``__init__``."""
     init = cls.__init__  # type: ignore[misc]
