@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 import labelwood
 from labelwood import METHODS, Blend, CraftForest, FormatError, LabelwoodError, LinearTree, OnlineTree
+from labelwood.cli import main
 from labelwood.data import load, load_text
 from labelwood.trees import hierarchy_tree
 
@@ -272,3 +273,8 @@ def test_an_empty_file_of_rows(tmp_path):
     (tmp_path / "rows.txt").write_bytes(b"")
     with pytest.raises(FormatError, match="empty"):
         load(tmp_path / "rows.txt")
+
+
+def test_a_second_pair_of_dashes_is_no_action(online, capsys):
+    assert main(["labels", str(online), "--", "--"]) == 2
+    assert "ACTION is needed" in capsys.readouterr().err
