@@ -53,15 +53,15 @@ test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser
 check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/clang-format --dry-run --Werror $(shell find src/core -name '*.?pp')
-	$(BIN)/codespell src tests docs benchmarks *.md
+	$(BIN)/clang-format --dry-run --Werror $(shell find src/core fuzz -name '*.?pp')
+	$(BIN)/codespell src tests docs benchmarks fuzz tools *.md
 	cp $(SITE)/_core.pyi src/labelwood/_core.pyi && $(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(VENV)/tools-check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
-	$(BIN)/clang-format -i $(shell find src/core -name '*.?pp')
+	$(BIN)/clang-format -i $(shell find src/core fuzz -name '*.?pp')
 
 install: $(VENV)/installed
 
@@ -123,6 +123,8 @@ $(RAY)/installed: $(ADAPTERS)/wheel/built
 	$(RAY)/bin/python -m pip --quiet install --group test "$$wheel[ray]" && \
 	$(RAY)/bin/python -m pip --quiet install --force-reinstall --no-deps "$$wheel"
 	touch $@
+
+include tools/reliability.mk
 
 clean:
 	rm -rf build $(VENV)

@@ -6,7 +6,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#ifdef __GLIBC__
+#include <cxxabi.h>
+#endif
+
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,11 +56,52 @@ inline Csr pattern(const Array<int64_t>& indptr, const Array<int32_t>& indices, 
     return {indptr.data(), indices.data(), nullptr, static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
 }
 
+// Takes the interpreter lock. Where the interpreter ends meanwhile, Python ends the threads that ask for the
+// lock by unwinding their stacks, which C++ answers with an abort; this thread waits for the end of the
+// process instead.
+template <class Take>
+void take_lock(Take&& take) noexcept {
+#ifdef __GLIBC__
+    try {
+        take();
+    } catch (abi::__forced_unwind&) {
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+#else
+    take();
+#endif
+}
+
+// Scopes with and without the interpreter lock.
+class WithLock {
+  public:
+    WithLock() noexcept {
+        take_lock([&] { state_ = PyGILState_Ensure(); });
+    }
+    ~WithLock() { PyGILState_Release(state_); }
+    WithLock(const WithLock&) = delete;
+
+  private:
+    PyGILState_STATE state_;
+};
+
+class WithoutLock {
+  public:
+    WithoutLock() noexcept : state_(PyEval_SaveThread()) {}
+    ~WithoutLock() {
+        take_lock([&] { PyEval_RestoreThread(state_); });
+    }
+    WithoutLock(const WithoutLock&) = delete;
+
+  private:
+    PyThreadState* state_;
+};
+
 // The Python side of a Monitor: delivers pending signals and, if a callable was given, the work done so far.
 inline Monitor monitor_of(const nb::object& progress) {
     PyObject* callback = progress.is_none() ? nullptr : progress.ptr();
     return Monitor([callback](int64_t done) {
-        const nb::gil_scoped_acquire gil;
+        const WithLock lock;
         if (PyErr_CheckSignals() != 0) return false;
         if (callback != nullptr) {
             PyObject* result = PyObject_CallFunction(callback, "L", static_cast<long long>(done));
@@ -69,7 +116,7 @@ inline Monitor monitor_of(const nb::object& progress) {
 template <class Kernel>
 auto without_gil(Kernel&& kernel) {
     try {
-        const nb::gil_scoped_release release;
+        const WithoutLock unlocked;
         return kernel();
     } catch (const Interrupted&) {
         throw nb::python_error();

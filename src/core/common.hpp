@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -31,6 +32,12 @@ struct OwnedCsr {
     int64_t n_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
 };
+
+// What scales a vector of this squared length to unit length. Of a vector so short that the factor would not
+// be a float32, nothing is left.
+inline float unit_factor(double square) {
+    return square > 1e-76 ? static_cast<float>(1.0 / std::sqrt(square)) : 0.0f;
+}
 
 // splitmix64: a counter-based mix, so that a stream of random numbers is a function of its key alone.
 inline uint64_t mix64(uint64_t x) {

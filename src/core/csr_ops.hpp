@@ -47,7 +47,7 @@ inline std::vector<float> unit_factors(const TrainingRows& rows) {
         for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
             square += static_cast<double>(x.data[j]) * x.data[j];
         }
-        if (square > 0.0) factors[static_cast<size_t>(row)] = static_cast<float>(1.0 / std::sqrt(square));
+        factors[static_cast<size_t>(row)] = unit_factor(square);
     }
     return factors;
 }
@@ -177,10 +177,8 @@ inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t mo
             sum.take(most, &columns[label], &values[label]);
             double square = 0.0;
             for (const float v : values[label]) square += static_cast<double>(v) * v;
-            if (square > 0.0) {
-                const auto factor = static_cast<float>(1.0 / std::sqrt(square));
-                for (float& v : values[label]) v *= factor;
-            }
+            const float factor = unit_factor(square);
+            for (float& v : values[label]) v *= factor;
         }
     });
     OwnedCsr vectors;

@@ -90,8 +90,7 @@ class OnlineTree {
             double square = 0.0;
             for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e)
                 square += static_cast<double>(values[e]) * values[e];
-            const float scale =
-                normalize_ && square > 0.0 ? static_cast<float>(1.0 / std::sqrt(square)) : 1.0f;
+            const float scale = normalize_ ? unit_factor(square) : 1.0f;
             for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e) {
                 const float value = values[e] * scale;
                 if (value == 0.0f) continue;

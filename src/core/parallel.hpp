@@ -89,7 +89,10 @@ void parallel_for(int64_t n_tasks, int n_threads, Monitor& monitor, Task&& task)
     } catch (...) {  // the system refused a thread: those that started finish the work alone
         const std::lock_guard lock(mutex);
         running -= n_threads - static_cast<int>(threads.size());
-        if (threads.empty()) error = std::current_exception();
+    }
+    if (threads.empty()) {  // none did: the calling thread does it, and does not poll
+        running = 1;
+        work(0);
     }
     {
         std::unique_lock lock(mutex);

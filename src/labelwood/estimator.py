@@ -65,6 +65,9 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
 
     method_name: ClassVar[str] = ""
 
+    # Parameters that models of earlier versions lack, with the values that those versions acted by.
+    ADDED_LATER: ClassVar[dict[str, Any]] = {}
+
     random_state: int | None
     feature_names_in_: npt.NDArray[np.object_]
     fit_seconds_: dict[str, float]
@@ -294,24 +297,23 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
             if name.startswith(_PARAMETER)
         }
         try:
-            model = cls(**manifest["parameters"], **given)
+            model = cls(**{**cls.ADDED_LATER, **manifest["parameters"]}, **given)
             check_parameters(model)
-            model.n_features_in_, model.trained_ = manifest["n_features"], dict(manifest["trained"])
-            model.fit_seconds_ = model.trained_.pop("seconds")
+            model.n_features_in_ = manifest["n_features"]
+            model.trained_, model.fit_seconds_ = persist.read_trained(manifest["trained"])
             if type(model.n_features_in_) is not int or model.n_features_in_ < 1:
                 raise FormatError(f"n_features must be a positive integer; got {model.n_features_in_!r}")
             model._names = labels.LabelNames.restore(manifest["labels"], arrays)
             counts = model.label_counts_ = own.pop(_COUNTS)
-            if counts.shape != (model.n_labels_,) or counts.dtype != np.int64 or (counts < 0).any():
-                raise FormatError(f"{_COUNTS} must be one integer, at least 0, a label")
+            persist.check_counts(_COUNTS, counts, model.n_labels_)
             model._name_features(frames.from_arrays(arrays, model.n_features_in_))
             model._restore(manifest["facts"], own)
             model._decisions = Decisions.restore(manifest.get("decisions", {}), arrays)
             model._note_fitted()
         except KeyError as error:
             raise FormatError(f"{where}: the model lacks {error}") from None
-        except (TypeError, LabelwoodError) as error:
-            raise FormatError(f"{where}: {error}") from error
+        except persist.UNSOUND as error:
+            raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
         return model
 
     @property

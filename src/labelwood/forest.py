@@ -19,7 +19,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, I32, I64, TopK
+from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light
 from labelwood.trees import level_bounds
 from labelwood.values import Rebuilt
 
@@ -227,7 +227,7 @@ class RoutedForest(Rebuilt):
         _check_rows("weights", *vectors, n_rows=self.n_nodes, n_ids=self.n_columns)
         _require(bool(self.weight_ptr[self.n_trees] == 0), "a root has no vector")
         _require(len(self.bias) == self.n_nodes, "bias must have one value per node")
-        _require(bool(np.isfinite(self.bias).all()), "bias must be finite")
+        _require(are_light(self.bias), "bias must be finite")
         n_leaves = len(self.leaves)
         leaves = (self.leaf_ptr, self.leaf_labels, self.leaf_values)
         _check_rows("leaves", *leaves, n_rows=n_leaves, n_ids=self.n_labels)
@@ -236,7 +236,7 @@ class RoutedForest(Rebuilt):
         wanted_seeds = 0 if self.routing.projection == "none" else n_seeds
         _require(len(self.seeds) == wanted_seeds, f"seeds must be {wanted_seeds} in number")
         _require(len(self.feature_weights) in (0, self.n_features), "feature_weights must be one per feature")
-        _require(bool(np.isfinite(self.feature_weights).all()), "feature_weights must be finite")
+        _require(are_light(self.feature_weights), "feature_weights must be finite")
         return self
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -339,7 +339,7 @@ def _check_rows(
     starts = ptr[1:-1]
     rises[starts[(starts > 0) & (starts < len(ids))] - 1] = True  # a new row may start anywhere
     _require(bool(rises.all()), f"ids of {name} must be sorted and distinct within a row")
-    _require(bool(np.isfinite(values).all()), f"{name} must be finite")
+    _require(are_light(values), f"{name} must be finite and at most {HEAVIEST:g}")
 
 
 def _require(condition: bool, message: str) -> None:

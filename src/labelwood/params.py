@@ -20,6 +20,7 @@ import numpy as np
 from labelwood.errors import LabelwoodError
 
 _JSON_KINDS = (list, tuple, dict)
+_LARGEST_INT, _LARGEST_FLOAT = 2**31 - 1, 3.4e38  # numbers reach the kernels as int32 and float32
 TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
 
 
@@ -78,7 +79,7 @@ class Declared:
             return
         for kind in self.kinds:
             if _is_a(value, kind):
-                broken = self._broken_bound(value) if kind in (int, float) else None
+                broken = self._broken_bound(value, kind) if kind in (int, float) else None
                 if broken is None:
                     return
                 raise LabelwoodError(f"{owner}: {self.name} must be {broken}; got {value!r}")
@@ -104,7 +105,7 @@ class Declared:
                 return value
         raise ValueError(text)
 
-    def _broken_bound(self, value: Any) -> str | None:
+    def _broken_bound(self, value: Any, kind: type) -> str | None:
         p = self.param
         if isinstance(value, float | np.floating) and not np.isfinite(value):
             return "finite"
@@ -114,6 +115,9 @@ class Declared:
             return f"greater than {p.gt:g}"
         if p.le is not None and value > p.le:
             return f"at most {p.le:g}"
+        largest = _LARGEST_INT if kind is int else _LARGEST_FLOAT
+        if p.le is None and not -largest <= value <= largest:
+            return f"at most {largest:g} in size"
         return None
 
 

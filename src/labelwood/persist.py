@@ -37,10 +37,22 @@ VERIFY_UP_TO_BYTES = 64 * 2**20
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# What a manifest that holds anything at all may lead to while a model is made of it; LabelwoodError is a ValueError.
+UNSOUND = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
+
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_TYPES = rb"[<|](?:b1|[iu][1248]|f[248])"
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '(%b)', 'fortran_order': False, 'shape': (\([0-9, ]{0,200}\)), \} *\n"
+    % _TYPES,
+    re.DOTALL,
+)
+_LONGEST_HEADER = 1024
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 _ATTEMPTS = 100
+_COUNTED = ("rows", "feature_entries", "label_entries")
+_NO_PLAIN_FILE = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ENODEV, errno.ENOTDIR)
 
 
 def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -127,7 +139,7 @@ class _Folder:
             )
             raise FormatError(f"{self.path}: {what}") from None
         except OSError as error:
-            if error.errno == errno.ELOOP:
+            if error.errno in _NO_PLAIN_FILE:
                 raise FormatError(f"{self.path / name}: must be a plain file") from None
             raise
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -142,7 +154,7 @@ def _read_manifest(folder: _Folder) -> dict[str, Any]:
     with folder.open(MANIFEST) as file:
         text = file.read()
     try:
-        manifest = json.loads(text)
+        manifest = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise FormatError(f"{where}: {MANIFEST} is damaged: it is not JSON") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -155,11 +167,20 @@ def _read_manifest(folder: _Folder) -> dict[str, Any]:
             f"{where}: written by Labelwood {manifest.get('library_version')} in format {version}; "
             f"Labelwood {version_of('labelwood')} reads up to format {FORMAT_VERSION}. Upgrade labelwood."
         )
-    if manifest.pop("sha256", None) != hashlib.sha256(_canonical(manifest)).hexdigest():
+    given = manifest.pop("sha256", None)
+    try:
+        matches = given == hashlib.sha256(_canonical(manifest)).hexdigest()
+    except ValueError:  # a number too large for its type was read as infinite
+        matches = False
+    if not matches:
         raise FormatError(f"{where}: {MANIFEST} is damaged: its checksum does not match")
     if not isinstance(manifest.get("files"), dict) or not all(map(_is_entry, manifest["files"].values())):
         raise FormatError(f"{where}: {MANIFEST} is damaged: its list of files is malformed")
     return manifest
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _is_entry(entry: Any) -> bool:
@@ -237,18 +258,12 @@ def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: 
             if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
                 raise FormatError(f"{damaged}: its checksum does not match the manifest")
             file.seek(0)
-        try:
-            if np.lib.format.read_magic(file) != (1, 0):
-                raise ValueError
-            shape, by_column, dtype = np.lib.format.read_array_header_1_0(file)
-        except ValueError:
-            raise FormatError(f"{damaged}: it is not an array file") from None
-        if (
-            list(shape) != entry["shape"]
-            or dtype.str != entry["dtype"]
-            or dtype.kind not in "biuf"
-            or by_column
-        ):
+        # NumPy's own reader would hand the header to Python's parser; ours takes what write_array writes.
+        header = _HEADER.fullmatch(file.readline(_LONGEST_HEADER))
+        if header is None or len(header[0]) != 10 + int.from_bytes(header[1], "little"):
+            raise FormatError(f"{damaged}: it is not an array file")
+        dtype, shape = np.dtype(header[2].decode()), tuple(map(int, re.findall(rb"\d+", header[3])))
+        if list(shape) != entry["shape"] or dtype.str != entry["dtype"]:
             raise FormatError(
                 f"{damaged}: {dtype.str} {list(shape)}, the manifest says {entry['dtype']} {entry['shape']}"
             )
@@ -259,6 +274,22 @@ def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: 
             empty.flags.writeable = False
             return empty
         return np.asarray(np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape))
+
+
+def read_trained(saved: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a manifest tells about the training, checked, and the seconds that its parts took."""
+    if not isinstance(saved, dict) or not isinstance(saved.get("seconds"), dict):
+        raise FormatError("trained must be an object, with one of seconds in it")
+    for name in _COUNTED:
+        if type(saved[name]) is not int or not 0 <= saved[name] < 2**62:
+            raise FormatError(f"trained: {name} must be a count; got {saved[name]!r:.60}")
+    return {name: value for name, value in saved.items() if name != "seconds"}, saved["seconds"]
+
+
+def check_counts(name: str, counts: npt.NDArray[Any], length: int) -> None:
+    """Raise unless an array holds ``length`` counts that learning on will not bring to overflow."""
+    if counts.shape != (length,) or counts.dtype != np.int64 or not ((counts >= 0) & (counts < 2**62)).all():
+        raise FormatError(f"{name} must be one integer, at least 0, a label")
 
 
 def check_target(target: Path) -> None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, I32, I64, TopK
+from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light
 from labelwood.trees import LabelTree
 from labelwood.values import Rebuilt
 
@@ -73,6 +73,8 @@ class Chunks:
         }
         for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32}.items():
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
+        flat = all(getattr(self, part.name).ndim == 1 for part in fields(self))
+        _require(flat, "arrays must be one-dimensional")
         n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
         _require(len(self.bias) == tree.n_nodes, "bias must have one value per node")
         _check_pointer("feature_ptr", self.feature_ptr, n_inner, len(self.features))
@@ -95,8 +97,8 @@ class Chunks:
         _require(
             self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none"
         )
-        finite = all(np.isfinite(array).all() for array in (self.bias, self.weights, self.scale))
-        _require(bool(finite), "weights must be finite")
+        light = all(are_light(array) for array in (self.bias, self.weights, self.scale))
+        _require(light, f"weights must be finite and at most {HEAVIEST:g}")
         return self
 
     def _check_rows(self, n_children: npt.NDArray[Any]) -> None:

@@ -24,6 +24,7 @@ I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 F32 = npt.NDArray[np.float32]
 
+HEAVIEST = 1e30
 MAX_COLUMNS = 2**31 - 1
 
 
@@ -57,6 +58,8 @@ class CSR:
 
     def check(self) -> CSR:
         """Assert every invariant; return self, so that ``CSR(...).check()`` reads as a value."""
+        if any(array.ndim != 1 for array in (self.indptr, self.indices, self.data)):
+            raise LabelwoodError("CSR: indptr, indices and data must be one-dimensional")
         if len(self.indptr) == 0 or len(self.data) != len(self.indices):
             raise LabelwoodError("CSR: indptr must not be empty; data and indices must have the same length")
         fault = _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)
@@ -242,3 +245,9 @@ def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
 def _refuse_complex(values: Any, owner: str) -> None:
     if values.dtype.kind == "c":
         raise LabelwoodError(f"{owner}: X must hold real numbers. Complex data not supported")
+
+
+def are_light(values: npt.NDArray[Any]) -> bool:
+    """Whether weights from a file are finite, and so light that sums of their products with rows stay finite."""
+    lightest, heaviest = float(values.min(initial=0)), float(values.max(initial=0))
+    return lightest >= -HEAVIEST and heaviest <= HEAVIEST  # NaN is neither

@@ -178,16 +178,33 @@ def hierarchy_tree(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
     ``len(names)`` entries belong to the labels and the rest to groups, with -1 for the root.
     """
     if isinstance(hierarchy, str | Path):
-        hierarchy = json.loads(Path(hierarchy).read_text(encoding="utf-8"))
+        hierarchy = _read_json(Path(hierarchy))
     flat = isinstance(hierarchy, np.ndarray) or (
         isinstance(hierarchy, list) and -1 in hierarchy and all(type(item) is int for item in hierarchy)
     )
     if flat:
-        return _from_parents(np.asarray(hierarchy, np.int64), len(names))
+        try:
+            parents = np.asarray(hierarchy, np.int64)
+        except OverflowError:
+            raise LabelwoodError("hierarchy: parents must be ids of other nodes") from None
+        return _from_parents(parents, len(names))
+    if not isinstance(hierarchy, Mapping | list | tuple):
+        raise LabelwoodError(
+            f"hierarchy: must be nested lists and mappings of label names, or parents; got {hierarchy!r:.60}"
+        )
     return _from_nested(hierarchy, names)
 
 
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise LabelwoodError(f"hierarchy: {path}: not JSON ({error})") from None
+
+
 def _from_parents(parents: npt.NDArray[np.int64], n_labels: int) -> LabelTree:
+    if parents.ndim != 1:
+        raise LabelwoodError("hierarchy: parents must be one-dimensional")
     n_nodes = len(parents)
     roots = np.flatnonzero(parents < 0)
     if len(roots) != 1 or roots[0] < n_labels or np.any(parents >= n_nodes):

@@ -92,6 +92,9 @@ class Parser(argparse.ArgumentParser):
                 advice = nearest(word, flags) or f"; see {self.prog} --help"
                 raise UsageError(f"{self.prog}: there is no flag {word}{advice}")
             raise UsageError(f"{self.prog}: unexpected argument {word!r}; see {self.prog} --help")
+        for action in self._actions:  # argparse takes a second "--" for a value, and then for none
+            if action.nargs is None and not action.option_strings and getattr(options, action.dest) == []:
+                self.error(f"{_REQUIRED}{action.metavar}")
         return options
 
     def error(self, message: str) -> NoReturn:

@@ -172,9 +172,8 @@ def _read_fasttext(lines: list[str]) -> tuple[list[str], list[list[str]]]:
     texts, labels = [], []
     for line in lines:
         words = line.split()
-        labels.append(
-            [word.removeprefix(_FASTTEXT_LABEL) for word in words if word.startswith(_FASTTEXT_LABEL)]
-        )
+        names = (word.removeprefix(_FASTTEXT_LABEL) for word in words if word.startswith(_FASTTEXT_LABEL))
+        labels.append([name for name in names if name])
         texts.append(" ".join(word for word in words if not word.startswith(_FASTTEXT_LABEL)))
     return texts, labels
 
@@ -199,8 +198,8 @@ def _with_label_file(
         names = tables.split_labels(_read(source, str(source)).split("\n")[:-1], wanted.sep, str(source))
     else:
         dataset = load(source)
-        known = dataset.label_names or tuple(map(str, range(dataset.Y.n_cols)))
-        ids = [known[label] for label in dataset.Y.indices.tolist()]
+        known, used = dataset.label_names, dataset.Y.indices.tolist()
+        ids = [str(label) if known is None else known[label] for label in used]
         names = [ids[start:stop] for start, stop in pairwise(dataset.Y.indptr.tolist())]
     if len(names) != len(texts):
         raise FormatError(f"{source}: has labels for {len(names)} rows, but {where} has {len(texts)} lines")

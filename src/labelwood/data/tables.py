@@ -144,8 +144,11 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
                 names = file.schema_arrow.names
                 text, labels = wanted.columns(names, str(path))
                 table = file.read(columns=[*text, *([labels] if labels else [])]).to_pydict()
-        except pyarrow.lib.ArrowException as error:
-            raise FormatError(f"{path}: not a Parquet file that pyarrow can read ({error})") from None
+        except (pyarrow.lib.ArrowException, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the system's word, not pyarrow's
+                raise
+            why = " ".join(str(error).split())
+            raise FormatError(f"{path}: not a Parquet file that pyarrow can read ({why})") from None
     columns = [table[name] for name in text]
     texts = [
         _joined([_as_text(value, f"{path}, row {row}") for value in values])
@@ -230,7 +233,8 @@ def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list
 
 def split_uris(cell: str) -> list[str]:
     """``<uri> <uri>`` to the URIs without brackets."""
-    return [uri.removeprefix("<").removesuffix(">") for uri in cell.split()]
+    names = (uri.removeprefix("<").removesuffix(">") for uri in cell.split())
+    return [name for name in names if name]
 
 
 def _as_text(value: Any, place: str) -> str:

@@ -50,6 +50,7 @@ class LinearTree(LinearModel):
     """
 
     method_name: ClassVar[str] = "linear-tree"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2}
 
     def __init__(
         self,
@@ -90,7 +91,9 @@ class LinearTree(LinearModel):
         score_power: Annotated[
             int,
             Param(
-                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic", ge=1
+                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic",
+                ge=1,
+                le=8,
             ),
         ] = 3,
         n_jobs: NJobs = None,

@@ -18,7 +18,7 @@ from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.frames import column_names
 from labelwood.methods.online_names import GrowingNames, read_targets
-from labelwood.methods.online_rows import as_i32, read_features
+from labelwood.methods.online_rows import as_i32, check_size, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
 from labelwood.progress import Run
 from labelwood.search import LOGISTIC, PackedTree
@@ -175,7 +175,7 @@ class GrowingEstimator(TreeEstimator):
         self._names, self._packed, self._tree = GrowingNames(self._names), None, None
         self.label_counts_ = np.array(self.label_counts_)  # the file's are read-only
         for name in ("seed", "rows_learned"):
-            if type(facts[name]) is not int or facts[name] < 0:
+            if type(facts[name]) is not int or not 0 <= facts[name] < 2**63:
                 raise FormatError(f"{name} must be an integer, at least 0; got {facts[name]!r}")
         self._seed, self.rows_learned_ = facts["seed"], facts["rows_learned"]
         if facts["inference_only"]:
@@ -186,16 +186,16 @@ class GrowingEstimator(TreeEstimator):
     def _restore_growing(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         checked = check_growing(arrays, self.n_labels_)
         counters = [facts[name] for name in ("seen", "updates", "decisions", "cursor")]
-        if any(type(value) is not int or value < 0 for value in counters) or counters[-1] >= len(
-            checked["parent"]
-        ):
+        whole = all(type(value) is int and 0 <= value < 2**62 for value in counters)
+        if not whole or counters[-1] >= len(checked["parent"]):
             raise FormatError(f"the counters of the growing tree are damaged: {counters}")
         self._tree = self._new_tree()
         self._tree.restore(checked, bool(facts["growing"]), *counters)
 
     def _restore_packed(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         self._leaf_labels = leaf_labels = arrays["leaf_labels"]
-        if leaf_labels.dtype != np.int32 or not ((leaf_labels >= 0) & (leaf_labels < self.n_labels_)).all():
+        known = leaf_labels.dtype == np.int32 and leaf_labels.ndim == 1
+        if not known or not ((leaf_labels >= 0) & (leaf_labels < self.n_labels_)).all():
             raise FormatError("leaf_labels must be labels")
         self._packed = PackedTree.restore(arrays, _PACKED, LOGISTIC, len(leaf_labels), self.n_features_in_)
         records = {name: arrays[_RECORD + name] for name in RECORDS}
@@ -219,13 +219,19 @@ class GrowingEstimator(TreeEstimator):
     def _read_features(self, X: Any) -> CSR:
         self._check_fitted()
         self._check_columns(X, may_grow=True)
-        return read_features(X, self.n_features_in_, owner=type(self).__name__)
+        return self._rows_of(X, type(self).__name__)
+
+    def _rows_of(self, X: Any, owner: str) -> CSR:
+        features = read_features(X, self.n_features_in_, owner=owner)
+        if not self.normalize:
+            check_size(features, owner)
+        return features
 
     def _read_batch(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None, owner: str
     ) -> tuple[CSR, CSR]:
         """X and Y of a stream, checked against each other before anything of them is kept."""
-        features = read_features(X, self.n_features_in_, owner=owner)
+        features = self._rows_of(X, owner)
         columns = column_names(X)
         if self._growing_tree().seen > 0:
             self._check_columns(X, may_grow=True)

@@ -11,6 +11,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.sparse import CSR, MAX_COLUMNS, as_features
 
 MAX_FEATURE = 2**63 - 1
+LARGEST_VALUE = 1e15
 
 
 def read_features(X: Any, n_known: int, *, owner: str) -> CSR:
@@ -30,6 +31,15 @@ def read_features(X: Any, n_known: int, *, owner: str) -> CSR:
             "columns may be added, never taken away"
         )
     return features
+
+
+def check_size(X: CSR, owner: str) -> None:
+    """Refuse values that are so large that sums of their squares leave float32: one of them would spoil the model."""
+    if X.nnz and np.abs(X.data).max() > LARGEST_VALUE:
+        raise LabelwoodError(
+            f"{owner}: values of X must be at most {LARGEST_VALUE:g} in size unless normalize is on; "
+            f"got {np.abs(X.data).max():g}"
+        )
 
 
 def as_i32(X: CSR, n_features: int) -> CSR:

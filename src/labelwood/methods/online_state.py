@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
+from labelwood.sparse import HEAVIEST, are_light
 
 _TYPES = {
     "parent": np.int32, "label": np.int32, "auxiliary": np.uint8, "answers_as": np.int32, "retired": np.uint8,
@@ -17,6 +18,9 @@ _TYPES = {
     "gradient_ptr": np.int64, "gradients": np.float32,
 }  # fmt: skip
 RECORDS = ("answers_as", "retired", "support", "first_seen", "last_seen")
+
+_LARGEST = 2**62  # a count that learning on will not bring to overflow
+
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -33,6 +37,8 @@ def check_records(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
     for name, array in kept.items():
         _require(array.dtype == _TYPES[name] and array.shape == (count,), f"{name} does not fit")
     _require(count <= n_labels, "more label records than labels")
+    for name in ("support", "first_seen", "last_seen"):
+        _require(((kept[name] >= -1) & (kept[name] < _LARGEST)).all(), f"{name} must be counts")
     targets = kept["answers_as"]
     _require(((targets >= 0) & (targets < count)).all(), "answers_as must be labels")
     return kept
@@ -91,4 +97,5 @@ def _check_blocks(kept: dict[str, npt.NDArray[Any]], lanes: npt.NDArray[np.int64
     visits = n_gradients // np.maximum(lanes, 1)
     _require((kept["first"] < visits[owner]).all(), "first must be a visit of its block")
     for name in ("weights", "sums", "gradients", "value"):
-        _require(np.isfinite(kept[name]).all(), f"{name} must be finite")
+        _require(are_light(kept[name]), f"{name} must be finite and at most {HEAVIEST:g}")
+    _require((kept["sums"] >= 0).all(), "sums must not be negative")

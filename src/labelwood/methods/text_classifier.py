@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from labelwood import persist
 from labelwood.deciding import Kind
 from labelwood.decisions import Objective, Target
-from labelwood.errors import FormatError, LabelwoodError
+from labelwood.errors import FormatError
 from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import TreeEstimator
 from labelwood.executors import Executor
@@ -248,8 +248,8 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 )
         except KeyError as error:
             raise FormatError(f"{where}: the model lacks {error}") from None
-        except (TypeError, LabelwoodError) as error:
-            raise FormatError(f"{where}: {error}") from error
+        except persist.UNSOUND as error:
+            raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
         return cls.of(encoder, fitted)
 
     def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:

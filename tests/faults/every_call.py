@@ -1,0 +1,153 @@
+"""Lets every call that changes a file go wrong, in every way, and looks at what is left; run by test_files.py.
+
+    LD_PRELOAD=inject.so python every_call.py FOLDER
+
+Prints one line of JSON for each thing that is written: calls, faults, and how often the old and the new were found.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from labelwood.data import Dataset, load, save
+from labelwood.errors import LabelwoodError
+from labelwood.persist import read_model, write_model
+from labelwood.serve.wal import LogWriter, read_log
+from labelwood.sparse import CSR
+
+MODES = {
+    "kill -9": ord("k"), "power cut": ord("c"), "torn write": ord("t"), "disk full": errno.ENOSPC,
+    "read-only": errno.EROFS, "denied": errno.EACCES, "input/output error": errno.EIO,
+}  # fmt: skip
+DEADLY = [MODES[name] for name in ("kill -9", "power cut", "torn write")]
+DONE, REFUSED = 0, 7
+
+
+class Case(NamedTuple):
+    """Something that is written over something older, and how to tell which of the two is there."""
+
+    prepare: Callable[[], None]
+    write: Callable[[], None]
+    found: Callable[[], str]  # "old" or "new"; raises for anything else
+
+
+def model_case(folder: Path, *, exists: bool) -> Case:
+    """A model directory that is replaced, or written where nothing was."""
+    path = folder / "model"
+
+    def write(number: int) -> None:
+        write_model(path, {"number": number}, {name: np.full(2000, number) for name in ("a", "b")})
+
+    def found() -> str:
+        if not exists and not path.exists():
+            return "old"
+        manifest, arrays = read_model(path, verify=True)
+        assert all((array == manifest["number"]).all() for array in arrays.values())
+        return ("old", "new")[manifest["number"]]
+
+    return Case(lambda: write(0) if exists else None, lambda: write(1), found)
+
+
+def data_case(folder: Path, name: str) -> Case:
+    """A data file that is replaced, as ``convert`` does."""
+    path = folder / name
+
+    def dataset(number: int) -> Dataset:
+        ones = np.ones(500, np.float32)
+        ids, ptr = np.arange(500, dtype=np.int32), np.array([0, 500], np.int64)
+        return Dataset(CSR(ptr, ids, ones + number, 500), CSR(ptr, ids, ones, 500))
+
+    def found() -> str:
+        number = int(load(path).X.data[0]) - 1
+        assert np.array_equal(load(path).X.data, dataset(number).X.data)
+        return ("old", "new")[number]
+
+    return Case(lambda: save(path, dataset(0)), lambda: save(path, dataset(1)), found)
+
+
+def log_case(folder: Path) -> Case:
+    """A log that takes another frame, in a file that is full, so that a new one is begun."""
+
+    def append(number: int) -> None:
+        log = LogWriter(folder / "log", segment_bytes=100)
+        log.append([{"number": number, "text": "x" * 3000}])
+        log.close()
+
+    def found() -> str:
+        numbers = [record["number"] for frame in read_log(folder / "log") for record in frame.records]
+        assert numbers in ([0], [0, 1]), numbers
+        again = LogWriter(folder / "log")  # and it can be written to again
+        again.append([{"number": 2}])
+        again.close()
+        assert [r["number"] for frame in read_log(folder / "log") for r in frame.records] == [*numbers, 2]
+        return ("old", "new")[len(numbers) - 1]
+
+    return Case(lambda: append(0), lambda: append(1), found)
+
+
+def run(arm: ctypes.CDLL, folder: Path, case: Case, plan: tuple[int, int, bool]) -> tuple[int, int]:
+    """Prepare, then write in a process with a fault planned; how that process ended, and the calls it made."""
+    shutil.rmtree(folder)
+    folder.mkdir()
+    case.prepare()
+    told, tells = os.pipe()
+    child = os.fork()
+    if child == 0:
+        arm.fault_arm(os.fsencode(folder), *plan)
+        try:
+            case.write()
+            code = DONE
+        except (OSError, LabelwoodError):
+            code = REFUSED
+        os.write(tells, str(arm.fault_calls()).encode())
+        os._exit(code)
+    os.close(tells)
+    _, status = os.waitpid(child, 0)
+    calls = os.read(told, 20)
+    os.close(told)
+    return os.waitstatus_to_exitcode(status), int(calls or -1)
+
+
+def main(folder: Path) -> None:
+    arm = ctypes.CDLL(None)
+    cases = {
+        "model, replaced": model_case(folder, exists=True),
+        "model, new": model_case(folder, exists=False),
+        "data as xmc": data_case(folder, "data.txt"),
+        "data as npz": data_case(folder, "data.npz"),
+        "data as xmc.gz": data_case(folder, "data.txt.gz"),
+        "log": log_case(folder),
+    }
+    for name, case in cases.items():
+        code, calls = run(arm, folder, case, (10**6, ord("k"), False))
+        assert code == DONE
+        assert calls > 3, calls
+        assert case.found() == "new"
+        outcomes = {"old": 0, "new": 0}
+        for mode, how in MODES.items():
+            for number in range(calls):
+                for stays in (False, True) if how not in DEADLY else (False,):
+                    code, _ = run(arm, folder, case, (number, how, stays))
+                    left = case.found()
+                    outcomes[left] += 1
+                    what = (name, mode, number, stays, code)
+                    assert code in (DONE, REFUSED, -9), what
+                    assert code != DONE or left == "new", (*what, "said to be done and is not there")
+        print(
+            json.dumps({"what": name, "calls": calls, "faults": sum(outcomes.values()), **outcomes}),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,139 @@
+"""Files under faults: whatever call goes wrong, and however, the old or the new is there afterwards, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labelwood.persist import read_model, write_model
+
+HERE = Path(__file__).parent
+FEWEST_FAULTS = 400
+
+
+@pytest.fixture(scope="module")
+def injector(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("faults are injected by a small C library, for Linux")
+    library = tmp_path_factory.mktemp("inject") / "inject.so"
+    subprocess.run(
+        [compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "inject.c", "-ldl"],
+        check=True,
+    )
+    return library
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """In memory where there is such a place: what a flush costs is not what is tested."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path) as name:
+        yield Path(name) / "work"
+
+
+def test_every_call_that_changes_a_file(injector, folder, capsys):
+    folder.mkdir()
+    environment = {**os.environ, "LD_PRELOAD": str(injector)}
+    done = subprocess.run(
+        [sys.executable, HERE / "every_call.py", folder],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sum(one["faults"] for one in told) >= FEWEST_FAULTS
+    assert all(one["old"] and one["new"] for one in told), (
+        "some faults come before, some after the new is in place"
+    )
+    with capsys.disabled():
+        print()
+        for one in told:
+            print(
+                f"{one['what']}: {one['calls']} calls, {one['faults']} faults, old {one['old']}, new {one['new']}"
+            )
+
+
+def as_nobody(script: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """Run a script as a user who owns nothing; a test that runs as root could write anywhere."""
+    drop = "import os\nif os.geteuid() == 0:\n    os.setgid(65534)\n    os.setuid(65534)\n"
+    imports = "import sys\nimport numpy as np\nfrom labelwood.persist import read_model, write_model\n"
+    return subprocess.run(
+        [sys.executable, "-c", imports + drop + script, *map(str, words)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def locked(folder):
+    """A folder with a model in it that its user may read and not write to."""
+    os.chmod(folder.parent, 0o755)
+    write_model(folder / "model", {}, {"a": np.arange(5)})
+    folder.chmod(0o555)
+    yield folder
+    folder.chmod(0o755)
+
+
+def test_a_folder_without_permission(locked):
+    script = """
+for place in sys.argv[1:]:
+    try:
+        write_model(place, {}, {"a": np.zeros(3)})
+    except OSError as error:
+        print(type(error).__name__)
+"""
+    done = as_nobody(script, locked / "model", locked / "new")
+    assert done.stdout.split() == ["PermissionError"] * 2, done.stderr
+    assert [path.name for path in locked.iterdir()] == ["model"]
+    assert read_model(locked / "model")[1]["a"].tolist() == list(range(5))
+
+
+def test_a_file_that_may_not_be_read(locked):
+    (locked / "model" / "a.npy").chmod(0)
+    done = as_nobody(
+        "try:\n    read_model(sys.argv[1])\nexcept OSError as error:\n    print(error)", locked / "model"
+    )
+    assert "Permission denied" in done.stdout, done.stderr
+
+
+def test_a_read_only_disk_and_a_full_one(folder):
+    """Real file systems, where this system lets a test mount them."""
+    folder.mkdir()
+    if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("unshare -rm is not allowed here")
+    script = """
+import numpy as np, os, subprocess, sys
+from labelwood.persist import read_model, write_model
+place = sys.argv[1]
+write_model(place + "/model", {}, {"a": np.arange(5)})
+try:
+    write_model(place + "/model", {}, {"a": np.zeros(1_000_000)})
+except OSError as error:
+    print(error.strerror)
+assert os.listdir(place) == ["model"]
+subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+try:
+    write_model(place + "/model", {}, {"a": np.zeros(1)})
+except OSError as error:
+    print(error.strerror)
+assert read_model(place + "/model")[1]["a"].tolist() == list(range(5))
+"""
+    mount = f'mount -t tmpfs -o size=1m tmpfs {folder} && exec "$0" -c "$1" {folder}'
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", mount, sys.executable, script],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split("\n")[:2] == ["No space left on device", "Read-only file system"], done.stderr

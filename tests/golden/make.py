@@ -1,0 +1,76 @@
+"""Writes the golden models of the present format version: ``python tests/golden/make.py``.
+
+One small directory for each method and for each way to store one, and what it predicted when it was written. They are
+written once for each format version and kept: what a version of Labelwood wrote, all later ones read.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import labelwood
+from labelwood import METHODS, HashingEncoder, LinearTree, OnlineTree, TextClassifier, TfidfEncoder
+from labelwood.persist import FORMAT_VERSION
+
+HERE = Path(__file__).parent
+TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due", "the court decided", "guilty by law"]
+LABELS = [["pets"], ["pets"], ["law"], ["law", "money"], ["court", "law"], ["law"]]
+K = 3
+
+
+def rows() -> Any:
+    """Six rows of twelve features: label l comes with features 2l and 2l + 1."""
+    return sp.csr_array(
+        np.repeat(np.eye(6, dtype=np.float32), 2, axis=1) + 0.25 * np.eye(6, 12, dtype=np.float32)
+    )
+
+
+def models() -> dict[str, Any]:
+    """A model of each method, and of each way to store one."""
+    X, Y = sp.vstack([rows()] * 4).tocsr(), [["a"], ["b"], ["a", "c"], ["d"], ["e", "b"], ["f"]] * 4
+    few: dict[str, dict[str, Any]] = {
+        "blend": {"models": ["linear-tree", "one-vs-rest"]},
+        "craft-forest": {"n_trees": 3},
+        "graph-forest": {"n_trees": 3},
+        "ldsm-forest": {"n_trees": 2},
+    }
+    found = {name: METHODS[name](n_jobs=1, **few.get(name, {})).fit(X, Y) for name in METHODS}
+    found["linear-tree-dense"] = LinearTree(n_jobs=1, arity=2, max_leaf=2, weight_threshold=0.0).fit(X, Y)
+    found["linear-tree-int8"] = LinearTree(n_jobs=1, arity=2, max_leaf=2).fit(X, Y).quantize("int8")
+    found["linear-tree-calibrated"] = LinearTree(n_jobs=1).fit(X, Y).calibrate(X, Y).choose_thresholds(X, Y)
+    found["craft-forest-rerank"] = labelwood.CraftForest(n_jobs=1, n_trees=3, rerank=True).fit(X, Y)
+    found["online-tree-frozen"] = OnlineTree(n_jobs=1).fit(X, Y).freeze()
+    found["texts-tfidf"] = TextClassifier(LinearTree(n_jobs=1), TfidfEncoder(n_jobs=1)).fit(
+        TEXTS * 3, LABELS * 3
+    )
+    hashing = HashingEncoder(n_features=256, n_jobs=1)
+    found["texts-hashing"] = TextClassifier(OnlineTree(n_jobs=1), hashing).fit(TEXTS * 3, LABELS * 3)
+    return found
+
+
+def inputs(name: str) -> Any:
+    """What a golden model is asked."""
+    return TEXTS if name.startswith("texts") else rows()
+
+
+def main() -> None:
+    """Write the models and their answers."""
+    folder = HERE / f"format{FORMAT_VERSION}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    answers = {}
+    for name, model in models().items():
+        model.save(folder / name)
+        labels, scores = model.predict_topk(inputs(name), K)
+        answers[name] = {"labels": labels.tolist(), "scores": scores.tolist()}
+    (folder / "answers.json").write_text(json.dumps(answers, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

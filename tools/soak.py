@@ -1,0 +1,170 @@
+"""Learns, suggests, saves, loads and swaps for a time, and tells whether memory stays flat: ``make soak MINUTES=60``.
+
+In one process: an online tree that learns texts, is saved, loaded and swapped for its copy while threads ask it for
+suggestions; and a service's learner with its log and snapshots, which is given examples and another model now and then.
+Every model goes back to its beginning after some hundred examples, so that what it may hold is bounded and whatever
+grows is a leak. The answers of a model that was saved and loaded are compared with those of the live one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import labelwood
+from labelwood import HashingEncoder, LinearTree, OnlineTree, TextClassifier
+from labelwood.methods.text_classifier import estimator_of
+from labelwood.serve.learner import Learner
+from labelwood.serve.messages import LearnRequest, SuggestRequest
+from labelwood.serve.metrics import Metrics
+from labelwood.serve.service import Service
+from labelwood.serve.store import Store
+
+_WORDS = [f"word{number}" for number in range(400)]
+_WARM_SHARE = 0.4  # of the time, in which caches and the allocator fill; not counted
+_EXAMPLES_PER_LIFE = 300
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def text_of(random: Random) -> tuple[str, list[str]]:
+    """A text and its labels, which its first word tells."""
+    words = random.choices(_WORDS, k=12)
+    return " ".join(words), [f"label {_WORDS.index(words[0]) % 60}"]
+
+
+def new_model() -> TextClassifier:
+    """An online tree that has learned a little."""
+    random = Random(0)
+    texts, labels = zip(*(text_of(random) for _ in range(100)), strict=True)
+    return TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_features=2**12, n_jobs=1)).fit(
+        list(texts), list(labels)
+    )
+
+
+class Soak:
+    """What is done over and over, and how often it was."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.random = folder, Random(1)
+        self.model, self.still = new_model(), self._still()
+        self.model.save(folder / "start")
+        self.counts = dict.fromkeys(("learned", "suggested", "saved", "loaded", "swapped", "served"), 0)
+        self.ended = threading.Event()
+        self.failed: list[BaseException] = []
+        store = Store(folder / "state", model=folder / "start")
+        self.learner = Learner(store, n_jobs=1, snapshot_seconds=2.0)
+        self.service = Service(self.learner.view, Metrics(), self.learner)
+
+    def _still(self) -> TextClassifier:
+        texts, labels = zip(*(text_of(Random(number)) for number in range(200)), strict=True)
+        return TextClassifier(LinearTree(n_jobs=2), HashingEncoder(n_features=2**12, n_jobs=1)).fit(
+            list(texts), list(labels)
+        )
+
+    def round(self) -> None:
+        """One life of a model: it learns, is saved, loaded, compared and swapped, and begins again."""
+        for number in range(_EXAMPLES_PER_LIFE):
+            text, labels = text_of(self.random)
+            estimator_of(self.model).partial_fit(self.model.encode([text]), [labels])
+            self.counts["learned"] += 1
+            if number % 50 == 0:
+                self._save_and_swap()
+        self.still.save(self.folder / "still")
+        self.still = labelwood.load(self.folder / "still")  # type: ignore[assignment]
+        self._serve()
+        self.model = labelwood.load(self.folder / "start")  # type: ignore[assignment]
+
+    def _save_and_swap(self) -> None:
+        asked = [text_of(self.random)[0] for _ in range(5)]
+        self.model.save(self.folder / "copy")
+        copy: Any = labelwood.load(self.folder / "copy")
+        for live, saved in zip(self.model.predict_topk(asked, 5), copy.predict_topk(asked, 5), strict=True):
+            assert np.array_equal(live, saved), "a saved model answers otherwise"
+        self.model = copy
+        for name in ("saved", "loaded", "swapped"):
+            self.counts[name] += 1
+
+    def _serve(self) -> None:
+        for _ in range(40):
+            text, labels = text_of(self.random)
+            request = LearnRequest.model_validate({"examples": [{"text": text, "labels": labels}]})
+            self.service.learn(request, None).result(timeout=60)
+            self.service.suggest(SuggestRequest(text=text))
+            self.counts["served"] += 1
+        self.learner.swap(self.folder / "start").result(timeout=60)
+
+    def suggest(self) -> None:
+        """What other threads do all the while."""
+        random = Random(2)
+        try:
+            while not self.ended.is_set():
+                for model in (self.model, self.still):
+                    scores = model.predict_topk([text_of(random)[0] for _ in range(20)], 5)[1]
+                    assert np.isfinite(scores).all()
+                    self.counts["suggested"] += 20
+        except BaseException as error:
+            self.failed.append(error)
+
+
+def resident_bytes() -> int:
+    """Memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+
+
+def main() -> int:
+    """Soak, report as JSON, and fail if an answer was wrong or memory grew."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument(
+        "--most-growth", type=float, default=16, help="MB that the counted part of the time may add"
+    )
+    options = parser.parse_args()
+    samples: list[tuple[float, int]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        soak = Soak(Path(folder))
+        readers = [threading.Thread(target=soak.suggest) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        begun = time.monotonic()
+        try:
+            while (passed := time.monotonic() - begun) < 60 * options.minutes and not soak.failed:
+                soak.round()
+                gc.collect()
+                if passed > _WARM_SHARE * 60 * options.minutes:
+                    samples.append((passed, resident_bytes()))
+        finally:
+            soak.ended.set()
+            for reader in readers:
+                reader.join()
+            soak.learner.close()
+    if soak.failed:
+        raise soak.failed[0]
+    samples.append((time.monotonic() - begun, resident_bytes()))
+    seconds, resident = np.array(samples, np.float64).T
+    slope = float(np.polyfit(seconds, resident, 1)[0]) if len(samples) > 2 else 0.0
+    grown = slope * float(seconds[-1] - seconds[0])
+    report = {
+        "minutes": round((time.monotonic() - begun) / 60, 2),
+        **soak.counts,
+        "resident_mb": round(float(resident[-1]) / 1e6, 1),
+        "slope_mb_per_hour": round(slope * 3600 / 1e6, 2),
+        "grown_mb": round(grown / 1e6, 2),
+        "samples": len(samples),
+    }
+    print(json.dumps(report))
+    return 0 if grown <= options.most_growth * 1e6 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
