@@ -36,7 +36,7 @@ DATA = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data"))
 SPLIT_0 = ("bibtex", "delicious")  # published figures are of these splits
 MEMBERS = [
     {"method": "linear-tree", "n_trees": 3},
-    {"method": "one-vs-rest", "C": 0.5},
+    {"method": "one-vs-rest"},
     {"method": "craft-forest", "n_trees": 30, "centroid_size": 200},
 ]
 QUALITY = ("P@1", "P@3", "P@5", "nDCG@5")

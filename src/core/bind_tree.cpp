@@ -113,8 +113,7 @@ class TreeSearcher {
 
   private:
     Searchable model() const {
-        return {tree_view(child_ptr_, label_), inner_of_.data(), index_, bias_.data(),
-                link_};
+        return {tree_view(child_ptr_, label_), inner_of_.data(), index_, bias_.data(), link_};
     }
 
     template <class Use>

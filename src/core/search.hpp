@@ -19,7 +19,8 @@
 
 namespace labelwood {
 
-// From a margin to the logarithm of a probability: kLogistic, or the power to which a hinge's slack lowers it.
+// From a margin to the logarithm of a probability: kLogistic, or the power to which a hinge's slack lowers
+// it.
 using Link = int;
 constexpr Link kLogistic = 0;
 

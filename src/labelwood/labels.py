@@ -61,6 +61,10 @@ class LabelNames:
     def __len__(self) -> int:
         return self._count
 
+    def named(self, ids: Sequence[int]) -> list[Any]:
+        """The names of a few ids; labels that have no names stay ids."""
+        return self._of_ids(np.array(ids, np.int64))
+
     def _of_ids(self, ids: npt.NDArray[np.integer[Any]]) -> list[Any]:
         if self.kind in ("ids", "int"):
             numbers: list[Any] = (ids if self.kind == "ids" else self._arrays[INTEGERS][ids]).tolist()

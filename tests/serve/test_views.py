@@ -14,7 +14,14 @@ from labelwood.serve.views import FollowedView, LiveView, copy_of, packed_for_re
 
 
 def teach(model, text, label):
-    estimator_of(model).partial_fit(model.encode([text]), [[label]])
+    """Teach a label; the step that does it once more."""
+    rows = model.encode([text])
+
+    def step(tree):
+        tree.partial_fit(rows, [[label]])
+
+    step(estimator_of(model))
+    return step
 
 
 def test_copies_are_equal_and_separate():
@@ -31,12 +38,12 @@ def test_reading_goes_on_while_a_batch_is_learned():
     inside, finish = threading.Event(), threading.Event()
 
     def slow(model):
-        teach(model, "first half", "first")
+        first = teach(model, "first half", "first")
         inside.set()
         assert finish.wait(10)
-        teach(model, "second half", "second")
+        return None, [first, teach(model, "second half", "second")]
 
-    writer = threading.Thread(target=lambda: (view.teach(slow, slow), view.catch_up()))
+    writer = threading.Thread(target=lambda: (view.teach(slow), view.catch_up()))
     writer.start()
     assert inside.wait(10)
     with view.read() as front:  # neither waits nor sees the first half
@@ -53,7 +60,7 @@ def test_the_writer_waits_for_readers_of_the_copy_it_changes():
     model = online_model()
     view = LiveView(model, copy_of(model), n_jobs=1)
     with view.read() as front:
-        view.teach(lambda model: teach(model, "x", "x"), lambda model: teach(model, "x", "x"))
+        view.teach(lambda model: (None, [teach(model, "x", "x")]))
         writer = threading.Thread(target=view.catch_up)
         writer.start()
         writer.join(0.2)
@@ -86,11 +93,11 @@ def test_readers_see_whole_batches_only():
     for number in range(40):
 
         def both(model, number=number):
-            teach(model, f"batch {number} a", f"{number} a")
+            first = teach(model, f"batch {number} a", f"{number} a")
             time.sleep(0.001)
-            teach(model, f"batch {number} b", f"{number} b")
+            return None, [first, teach(model, f"batch {number} b", f"{number} b")]
 
-        view.teach(both, both)
+        view.teach(both)
         view.catch_up()
     ended.set()
     for reader in readers:

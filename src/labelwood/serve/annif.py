@@ -133,7 +133,7 @@ def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, An
         """Subjects of a text."""
         known(project_id)
         wanted = _read_form(await request.body())
-        found = service.suggest(wanted).suggestions
+        found = service.suggest(wanted)
         hits = [
             Hit(uri=uri, label=str(one.label), score=one.score)
             for one in found

@@ -17,14 +17,16 @@ from starlette.types import ASGIApp
 from labelwood import __version__
 from labelwood.errors import LabelwoodError
 from labelwood.explain import Explanation
+from labelwood.serve import direct
 from labelwood.serve.annif import annif_routes
 from labelwood.serve.auth import Tokens
-from labelwood.serve.learner import Learned, QueueFullError, StoppedError
+from labelwood.serve.learner import QueueFullError, StoppedError
 from labelwood.serve.limits import Door, Limits
 from labelwood.serve.messages import (
     BatchSuggestions,
     ChangedLabel,
     ExplainRequest,
+    KeyText,
     LabelChange,
     LabelList,
     LearnedExamples,
@@ -35,11 +37,11 @@ from labelwood.serve.messages import (
     SuggestBatchRequest,
     Suggestions,
     SuggestRequest,
+    as_message,
 )
 from labelwood.serve.service import CannotLearnError, Service
 from labelwood.serve.wal import LogRefusedError
 
-_LONG_TEXT = 20_000  # characters; longer ones are handled off the event loop
 _STATUS: dict[type[Exception], int] = {
     QueueFullError: 429,
     StoppedError: 503,
@@ -67,14 +69,8 @@ _PAGE = {
 }
 
 Key = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=200,
-        pattern=r"^[!-~]+$",
-        description="a request that comes again with the same key counts once",
-    ),
+    KeyText | None,
+    Header(alias="Idempotency-Key", description="a request that comes again with the same key counts once"),
 ]
 
 
@@ -102,7 +98,8 @@ def create_app(
     _add_watching(app, service, {"dependencies": bearer, "responses": _READ})
     _add_page(app)
     app.include_router(annif_routes(service, uris or {}, {"dependencies": bearer, "responses": _READ}))
-    behind = app if inner is None else inner(app)
+    short = direct.Direct(app, service, _refusal)
+    behind = short if inner is None else inner(short)
     return Door(behind, limits=limits or Limits(), tokens=tokens or Tokens(), metrics=service.metrics)
 
 
@@ -121,14 +118,13 @@ def _add_reading(app: FastAPI, service: Service, common: dict[str, Any]) -> None
     @app.post("/suggest", **common)
     async def suggest(request: SuggestRequest) -> Suggestions:
         """The best labels of a text, or of features."""
-        if request.text is not None and len(request.text) > _LONG_TEXT:
-            return await asyncio.to_thread(service.suggest, request)
-        return service.suggest(request)
+        return as_message(await direct.suggest(service, request))
 
     @app.post("/suggest-batch", **common)
     async def suggest_batch(request: SuggestBatchRequest) -> BatchSuggestions:
         """The best labels of each of several inputs."""
-        return await asyncio.to_thread(service.suggest_batch, request)
+        found = await asyncio.to_thread(service.suggest_batch, request)
+        return BatchSuggestions(results=[as_message(row) for row in found])
 
     @app.post("/explain", **common)
     async def explain(request: ExplainRequest) -> Explanation:
@@ -154,20 +150,13 @@ def _add_writing(app: FastAPI, service: Service, common: dict[str, Any]) -> None
     @app.post("/learn", **common)
     async def learn(request: LearnRequest, key: Key = None) -> LearnedExamples:
         """Learn examples; once this answers, they are on disk and suggestions reflect them."""
-        done = await asyncio.wrap_future(service.learn(request, key))
-        return LearnedExamples(**_answer(done))
+        return LearnedExamples(**await direct.learn(service, request, key))
 
     @app.patch("/labels", **common)
     async def change_label(request: LabelChange, key: Key = None) -> ChangedLabel:
         """Rename, retire, merge or restore a label."""
         done = await asyncio.wrap_future(service.change_label(request, key))
-        return ChangedLabel(**_answer(done))
-
-
-def _answer(done: Learned) -> dict[str, Any]:
-    if "refused" in done.answer:
-        raise LabelwoodError(done.answer["refused"])
-    return {**done.answer, "replayed": done.replayed}
+        return ChangedLabel(**direct.answer_of(done))
 
 
 def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> None:
@@ -210,9 +199,7 @@ def _add_file(app: FastAPI, path: str, content: bytes, kind: str) -> None:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(LabelwoodError)
     async def refused(request: Request, error: LabelwoodError) -> JSONResponse:
-        status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 422)
-        headers = {"Retry-After": "1"} if status in (429, 503) else None
-        return JSONResponse({"detail": _printable(str(error))}, status, headers=headers)
+        return _refusal(error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -221,6 +208,12 @@ def _add_errors(app: FastAPI) -> None:
             for problem in error.errors()
         ]
         return JSONResponse({"detail": _printable("; ".join(lines[:10]))}, 422)
+
+
+def _refusal(error: LabelwoodError) -> JSONResponse:
+    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 422)
+    headers = {"Retry-After": "1"} if status in (429, 503) else None
+    return JSONResponse({"detail": _printable(str(error))}, status, headers=headers)
 
 
 def _printable(text: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from labelwood.errors import LabelwoodError
 from labelwood.persist import write_model
 from labelwood.progress import logger
-from labelwood.serve.replica import Answer, change_model
+from labelwood.serve.replica import Answer
 from labelwood.serve.store import Captured, Store, capture
 from labelwood.serve.views import LiveView, copy_of, from_saved, packed_for_reading
 from labelwood.serve.wal import LogRefusedError, Record, encode_record
@@ -87,9 +87,9 @@ class Learner:
         """Records in the queue."""
         return self._queue.qsize()
 
-    def submit(self, record: Record) -> Future[Learned]:
-        """Hand a record to the writer."""
-        waiting = _Waiting(record, encode_record(record))
+    def submit(self, record: Record, encoded: bytes | None = None) -> Future[Learned]:
+        """Hand a record to the writer, with its JSON if the caller has it."""
+        waiting = _Waiting(record, encoded or encode_record(record))
         self._put(waiting)
         return waiting.future
 
@@ -202,9 +202,7 @@ class Learner:
                 answers = replica.apply(frame, self.store.load_model)
                 self.view.replace(replica.model, copy_of(replica.model), n_jobs=self._n_jobs)
             else:
-                answers = self.view.teach(
-                    lambda model: replica.apply_to(model, frame), lambda model: change_model(model, records)
-                )
+                answers = self.view.teach(lambda model: replica.apply_to(model, frame))
         except Exception as error:
             # The frame is on disk: the next start applies it. Until then nobody may learn on top of a doubtful model.
             self.failed = f"learning has stopped until the next start: {error!r}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -86,7 +87,7 @@ class Door:
             return
         async with asyncio.timeout(self._limits.seconds):
             body = await self._read(headers, receive)
-            await self._app(scope, _replay(body, receive), send)
+            await self._app(scope, replay(body, receive), send)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         path = scope["path"]
@@ -106,18 +107,23 @@ class Door:
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > most:
             raise _TooLargeError
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return b"".join(parts)
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > most:
-                raise _TooLargeError
-            if not message.get("more_body", False):
-                return b"".join(parts)
+        return await read_body(receive, most)
+
+
+async def read_body(receive: Receive, most: float = math.inf) -> bytes:
+    """The body of a request, of at most so many bytes."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return b"".join(parts)
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise _TooLargeError
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 def needed_role(method: str, path: str) -> Role:
@@ -132,7 +138,8 @@ def route_of(path: str) -> str:
     return _ROUTES.get(path) or ("annif" if path.startswith("/v1/") else "other")
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def replay(body: bytes, receive: Receive) -> Receive:
+    """What gives a body that was read once more."""
     given = False
 
     async def again() -> Message:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MAX_K = 1000
 MAX_ROWS = 1000
@@ -22,6 +23,7 @@ Text = Annotated[str, AfterValidator(_sound)]
 LabelName = Annotated[Text, Field(min_length=1, max_length=1000)]
 LabelNumber = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)]
 Label = LabelName | LabelNumber
+KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 Column = Annotated[int, Field(ge=0, le=2**53)]
 Value = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
 K = Annotated[int, Field(ge=1, le=MAX_K, description="how many labels at most")]
@@ -126,6 +128,11 @@ class Suggestions(BaseModel):
     """Labels, best first."""
 
     suggestions: list[SuggestedLabel]
+
+
+def as_message(found: Iterable[tuple[str | int, float]]) -> Suggestions:
+    """Labels and their scores as they are answered."""
+    return Suggestions(suggestions=[SuggestedLabel(label=label, score=score) for label, score in found])
 
 
 class BatchSuggestions(BaseModel):

@@ -10,9 +10,9 @@ A record that the model refuses changes nothing and is refused again, the same, 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from labelwood.serve.wal import Frame, Record
 from labelwood.sparse import CSR, I32, MAX_COLUMNS
 
 Answer = dict[str, Any]
+Step = Callable[[OnlineTree], object]
 
 DRIFT_WINDOW = 1000
 REMEMBERED_KEYS = 100_000
@@ -62,55 +63,64 @@ def rows_of(model: Model, examples: Sequence[Mapping[str, Any]]) -> CSR:
 
 def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
     """Rows of columns and values, which the messages have checked, without a step of Python for each."""
-    parts = []
-    for row in rows:
-        columns = np.fromiter(map(int, row), np.int64, len(row))
-        order = np.argsort(columns)
-        parts.append((columns[order], np.fromiter(row.values(), np.float32, len(row))[order]))
-    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    indices = np.concatenate([columns for columns, _ in parts])
-    widest = int(indices.max(initial=-1)) + 1
-    if widest <= MAX_COLUMNS:
-        indices = indices.astype(np.int32)
-    data = np.concatenate([values for _, values in parts])
-    return CSR(indptr, indices, data, max(n_known, widest, 1))
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=indptr[1:])
+    count = int(indptr[-1])
+    keys: Iterator[str | int] = chain.from_iterable(rows)
+    if isinstance(next(chain.from_iterable(rows), None), str):  # from the log; a request has numbers
+        keys = map(int, keys)
+    columns = np.fromiter(keys, np.int64, count)
+    values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, count)
+    for start, stop in pairwise(indptr.tolist()):
+        order = np.argsort(columns[start:stop])
+        columns[start:stop], values[start:stop] = columns[start:stop][order], values[start:stop][order]
+    widest = int(columns.max(initial=-1)) + 1
+    indices: npt.NDArray[Any] = columns.astype(np.int32) if widest <= MAX_COLUMNS else columns
+    return CSR(indptr, indices, values, max(n_known, widest, 1))
 
 
-def change_model(model: Model, records: Sequence[Record], drift: Drift | None = None) -> list[Answer]:
-    """Apply the records of one frame to a model; with ``drift``, each example is predicted before it is learned."""
+def change_model(model: Model, records: Sequence[Record], drift: Drift) -> tuple[list[Answer], list[Step]]:
+    """Apply the records of one frame to a model, each example predicted before it is learned.
+
+    The answer of each record, and what was done: the same steps bring an equal model to the same state.
+    """
     answers: list[Answer] = []
+    steps: list[Step] = []
     for kind, run in groupby(records, key=lambda record: record["kind"]):
-        alike = list(run)
-        answers += (
-            _learn(model, alike, drift) if kind == "learn" else [_change_label(model, one) for one in alike]
-        )
-    return answers
+        if kind == "learn":
+            answers += _learn(model, list(run), drift, steps)
+        else:
+            answers += [_change_label(model, one, steps) for one in run]
+    return answers, steps
 
 
-def _change_label(model: Model, record: Record) -> Answer:
+def _change_label(model: Model, record: Record, steps: list[Step]) -> Answer:
     action, label, to = record["action"], record["label"], record.get("to")
+
+    def step(tree: OnlineTree) -> None:
+        getattr(tree.labels, action)(*([label] if to is None else [label, to]))
+
     try:
-        getattr(online_tree_of(model).labels, action)(*([label] if to is None else [label, to]))
+        step(online_tree_of(model))
     except LabelwoodError as error:
         return {"refused": str(error)}
+    steps.append(step)
     return {"action": action, "label": label, "to": to}
 
 
-def _learn(model: Model, records: list[Record], drift: Drift | None) -> list[Answer]:
+def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step]) -> list[Answer]:
     """Learn several records in one call, or one by one if that is refused: the model comes out the same."""
     tree = online_tree_of(model)
     examples = [example for record in records for example in record["examples"]]
     before, labels = tree.n_labels_, [example["labels"] for example in examples]
     try:
         rows = rows_of(model, examples)
-        if drift is None:
-            tree.partial_fit(rows, labels)
-            return []
         predicted, targets = tree.test_then_learn(rows, labels, k=1)
     except LabelwoodError as error:
         if len(records) == 1:
             return [{"refused": str(error)}]
-        return [answer for record in records for answer in _learn(model, [record], drift)]
+        return [answer for record in records for answer in _learn(model, [record], drift, steps)]
+    steps.append(lambda other: other.partial_fit(rows, labels))
     n_new = _note(drift, predicted[:, 0], targets, before)
     ends = np.cumsum([len(record["examples"]) for record in records])
     return [
@@ -153,18 +163,18 @@ class Replica:
             self.model, self.drift = load_model(name), Drift(self.drift.window)
             self.sequence, self.time = frame.last, frame.time
             return [{"model": name, "sequence": frame.sequence}]
-        return self.apply_to(self.model, frame)
+        return self.apply_to(self.model, frame)[0]
 
-    def apply_to(self, model: Model, frame: Frame) -> list[Answer]:
+    def apply_to(self, model: Model, frame: Frame) -> tuple[list[Answer], list[Step]]:
         """Apply a frame of learning to ``model``, which from now on is the model of this replica."""
-        answers = change_model(model, frame.records, self.drift)
+        answers, steps = change_model(model, frame.records, self.drift)
         for offset, (record, answer) in enumerate(zip(frame.records, answers, strict=True)):
             answer["sequence"] = frame.sequence + offset
             self.learned += answer.get("learned", 0)
             if record.get("key") is not None:
                 self._remember(record["key"], record["digest"], answer)
         self.model, self.sequence, self.time = model, frame.last, frame.time
-        return answers
+        return answers, steps
 
     def _remember(self, key: str, digest: str, answer: Answer) -> None:
         self.keys[key] = (digest, answer)

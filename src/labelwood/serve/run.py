@@ -6,6 +6,8 @@ hand on what changes the model, and publishes its snapshots packed; the readers 
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -15,7 +17,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -33,6 +35,7 @@ from labelwood.serve.forward import Forward
 from labelwood.serve.learner import Learner
 from labelwood.serve.limits import Limits
 from labelwood.serve.metrics import Metrics
+from labelwood.serve.pages import use_large_pages
 from labelwood.serve.replica import DRIFT_WINDOW, can_learn
 from labelwood.serve.service import Service
 from labelwood.serve.store import KEPT_SNAPSHOTS, Store
@@ -42,6 +45,7 @@ _GRACE_SECONDS = 30
 _SWITCH_SECONDS = (
     0.0005  # the learner hands the interpreter over often, so that suggestions do not wait for it
 )
+_GC_THRESHOLDS = (20_000, 20, 20)
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,10 @@ def _serve_on(
     else:
         service = _service(options, Metrics(), learns=learns)
         _on_hangup(service, options)
-        announce(facts)
-        _server(_app(options, service)).run(sockets=[sock])
+        server = _server(_app(options, service))
+        with _settled():
+            announce(facts)
+            server.run(sockets=[sock])
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
@@ -175,7 +181,22 @@ def _read(options: Options, sock: socket.socket, private: Path, learns: bool, ro
     service = Service(view, metrics, writes_elsewhere=learns, is_reader=True)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    _server(_app(options, service, forward=private / "writer" if learns else None)).run(sockets=[sock])
+    server = _server(_app(options, service, forward=private / "writer" if learns else None))
+    with _settled():
+        server.run(sockets=[sock])
+
+
+@contextlib.contextmanager
+def _settled() -> Iterator[None]:
+    """What is there now stays: the collector need not look at it, nor look around at every few requests."""
+    gc.collect()
+    gc.freeze()
+    use_large_pages()
+    gc.set_threshold(*_GC_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _end_with(parent: int) -> None:
@@ -234,6 +255,7 @@ def _config(app: ASGIApp, **options: Any) -> uvicorn.Config:
         app,
         log_level="warning",
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         **options,

@@ -8,13 +8,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import to_json
+
 from labelwood.errors import LabelwoodError
 from labelwood.explain import Explanation
 from labelwood.methods.online_tree import OnlineTree
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.serve.learner import Learned, Learner
 from labelwood.serve.messages import (
-    BatchSuggestions,
     ExplainRequest,
     Input,
     LabelChange,
@@ -23,13 +24,11 @@ from labelwood.serve.messages import (
     LearnRequest,
     ModelInfo,
     SuggestBatchRequest,
-    SuggestedLabel,
-    Suggestions,
     SuggestRequest,
 )
 from labelwood.serve.metrics import Metrics
 from labelwood.serve.replica import rows_of
-from labelwood.serve.suggest import as_label, suggest
+from labelwood.serve.suggest import Suggestion, as_label, suggest
 from labelwood.serve.views import View
 
 _ROOM_FOR_NUMBERS = 1000
@@ -51,31 +50,25 @@ class Service:
     is_reader: bool = False  # another process sets the gauges
     closing: bool = False
 
-    def suggest(self, request: SuggestRequest) -> Suggestions:
+    def suggest(self, request: SuggestRequest) -> list[Suggestion]:
         """The labels of one input."""
-        return self._suggest([request], request).results[0]
+        return self._suggest([request], request)[0]
 
-    def suggest_batch(self, request: SuggestBatchRequest) -> BatchSuggestions:
+    def suggest_batch(self, request: SuggestBatchRequest) -> list[list[Suggestion]]:
         """The labels of several inputs."""
         return self._suggest(request.inputs, request)
 
     def _suggest(
         self, inputs: list[Input] | list[SuggestRequest], options: SuggestRequest | SuggestBatchRequest
-    ) -> BatchSuggestions:
+    ) -> list[list[Suggestion]]:
         with self.view.read() as model:
-            found = suggest(
+            return suggest(
                 estimator_of(model),
                 rows_of(model, [_plain(one) for one in inputs]),
                 k=options.k,
                 threshold=options.threshold,
                 allowed=options.allowed,
             )
-        return BatchSuggestions(
-            results=[
-                Suggestions(suggestions=[SuggestedLabel(label=label, score=score) for label, score in row])
-                for row in found
-            ]
-        )
 
     def explain(self, request: ExplainRequest) -> Explanation:
         """Why labels are suggested, or missed."""
@@ -93,7 +86,8 @@ class Service:
         examples = [{**_plain(one), "labels": one.labels} for one in request.examples]
         with self.view.read() as model:
             _check_examples(model, examples)
-        return learner.submit({"kind": "learn", "examples": examples, **_keyed(key, examples)})
+        record = {"kind": "learn", "examples": examples, **_keyed(key, examples)}
+        return learner.submit(record, to_json(record))
 
     def change_label(self, request: LabelChange, key: str | None) -> Future[Learned]:
         """Hand a change of a label to the writer."""

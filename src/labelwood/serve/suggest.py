@@ -53,14 +53,13 @@ def _found(estimator: TreeEstimator, rows: CSR, k: int, threshold: float) -> Ite
         yield from ([] for _ in range(rows.n_rows))
         return
     top = estimator._topk_ids(rows, min(k, estimator.n_labels_))
-    kept = (top.labels >= 0) & (top.scores >= threshold)
-    names = estimator._names.take(np.where(kept, top.labels, -1)).tolist()
-    for row, scores, keep in zip(names, top.scores.tolist(), kept.tolist(), strict=True):
-        yield [
-            Suggestion(as_label(name), score)
-            for name, score, is_kept in zip(row, scores, keep, strict=True)
-            if is_kept
+    least = float(np.float32(threshold))
+    for ids, scores in zip(top.labels.tolist(), top.scores.tolist(), strict=True):
+        kept = [
+            (label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least
         ]
+        names = estimator._names.named([label for label, _ in kept])
+        yield [Suggestion(as_label(name), score) for name, (_, score) in zip(names, kept, strict=True)]
 
 
 def as_label(name: Any) -> Label:

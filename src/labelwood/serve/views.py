@@ -21,7 +21,7 @@ from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import ENCODER, Model, TextClassifier, estimator_of
 from labelwood.persist import MANIFEST
 from labelwood.progress import logger
-from labelwood.serve.replica import online_tree_of
+from labelwood.serve.replica import Step, online_tree_of
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ class LiveView:
         self._front = 0
         self._readers = [0, 0]
         self._changed = threading.Condition()
-        self._owed: Callable[[Model], object] | None = None
+        self._owed: list[Step] = []
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Model]:
@@ -60,13 +60,15 @@ class LiveView:
                 if not self._readers[side]:
                     self._changed.notify_all()
 
-    def teach(self, first: Callable[[Model], T], again: Callable[[Model], object]) -> T:
-        """Change the copy behind and bring it to the front; :meth:`catch_up` must follow with ``again``."""
+    def teach(self, change: Callable[[Model], tuple[T, list[Step]]]) -> T:
+        """Change the copy behind and bring it to the front; :meth:`catch_up` must follow.
+
+        ``change`` returns its result and the steps that change an equal copy likewise.
+        """
         behind = 1 - self._front
-        result = first(self._copies[behind])
+        result, self._owed = change(self._copies[behind])
         with self._changed:
             self._front = behind
-        self._owed = again
         return result
 
     def catch_up(self) -> None:
@@ -74,9 +76,9 @@ class LiveView:
         behind = 1 - self._front
         with self._changed:
             self._changed.wait_for(lambda: not self._readers[behind])
-        if self._owed is not None:
-            self._owed(self._copies[behind])
-            self._owed = None
+        for step in self._owed:
+            step(online_tree_of(self._copies[behind]))
+        self._owed = []
 
     def replace(self, one: Model, other: Model, *, n_jobs: int) -> None:
         """Swap both copies for another model; whoever reads the old one may finish."""
