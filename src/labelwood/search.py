@@ -102,16 +102,18 @@ class Chunks:
         return self
 
     def _check_rows(self, n_children: npt.NDArray[Any]) -> None:
-        starts = self.row_start.astype(np.int64)
-        node_weights = np.diff(self.weight_ptr)
-        owner = np.repeat(np.arange(len(node_weights)), np.diff(self.feature_ptr))
-        rises = np.diff(starts) >= 0
-        rises[np.diff(owner) > 0] = True
+        node_weights, begin, end = np.diff(self.weight_ptr), self.feature_ptr[:-1], self.feature_ptr[1:]
+        filled = begin < end
+        rises = self.row_start[1:] >= self.row_start[:-1]
+        rises[begin[filled & (begin > 0)] - 1] = True
         _require(bool(rises.all()), "row_start must never fall within a node")
-        _require(bool((starts <= node_weights[owner]).all()), "row_start must stay within its node")
-        limit = np.repeat(n_children, node_weights)
-        inside = (self.child >= 0) & (self.child < limit)
-        _require(bool(inside.all()), "child must be a child of its node")
+        last = self.row_start[end[filled] - 1]
+        _require(bool((last <= node_weights[filled]).all()), "row_start must stay within its node")
+        weighty = node_weights > 0
+        if weighty.any():
+            firsts = self.weight_ptr[:-1][weighty]
+            inside = np.maximum.reduceat(self.child, firsts) < n_children[weighty]
+            _require(bool(inside.all()) and self.child.min() >= 0, "child must be a child of its node")
 
 
 def _require(condition: bool, message: str) -> None:
