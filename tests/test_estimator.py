@@ -341,7 +341,7 @@ def test_any_text_is_a_name(rows):
         (lambda manifest, arrays: manifest.pop("facts"), "the model lacks 'facts'"),
         (lambda manifest, arrays: manifest.update(labels=None), "the label names cannot be read"),
         (lambda manifest, arrays: arrays.pop("centroids"), "the model lacks 'centroids'"),
-        (lambda manifest, arrays: manifest.update(parameters=[1]), "must be a mapping"),
+        (lambda manifest, arrays: manifest.update(parameters=[1]), "is not a mapping"),
     ],
 )
 def test_a_model_that_does_not_fit_is_refused(tmp_path, change, message):

@@ -20,7 +20,6 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version as version_of
 from io import BufferedReader
 from pathlib import Path
@@ -52,7 +51,6 @@ _LONGEST_HEADER = 1024
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 _ATTEMPTS = 100
-_VERIFIERS, _WORTH_THREADS = 4, 2**20
 _COUNTED = ("rows", "feature_entries", "label_entries")
 _NO_PLAIN_FILE = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ENODEV, errno.ENOTDIR)
 
@@ -98,19 +96,9 @@ def read_model(path: str | os.PathLike[str], *, verify: bool | None = None) -> t
 def _read(folder: _Folder, *, verify: bool | None) -> tuple[dict[str, Any], Arrays]:
     manifest = _read_manifest(folder)
     files = manifest["files"]
-    size = sum(entry["bytes"] for entry in files.values())
     if verify is None:
-        verify = size <= VERIFY_UP_TO_BYTES
-    if not verify or size < _WORTH_THREADS:
-        return manifest, {
-            name: _map_array(folder, name, entry, verify=verify) for name, entry in files.items()
-        }
-    # Checksums are computed without Python's lock: the largest file first, the others beside it.
-    ordered = sorted(files, key=lambda name: -files[name]["bytes"])
-    with ThreadPoolExecutor(_VERIFIERS) as pool:
-        mapped = pool.map(lambda name: _map_array(folder, name, files[name], verify=True), ordered)
-        arrays = dict(zip(ordered, mapped, strict=True))
-    return manifest, {name: arrays[name] for name in files}
+        verify = sum(entry["bytes"] for entry in files.values()) <= VERIFY_UP_TO_BYTES
+    return manifest, {name: _map_array(folder, name, entry, verify=verify) for name, entry in files.items()}
 
 
 class _Folder:

@@ -40,17 +40,16 @@ _MOST_DENSE_ENTRIES = 2**31
 class CraftForest(ForestEstimator):
     """A random forest of projected k-means trees (CRAFTML).
 
-        Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune,
-        trains in seconds, and its scores are averaged label frequencies of similar rows. Rows without labels
-        are not used.
+    Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune,
+    trains in seconds, and its scores are averaged label frequencies of similar rows. Rows without labels
+    are not used.
 
-        >>> import numpy as np
-    import numpy.typing as npt
-        >>> X = np.eye(6, dtype=np.float32)
-        >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
-        >>> model = CraftForest(n_trees=10, max_leaf=2, n_jobs=1).fit(X, Y)
-        >>> model.predict_topk(X[:1], k=1)[0].tolist()
-        [['red']]
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype=np.float32)
+    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+    >>> model = CraftForest(n_trees=10, max_leaf=2, n_jobs=1).fit(X, Y)
+    >>> model.predict_topk(X[:1], k=1)[0].tolist()
+    [['red']]
     """
 
     method_name: ClassVar[str] = "craft-forest"

@@ -41,16 +41,15 @@ BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of s
 class GraphForest(ForestEstimator):
     """A forest of hyperplanes that keep rows of like labels together.
 
-        Use it where labels are many and rows carry several: it needs no label tree, its leaves are label distributions,
-        and its scores are probabilities. ``GraphForest.preset("paper")`` gives the settings of the paper.
+    Use it where labels are many and rows carry several: it needs no label tree, its leaves are label distributions,
+    and its scores are probabilities. ``GraphForest.preset("paper")`` gives the settings of the paper.
 
-        >>> import numpy as np
-    import numpy.typing as npt
-        >>> X = np.eye(6, dtype=np.float32)
-        >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
-        >>> model = GraphForest(n_trees=5, max_leaf=2, n_jobs=1).fit(X, Y)
-        >>> model.predict_topk(X[:1], k=1)[0].shape
-        (1, 1)
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype=np.float32)
+    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+    >>> model = GraphForest(n_trees=5, max_leaf=2, n_jobs=1).fit(X, Y)
+    >>> model.predict_topk(X[:1], k=1)[0].shape
+    (1, 1)
     """
 
     method_name: ClassVar[str] = "graph-forest"

@@ -20,6 +20,7 @@ from labelwood.methods.blend import Blend
 from labelwood.methods.forests import ForestEstimator
 from labelwood.methods.linear_model import LinearModel
 from labelwood.methods.online_base import GrowingEstimator
+from labelwood.methods.online_forest import OnlineForest
 from labelwood.outline.words import forest_words, label_tree_words
 from labelwood.search import PackedTree
 from labelwood.sparse import I32
@@ -81,6 +82,9 @@ def outline(
     if isinstance(model, ForestEstimator):
         _chosen(range(model.forest_.n_trees), tree)
         return _of_forest(model, model.forest_, tree, names, named)
+    if isinstance(model, OnlineForest):
+        member = outline(_chosen(model.trees_, tree), feature_name=feature_name)
+        return replace(member, method=model.method_name, tree=tree, n_trees=len(model.trees_))
     if isinstance(model, Blend):
         heaviest = model.members_[int(np.argmax(model.mix_.weights))]
         return replace(outline(heaviest, tree=tree, feature_name=feature_name), label_names=names)
