@@ -12,8 +12,8 @@ from experiments.common import Options, Runs, Split, measured, repeated
 from labelwood import METHODS, TreeEstimator
 
 TREES = {
-    "ldsm-forest": {"eurlex57k": 30, "yso_finna_en": 20},
-    "graph-forest": {"yso_finna_en": 20},
+    "ldsm-forest": {},
+    "graph-forest": {},
     "craft-forest": {},
 }
 N_TREES = 50
@@ -34,9 +34,10 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "ldsm-forest": {
         "delicious": {"weight_threshold": 0.0},
-        "eurlex57k": {"max_nodes": 4000, "epochs": 5, "weight_threshold": 0.05},
+        "eurlex57k": {"weight_threshold": 0.03, "normalize": True, "leaf_size": 100},
         "yso_finna_en": {
             "max_nodes": 32000, "weight_threshold": 0.1, "loss": "squared", "idf": True, "normalize": True,
+            "leaf_size": 100,
         },
     },
     "craft-forest": {},
