@@ -59,7 +59,10 @@ CANDIDATES = {
     "score_power=4": {"score_power": 4},
     "max_leaf=400 C=0.7": {"max_leaf": 400, "C": 0.7},
     "max_leaf=400 C=0.7 score_power=3": {"max_leaf": 400, "C": 0.7, "score_power": 3},
-    "defaults": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
+    "joint 200 C=1 power=2": {"max_leaf": 200, "cluster_features": 100},
+    "joint 400 C=1 power=3": {"max_leaf": 400, "cluster_features": 100, "score_power": 3},
+    "joint 400 C=0.7 power=3": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
+    "joint 400 C=0.5 power=3": {"max_leaf": 400, "cluster_features": 100, "C": 0.5, "score_power": 3},
     "n_trees=3": {"n_trees": 3},
     "n_trees=3 C=0.5": {"n_trees": 3, "C": 0.5},
 }
