@@ -1,4 +1,8 @@
 // Bindings of the instance forests' router. Each function takes arrays its Python caller has checked.
+#include <atomic>
+#include <mutex>
+#include <tuple>
+
 #include "bind.hpp"
 #include "forest_average.hpp"
 #include "keep_largest.hpp"
@@ -90,6 +94,11 @@ class ForestRouter {
         return nb::make_tuple(to_numpy(std::move(ptr)), to_numpy(std::move(nodes)));
     }
 
+    int64_t n_blocks() const {
+        const auto& [half, full] = blocks_;
+        return (half ? half->size() : 0) + (full ? full->size() : 0);
+    }
+
   private:
     static std::vector<int32_t> number_nodes(const Array<int32_t>& child_ptr) {
         std::vector<int32_t> numbers(child_ptr.shape(0) - 1);
@@ -111,7 +120,7 @@ class ForestRouter {
         std::vector<std::unique_ptr<RouteSpace>> spaces;
         for (int w = 0; w < workers; ++w) spaces.push_back(spaces_.take());
         with_vectors([&](const auto& vectors) {
-            Router router(routing_, vectors, x);
+            Router router(routing_, vectors, blocks_for(vectors, x.n_rows), x);
             parallel_for(static_cast<int64_t>(bounds.size()) - 1, workers, small ? unwatched : monitor,
                          [&](int64_t shard, int worker) {
                              const auto s = static_cast<size_t>(shard);
@@ -122,6 +131,23 @@ class ForestRouter {
                          });
         });
         for (auto& space : spaces) spaces_.give(std::move(space));
+    }
+
+    // Blocks cost about as much as the rows before which there are none.
+    template <class Index, class Weight>
+    const NodeBlocks<Weight>* blocks_for(const NodeVectors<Index, Weight>& vectors, int64_t n_rows) {
+        constexpr int64_t kRowsBefore = 100;
+        if (routing_.projection == ProjectionKind::kGaussian) return nullptr;
+        if (rows_seen_.fetch_add(n_rows) + n_rows < kRowsBefore) return nullptr;
+        auto& blocks = std::get<std::unique_ptr<NodeBlocks<Weight>>>(blocks_);
+        std::call_once(blocks_made_, [&] {
+            const int64_t n_columns =
+                routing_.projection == ProjectionKind::kNone ? routing_.n_features : routing_.n_columns;
+            blocks = std::make_unique<NodeBlocks<Weight>>(routing_, vectors,
+                                                          static_cast<int32_t>(numbers_.size()),
+                                                          static_cast<int32_t>(n_columns));
+        });
+        return blocks->size() == 0 ? nullptr : blocks.get();
     }
 
     template <class Use>
@@ -177,6 +203,9 @@ class ForestRouter {
     int64_t n_labels_;
     Routing routing_;
     RouteSpaces spaces_;
+    std::atomic<int64_t> rows_seen_{0};
+    std::once_flag blocks_made_;
+    std::tuple<std::unique_ptr<NodeBlocks<Half>>, std::unique_ptr<NodeBlocks<float>>> blocks_;
 };
 
 nb::tuple rerank_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
@@ -225,6 +254,8 @@ void bind_forest(nb::module_& m) {
              arg("several"), arg("threshold"))
         .def("topk", &ForestRouter::topk, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("k"),
              arg("n_threads"), arg("progress").none(), "Best k labels of every row, by averaged leaves.")
+        .def_prop_ro("n_blocks", &ForestRouter::n_blocks,
+                     "Large nodes that are laid out column by column; none before enough rows have come.")
         .def("leaves", &ForestRouter::leaves, arg("x_indptr"), arg("x_indices"), arg("x_data"),
              arg("n_threads"), arg("progress").none(),
              "Leaf nodes reached by every (row, tree), as (ptr, nodes).");

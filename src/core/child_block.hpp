@@ -37,20 +37,47 @@ inline int lanes_of(int32_t count) {
     return count <= 2 ? 2 : count <= 4 ? 4 : (count + 7) / 8 * 8;
 }
 
+// The weights of `count` entries from `from` on as floats; halves are widened into `space`.
+template <class Index, class Weight>
+const float* plain_weights(const NodeVectors<Index, Weight>& vectors, int64_t from, int64_t count,
+                           std::vector<float>& space) {
+    if constexpr (std::is_same_v<Weight, Half>) {
+        space.resize(static_cast<size_t>(count));
+        simd().widen(bits_of(vectors.weights + from), count, space.data());
+        return space.data();
+    } else {
+        return vectors.weights + from;
+    }
+}
+
 // Calls put(feature, weight) on every entry of the vector of `node`.
 template <class Index, class Weight, class Put>
 void each_weight(const NodeVectors<Index, Weight>& vectors, int32_t node, ChildBlock& block, Put&& put) {
     const int64_t from = vectors.ptr[node], length = vectors.length(node);
-    const float* weights;
-    if constexpr (std::is_same_v<Weight, Half>) {
-        block.widened.resize(static_cast<size_t>(length));
-        simd().widen(bits_of(vectors.weights + from), length, block.widened.data());
-        weights = block.widened.data();
-    } else {
-        weights = vectors.weights + from;
-    }
+    const float* weights = plain_weights(vectors, from, length, block.widened);
     for (int64_t j = 0; j < length; ++j) {
         put(static_cast<size_t>(vectors.features[from + j]), weights[j]);
+    }
+}
+
+// Whether the vectors of `first` and of the node after it use the same columns.
+template <class Index, class Weight>
+bool same_columns(const NodeVectors<Index, Weight>& vectors, int32_t first) {
+    const Index* columns = vectors.features + vectors.ptr[first];
+    const int64_t length = vectors.length(first);
+    return length == vectors.length(first + 1) && std::equal(columns, columns + length, columns + length);
+}
+
+// Two vectors on the same columns at once.
+template <class Index, class Weight>
+void lay_pair(const NodeVectors<Index, Weight>& vectors, int32_t first, ChildBlock& block) {
+    const int64_t from = vectors.ptr[first], length = vectors.length(first);
+    const float* weights = plain_weights(vectors, from, 2 * length, block.widened);
+    float* rows = block.rows.data();
+    for (int64_t j = 0; j < length; ++j) {
+        const size_t at = 2 * static_cast<size_t>(vectors.features[from + j]);
+        rows[at] = weights[j];
+        rows[at + 1] = weights[length + j];
     }
 }
 
@@ -60,10 +87,14 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
                   ChildBlock& block, Use&& use) {
     const size_t size = static_cast<size_t>(n_columns) * Lanes;
     if (block.rows.size() < size) block.rows.resize(size, 0.0f);
-    for (int32_t child = 0; child < count; ++child) {
-        float* lane = block.rows.data() + child;
-        each_weight(vectors, first + child, block,
-                    [&](size_t feature, float weight) { lane[feature * Lanes] = weight; });
+    if (Lanes == 2 && count == 2 && same_columns(vectors, first)) {
+        lay_pair(vectors, first, block);
+    } else {
+        for (int32_t child = 0; child < count; ++child) {
+            float* lane = block.rows.data() + child;
+            each_weight(vectors, first + child, block,
+                        [&](size_t feature, float weight) { lane[feature * Lanes] = weight; });
+        }
     }
     use([&, scores_of = forest_simd().row_scores](const Query& row, double* scores) {
         scores_of(row.columns, row.values, row.count, block.rows.data(), static_cast<int>(Lanes), scores);

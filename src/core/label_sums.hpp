@@ -11,10 +11,12 @@
 
 namespace labelwood {
 
-// Sums per label that are cheap to clear: one mark per cache line of them tells what was touched.
+// Sums per label that are cheap to clear: one mark per cache line of them tells what was touched. Few labels
+// have no marks: looking at all lines is cheaper than marking them.
 class LabelSums {
   public:
     void reserve(int64_t n_labels) {
+        marked_ = n_labels > kFew;
         const auto lines = static_cast<size_t>((n_labels + kMarked - 1) / kMarked);
         // Marks are read eight at a time.
         marks_.resize((lines + 7) / 8 * 8, 0);
@@ -24,11 +26,15 @@ class LabelSums {
     template <class Label, class Value>
     void add(const Label* labels, const Value* values, int64_t count, float share) {
         packed_simd(labels, values)
-            .add_leaf(labels, bits_of(values), count, share, sums_.data(), marks_.data());
+            .add_leaf(labels, bits_of(values), count, share, sums_.data(), marked_ ? marks_.data() : nullptr);
     }
 
     // Offers sum / divisor of every label with a positive sum, and clears all sums.
     void drain(float divisor, BestOf& heap) {
+        if (!marked_) {
+            for (size_t line = 0; line < marks_.size(); ++line) drain_line(line, divisor, heap);
+            return;
+        }
         for (size_t first = 0; first < marks_.size(); first += 8) {
             uint64_t any;
             std::memcpy(&any, marks_.data() + first, 8);
@@ -41,6 +47,8 @@ class LabelSums {
     }
 
   private:
+    static constexpr int64_t kFew = 2048;
+
     void drain_line(size_t line, float divisor, BestOf& heap) {
         float* sums = sums_.data() + line * kMarked;
         const float bar = heap.bar();
@@ -61,6 +69,7 @@ class LabelSums {
 
     std::vector<float> sums_;     // all zero between rows
     std::vector<uint8_t> marks_;  // likewise
+    bool marked_ = true;
 };
 
 }  // namespace labelwood

@@ -41,6 +41,19 @@ struct Reached {
     int32_t number;  // among the leaves
 };
 
+// Of one row, the columns that a node's children use: where their weights are, and the row's values.
+struct Matched {
+    std::vector<int32_t> at;
+    std::vector<float> values;
+    int64_t count = 0;
+
+    void reserve(int64_t most) {
+        if (values.size() >= static_cast<size_t>(most)) return;
+        at.resize(static_cast<size_t>(most));
+        values.resize(static_cast<size_t>(most));
+    }
+};
+
 // Buffers of one worker, kept between calls: a single row must not pay for clearing them.
 struct RouteSpace {
     explicit RouteSpace(const Routing& routing)
@@ -57,6 +70,7 @@ struct RouteSpace {
     std::vector<int32_t> node_columns;  // one row, projected for one node
     std::vector<float> node_values;
     ChildBlock block;
+    std::vector<Matched> matched{1};  // by tree, where several take turns
     std::vector<double> scores;
     std::vector<int32_t> rows, group, choices, path;
     std::vector<std::pair<int32_t, size_t>>

@@ -1,9 +1,9 @@
 // The router of every instance forest: from rows to the leaves they reach, tree by tree.
 //
 // A node scores each child by the dot product of the (projected) row with the child's sparse vector, plus a
-// bias. Many rows at one node: the children's vectors are laid side by side in a dense block, in which every
-// row looks its columns up. A row alone: the row is laid out dense, and each vector gathers from it; or a
-// long vector is searched. Which is cheapest depends on the lengths alone, and sums are taken in double
+// bias. A large node may have a block (node_blocks.hpp), in which a row looks its columns up. Many rows at
+// another node: the children's vectors are laid side by side in a dense block for them. A row alone: the row is
+// laid out dense, and each vector gathers from it; or a long vector is searched. Which is cheapest depends on the lengths alone, and sums are taken in double
 // precision, so that a row goes the same way alone and in a batch.
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "child_block.hpp"
 #include "common.hpp"
+#include "node_blocks.hpp"
 #include "packed_rows.hpp"
 #include "route_space.hpp"
 
@@ -22,8 +23,10 @@ namespace labelwood {
 template <class Index, class Weight>
 class Router {
   public:
-    Router(const Routing& routing, const NodeVectors<Index, Weight>& vectors, const Csr& x)
-        : routing_(routing), vectors_(vectors), x_(x) {}
+    // `blocks` may be null.
+    Router(const Routing& routing, const NodeVectors<Index, Weight>& vectors,
+           const NodeBlocks<Weight>* blocks, const Csr& x)
+        : routing_(routing), vectors_(vectors), blocks_(blocks), x_(x) {}
 
     // The leaves that rows begin .. end reach, in space.reached: of every row, trees in order, and the leaves
     // of one tree from left to right.
@@ -55,6 +58,7 @@ class Router {
     // what a row loses by going on alone.
     static constexpr double kLay = 0.8, kLook = 0.9, kAlone = 100.0;
 
+    bool has_block(int32_t node) const { return blocks_ != nullptr && blocks_->has(node); }
     bool per_node() const { return routing_.seed_per_node && routing_.projection != ProjectionKind::kNone; }
     void project(int64_t begin, int64_t end, uint32_t seed, RouteSpace& space) const {
         space.start.assign(1, 0);
@@ -103,6 +107,11 @@ class Router {
             }
             space.group.assign(space.rows.begin() + static_cast<int64_t>(from), space.rows.end());
             space.rows.resize(from);
+            if (has_block(node)) {
+                score_in_block(node, begin, space);
+                send_on(node, space);
+                continue;
+            }
             if (!together(node, space)) {
                 for (const int32_t row : space.group) walk(tree, node, begin, row, space);
                 continue;
@@ -137,6 +146,18 @@ class Router {
                 for (int32_t child = 0; child < count; ++child) scores[child] += routing_.bias[first + child];
             }
         });
+    }
+
+    void score_in_block(int32_t node, int64_t begin, RouteSpace& space) const {
+        const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
+        const auto lanes = static_cast<size_t>(lanes_of(count));
+        space.scores.resize(space.group.size() * lanes + kMaxLanes);
+        for (size_t i = 0; i < space.group.size(); ++i) {
+            double* scores = space.scores.data() + i * lanes;
+            blocks_->match(node, seen(node, begin, space.group[i], space), space.matched[0]);
+            blocks_->score(node, count, space.matched[0], scores);
+            for (int32_t child = 0; child < count; ++child) scores[child] += routing_.bias[first + child];
+        }
     }
 
     // The best child, the first of equals; or kSeveral: every child above the threshold. Without branches, as
@@ -193,20 +214,30 @@ class Router {
                 continue;
             }
             if (per_node()) laid.lay(seen(at, begin, row, space), space.dense.data());
-            step(at, laid, space.path, space);
+            if (has_block(at)) blocks_->match(at, laid.row, space.matched[0]);
+            step(at, laid, space.matched[0], space.path, space);
             if (per_node()) laid.clear();
         }
         if (!per_node()) laid.clear();
     }
 
-    // Scores the children of an inner node for a row and appends those it goes to, the first last.
-    void step(int32_t node, const LaidOut& row, std::vector<int32_t>& path, RouteSpace& space) const {
+    // Scores the children of an inner node for a row and appends those it goes to, the first last. A node with
+    // a block has been matched.
+    void step(int32_t node, const LaidOut& row, const Matched& matched, std::vector<int32_t>& path,
+              RouteSpace& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        space.scores.resize(static_cast<size_t>(count));
+        space.scores.resize(static_cast<size_t>(std::max(count, kMaxLanes)));
+        if (has_block(node)) {
+            blocks_->score(node, count, matched, space.scores.data());
+        } else {
+            for (int32_t child = 0; child < count; ++child) {
+                const int64_t from = vectors_.ptr[first + child], length = vectors_.length(first + child);
+                space.scores[static_cast<size_t>(child)] =
+                    row.dot(vectors_.features + from, vectors_.weights + from, length);
+            }
+        }
         for (int32_t child = 0; child < count; ++child) {
-            const int64_t from = vectors_.ptr[first + child], length = vectors_.length(first + child);
-            const double dot = row.dot(vectors_.features + from, vectors_.weights + from, length);
-            space.scores[static_cast<size_t>(child)] = dot + routing_.bias[first + child];
+            space.scores[static_cast<size_t>(child)] += routing_.bias[first + child];
         }
         const int32_t chosen = choice(space.scores.data(), count);
         for (int32_t child = count - 1; child >= 0; --child) {
@@ -237,9 +268,7 @@ class Router {
                                         values);
                 space.laid[i].lay({columns, values, x_.row_nnz(row)}, space.dense.data() + i * width);
             }
-            take_turns(from, to, space, [&](int32_t node, size_t i) {
-                step(node, space.laid[plain ? 0 : i], space.paths[i], space);
-            });
+            take_turns(from, to, space);
             for (size_t i = 0; i < layouts; ++i) space.laid[i].clear();
             for (int32_t i = 0; i < to - from; ++i) {
                 for (const int32_t leaf : space.leaves[static_cast<size_t>(i)]) {
@@ -250,12 +279,13 @@ class Router {
     }
 
     // Walks trees from .. to; the leaves of each are left in space.leaves.
-    template <class Step>
-    void take_turns(int32_t from, int32_t to, RouteSpace& space, Step&& step_at) const {
+    void take_turns(int32_t from, int32_t to, RouteSpace& space) const {
         const auto n_trees = static_cast<size_t>(to - from);
+        const bool plain = routing_.projection == ProjectionKind::kNone;
         if (space.paths.size() < n_trees) {
             space.paths.resize(n_trees);
             space.leaves.resize(n_trees);
+            space.matched.resize(n_trees);
         }
         space.live.clear();
         for (size_t i = 0; i < n_trees; ++i) {
@@ -278,10 +308,16 @@ class Router {
             for (size_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_children(space.next[j]);
             for (size_t j = 0; j < kept; ++j) {
                 if (j + kNodesAhead < kept) prefetch_children(space.next[j + kNodesAhead]);
-                step_at(space.next[j], static_cast<size_t>(space.live[j]));
-                for (const int32_t node : space.paths[static_cast<size_t>(space.live[j])]) {
-                    __builtin_prefetch(routing_.child_ptr + node);
-                }
+                const int32_t node = space.next[j];
+                const auto i = static_cast<size_t>(space.live[j]);
+                if (!has_block(node)) continue;
+                blocks_->match(node, space.laid[plain ? 0 : i].row, space.matched[i]);
+                blocks_->prefetch(node, routing_.child_ptr[node + 1] - routing_.child_ptr[node], space.matched[i]);
+            }
+            for (size_t j = 0; j < kept; ++j) {
+                const auto i = static_cast<size_t>(space.live[j]);
+                step(space.next[j], space.laid[plain ? 0 : i], space.matched[i], space.paths[i], space);
+                for (const int32_t node : space.paths[i]) __builtin_prefetch(routing_.child_ptr + node);
             }
         }
     }
@@ -299,6 +335,7 @@ class Router {
     }
 
     void prefetch_children(int32_t node) const {
+        if (has_block(node)) return blocks_->prefetch(node);
         constexpr int64_t kLine = 64;
         const int64_t from = vectors_.ptr[routing_.child_ptr[node]];
         const int64_t to = vectors_.ptr[routing_.child_ptr[node + 1]];
@@ -312,6 +349,7 @@ class Router {
 
     const Routing routing_;
     const NodeVectors<Index, Weight> vectors_;
+    const NodeBlocks<Weight>* blocks_;
     const Csr x_;
 };
 

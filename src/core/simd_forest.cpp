@@ -140,21 +140,27 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
 #endif
 
 // The ids of a row differ, so the additions do not wait for each other.
-template <class Id, class Value>
-void add_leaf(const Id* ids, const Value* values, int64_t count, float share, float* sums, uint8_t* marks) {
+template <bool Marks, class Id, class Value>
+void add_to_sums(const Id* ids, const Value* values, int64_t count, float share, float* sums, uint8_t* marks) {
     int64_t i = 0;
     for (; i + 8 <= count; i += 8) {
         float own[8];
         widen_eight(values + i, own);
         for (int n = 0; n < 8; ++n) {
             sums[ids[i + n]] += share * own[n];
-            marks[ids[i + n] / kMarked] = 1;
+            if constexpr (Marks) marks[ids[i + n] / kMarked] = 1;
         }
     }
     for (; i < count; ++i) {
         sums[ids[i]] += share * widen_one(values[i]);
-        marks[ids[i] / kMarked] = 1;
+        if constexpr (Marks) marks[ids[i] / kMarked] = 1;
     }
+}
+
+template <class Id, class Value>
+void add_leaf(const Id* ids, const Value* values, int64_t count, float share, float* sums, uint8_t* marks) {
+    if (marks == nullptr) return add_to_sums<false>(ids, values, count, share, sums, marks);
+    add_to_sums<true>(ids, values, count, share, sums, marks);
 }
 
 template <int S>
@@ -193,6 +199,45 @@ void row_scores(const int32_t* rows, const float* values, int64_t count, const f
     }
 }
 
+#if defined(__AVX512F__)
+// Two sets of accumulators hide the latency of the additions.
+template <class Value>
+void lane_scores(const int32_t* rows, const float* values, int64_t count, const Value* block, int lanes,
+                 double* scores) {
+    __m512d low[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()}, high[2] = {low[0], low[0]};
+    auto add = [&](int64_t i, int to) {
+        const __m512 there = load_values(block + static_cast<int64_t>(rows[i]) * lanes, 0xffff);
+        const __m512d own = _mm512_set1_pd(static_cast<double>(values[i]));
+        low[to] = _mm512_fmadd_pd(own, low_half(there), low[to]);
+        high[to] = _mm512_fmadd_pd(own, high_half(there), high[to]);
+    };
+    int64_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+        add(i, 0);
+        add(i + 1, 1);
+    }
+    if (i < count) add(i, 0);
+    _mm512_storeu_pd(scores, _mm512_add_pd(low[0], low[1]));
+    _mm512_storeu_pd(scores + 8, _mm512_add_pd(high[0], high[1]));
+}
+#else
+template <class Value>
+void lane_scores(const int32_t* rows, const float* values, int64_t count, const Value* block, int lanes,
+                 double* scores) {
+    for (int lane = 0; lane < lanes; lane += 8) {
+        double sums[8] = {};
+        for (int64_t i = 0; i < count; ++i) {
+            float there[8];
+            widen_eight(block + static_cast<int64_t>(rows[i]) * lanes + lane, there);
+            for (int n = 0; n < 8; ++n) {
+                sums[n] += static_cast<double>(values[i]) * static_cast<double>(there[n]);
+            }
+        }
+        __builtin_memcpy(scores + lane, sums, sizeof(sums));
+    }
+}
+#endif
+
 int64_t find_columns(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
                      int32_t* at, float* found) {
     int64_t n = 0;
@@ -229,6 +274,8 @@ const ForestSimd forest_table = {packed<uint16_t, uint16_t>(),
                                  packed<uint16_t, float>(),
                                  packed<int32_t, uint16_t>(),
                                  packed<int32_t, float>(),
+                                 {lane_scores<uint16_t>},
+                                 {lane_scores<float>},
                                  row_scores,
                                  find_columns,
                                  hash_columns};

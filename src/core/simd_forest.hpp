@@ -19,9 +19,19 @@ struct PackedSimd {
     // 0.
     double (*gather_dot)(const Id* ids, const Value* values, int64_t count, const float* dense,
                          const uint16_t* filter);
-    // sums[ids[i]] += share * values[i], and marks[ids[i] / kMarked] = 1.
+    // sums[ids[i]] += share * values[i], and marks[ids[i] / kMarked] = 1 unless marks is null.
     void (*add_leaf)(const Id* ids, const Value* values, int64_t count, float share, float* sums,
                      uint8_t* marks);
+};
+
+// Functions of blocks exist for half and full precision.
+template <class Value>
+struct BlockSimd {
+    // scores[0:kMaxLanes] = sum_i values[i] * block[rows[i], 0:lanes], in double precision; the block has
+    // `lanes` columns, at most kMaxLanes, and what lies behind its end may be read to as many. Scores beyond
+    // `lanes` mean nothing.
+    void (*lane_scores)(const int32_t* rows, const float* values, int64_t count, const Value* block, int lanes,
+                        double* scores);
 };
 
 struct ForestSimd {
@@ -29,6 +39,8 @@ struct ForestSimd {
     PackedSimd<uint16_t, float> u16_f32;
     PackedSimd<int32_t, uint16_t> i32_f16;
     PackedSimd<int32_t, float> i32_f32;
+    BlockSimd<uint16_t> block_f16;
+    BlockSimd<float> block_f32;
     // scores[0:lanes] = sum_i values[i] * block[rows[i], 0:lanes], in double precision; lanes is 2, 4 or a
     // multiple of 8.
     void (*row_scores)(const int32_t* rows, const float* values, int64_t count, const float* block, int lanes,

@@ -20,6 +20,7 @@ SHAPES = st.fixed_dictionaries(
         "per_node": st.booleans(),
         "threshold": st.sampled_from([None, 0.0, 0.6]),
         "dtype": st.sampled_from(["float16", "float32"]),
+        "fill": st.sampled_from([0.5, 1.0]),
     }
 )
 
@@ -34,23 +35,26 @@ def random_forest(
     per_node=False,
     threshold=None,
     dtype="float32",
+    n_columns=17,
+    fill=0.5,
+    arity=3,
 ) -> RoutedForest:
-    """Trees of random shape; about half of the entries of every vector are zero."""
-    n_columns = 0 if projection == "none" else 17
+    """Trees of random shape; a vector has about so many of its entries as `fill` says, a leaf half of them."""
+    n_columns = 0 if projection == "none" else n_columns
     width = n_columns or n_features
     child_ptr = [n_trees]
     while len(child_ptr) <= child_ptr[-1]:
-        arity = 0 if len(child_ptr) > 12 * n_trees else int(random.integers(0, 4))
-        child_ptr.append(child_ptr[-1] + (0 if arity == 1 else arity))
+        count = 0 if len(child_ptr) > 12 * n_trees else int(random.integers(0, arity + 1))
+        child_ptr.append(child_ptr[-1] + (0 if count == 1 else count))
     n_nodes = child_ptr[-1]
     n_inner = int((np.diff(child_ptr) > 0).sum())
 
-    def rows(count, n_cols):
-        mask = random.random((count, n_cols)) < 0.5
+    def rows(count, n_cols, fill=0.5):
+        mask = random.random((count, n_cols)) < fill
         ptr = np.concatenate([[0], mask.sum(axis=1).cumsum()]).astype(np.int64)
         return ptr, np.nonzero(mask)[1].astype(np.int32), random.random(int(ptr[-1])).astype(np.float32)
 
-    weight_ptr, columns, weights = rows(n_nodes - n_trees, width)
+    weight_ptr, columns, weights = rows(n_nodes - n_trees, width, fill)
     leaf_ptr, labels, values = rows(n_nodes - n_inner, n_labels)
     n_seeds = 0 if projection == "none" else n_inner if per_node else n_trees
     return narrow(
@@ -123,6 +127,40 @@ def test_batches_of_any_size_go_the_same_way(threshold, long):
         top = forest.topk(alone, 4, Run(n_threads=1))
         np.testing.assert_array_equal(top.labels[0], labels[row])
         np.testing.assert_array_equal(top.scores[0], scores[row])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(("projection", "per_node"), [("none", False), ("hash", False), ("hash", True)])
+def test_large_nodes_go_the_same_way_when_they_get_blocks(projection, per_node, dtype):
+    random = np.random.default_rng(3)
+    forest = random_forest(
+        random, n_features=900, n_columns=900, projection=projection, per_node=per_node, dtype=dtype, arity=12
+    )
+    X = random_rows(random, 130, forest.n_features, density=0.05)
+    n_trees, run = forest.n_trees, Run(n_threads=1)
+    before = [forest.paths(X.rows(row, row + 1), run).nodes.tolist() for row in range(60)]
+    assert forest._router.n_blocks == 0
+    whole = forest.paths(X, run)
+    assert forest._router.n_blocks > 0
+    for row, first in enumerate(before):
+        again = forest.paths(X.rows(row, row + 1), run).nodes.tolist()
+        assert first == again == [leaves_of(whole, row, tree, n_trees)[0] for tree in range(n_trees)]
+    dense = X.to_scipy().toarray().astype(np.float64)
+    for row in range(100, 130, 10):
+        for tree in range(n_trees):
+            assert leaves_of(whole, row, tree, n_trees) == twin.route(forest, dense[row], tree)
+
+
+def test_many_labels_are_summed_like_few():
+    random = np.random.default_rng(4)
+    forest = random_forest(random, n_labels=5000)
+    X = random_rows(random, 10, forest.n_features)
+    dense = X.to_scipy().toarray().astype(np.float64)
+    labels, scores = forest.topk(X, 50, Run(n_threads=1))
+    for row in range(X.n_rows):
+        expected = twin.scores(forest, dense[row])
+        np.testing.assert_allclose(scores[row], np.sort(expected)[::-1][:50], rtol=1e-5)
+        np.testing.assert_allclose(scores[row], expected[labels[row]], rtol=1e-5)
 
 
 def test_the_hash_is_murmur3():

@@ -1,0 +1,158 @@
+// The vectors of the children of large nodes, column by column, for a row to look its columns up in.
+//
+// A large node near a root has thousands of weights, of which a row meets a few: reading all of them for one
+// row costs several times what looking up its columns does. Small nodes, which are nearly all of a forest, are
+// read as they are packed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "child_block.hpp"
+#include "large_pages.hpp"
+#include "packed_rows.hpp"
+#include "route_space.hpp"
+#include "simd.hpp"
+#include "simd_forest.hpp"
+
+namespace labelwood {
+
+inline const auto& block_simd(const Half*) {
+    return forest_simd().block_f16;
+}
+inline const auto& block_simd(const float*) {
+    return forest_simd().block_f32;
+}
+
+// A block has a row of weights, one for every child, for each column that some child uses; ranks tell which
+// those are.
+template <class Weight>
+class NodeBlocks {
+  public:
+    template <class Index>
+    NodeBlocks(const Routing& routing, const NodeVectors<Index, Weight>& vectors, int32_t n_nodes,
+               int32_t n_columns)
+        : n_words_(static_cast<size_t>(n_columns) / 32 + 1) {
+        std::vector<uint32_t> used(n_words_, 0);
+        size_t n_weights = 0;
+        for (int32_t node = 0; node < n_nodes; ++node) {
+            const int32_t first = routing.child_ptr[node], last = routing.child_ptr[node + 1];
+            const int64_t entries = vectors.ptr[last] - vectors.ptr[first];
+            if (entries < kLarge || last - first < kFewest || last - first > kMaxLanes) continue;
+            const int64_t columns = count_columns(vectors, first, last, used);
+            const int64_t weights = columns * (last - first);
+            if (columns * kSparse < n_columns || weights > kFill * entries) continue;
+            blocks_.resize(static_cast<size_t>(node) + 1);
+            blocks_.back() = {n_blocks_++ * static_cast<int64_t>(n_words_), static_cast<int64_t>(n_weights)};
+            n_weights += static_cast<size_t>(weights);
+        }
+        if (n_blocks_ == 0) return;
+        ranks_ = std::make_unique<ZeroArray<Rank>>(static_cast<size_t>(n_blocks_) * n_words_);
+        weights_ = std::make_unique<ZeroArray<Weight>>(n_weights + kMaxLanes);
+        for (size_t node = 0; node < blocks_.size(); ++node) {
+            if (blocks_[node].ranks < 0) continue;
+            fill(vectors, blocks_[node], routing.child_ptr[node], routing.child_ptr[node + 1]);
+        }
+    }
+
+    int64_t size() const { return n_blocks_; }
+
+    bool has(int32_t node) const {
+        return static_cast<size_t>(node) < blocks_.size() && blocks_[static_cast<size_t>(node)].ranks >= 0;
+    }
+
+    void prefetch(int32_t node) const {
+        const auto* ranks = reinterpret_cast<const char*>(ranks_of(node));
+        const auto* end = reinterpret_cast<const char*>(ranks_of(node) + n_words_);
+        for (; ranks < end; ranks += kLine) __builtin_prefetch(ranks);
+    }
+
+    // Which of a row's columns the node's children use.
+    void match(int32_t node, const Query& row, Matched& matched) const {
+        matched.reserve(row.count);
+        matched.count = simd().match(row.columns, row.values, row.count, ranks_of(node), matched.at.data(),
+                                     matched.values.data());
+    }
+    void prefetch(int32_t node, int32_t n_children, const Matched& matched) const {
+        const Weight* weights = weights_of(node);
+        for (int64_t i = 0; i < matched.count; ++i) {
+            const Weight* row = weights + static_cast<int64_t>(matched.at[static_cast<size_t>(i)]) * n_children;
+            __builtin_prefetch(row);
+            __builtin_prefetch(row + n_children - 1);
+        }
+    }
+
+    // The dot products of a row with the children's vectors; writes kMaxLanes.
+    void score(int32_t node, int32_t n_children, const Matched& matched, double* scores) const {
+        block_simd(weights_of(node))
+            .lane_scores(matched.at.data(), matched.values.data(), matched.count, bits_of(weights_of(node)),
+                         n_children, scores);
+    }
+
+  private:
+    // Weights from which on a block is worth its memory; columns to a used one up to which ranks are; places
+    // of a block to a weight. A batch lays a few children out faster than it matches columns.
+    static constexpr int64_t kLarge = 1024, kSparse = 32, kFill = 6;
+    static constexpr int32_t kFewest = 5;
+    static constexpr int64_t kLine = 64;
+
+    struct Block {
+        int64_t ranks = -1, weights = 0;
+    };
+
+    const Rank* ranks_of(int32_t node) const {
+        return ranks_->data() + blocks_[static_cast<size_t>(node)].ranks;
+    }
+    const Weight* weights_of(int32_t node) const {
+        return weights_->data() + blocks_[static_cast<size_t>(node)].weights;
+    }
+
+    // Columns that the vectors of first .. last use; `used` is all zero before and after.
+    template <class Index>
+    int64_t count_columns(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t last,
+                          std::vector<uint32_t>& used) const {
+        for (int64_t j = vectors.ptr[first]; j < vectors.ptr[last]; ++j) {
+            const auto column = static_cast<uint32_t>(vectors.features[j]);
+            used[column / 32] |= 1u << (column % 32);
+        }
+        int64_t count = 0;
+        for (uint32_t& word : used) {
+            count += __builtin_popcount(word);
+            word = 0;
+        }
+        return count;
+    }
+
+    template <class Index>
+    void fill(const NodeVectors<Index, Weight>& vectors, const Block& block, int32_t first, int32_t last) {
+        Rank* ranks = ranks_->data() + block.ranks;
+        Weight* weights = weights_->data() + block.weights;
+        for (int64_t j = vectors.ptr[first]; j < vectors.ptr[last]; ++j) {
+            const auto column = static_cast<uint32_t>(vectors.features[j]);
+            ranks[column / 32].bits |= 1u << (column % 32);
+        }
+        uint32_t before = 0;
+        for (size_t word = 0; word < n_words_; ++word) {
+            ranks[word].before = before;
+            before += static_cast<uint32_t>(__builtin_popcount(ranks[word].bits));
+        }
+        for (int32_t child = first; child < last; ++child) {
+            for (int64_t j = vectors.ptr[child]; j < vectors.ptr[child + 1]; ++j) {
+                const auto column = static_cast<uint32_t>(vectors.features[j]);
+                const Rank rank = ranks[column / 32];
+                const uint32_t below = rank.bits & ((1u << (column % 32)) - 1u);
+                const auto at = static_cast<int64_t>(rank.before) + __builtin_popcount(below);
+                weights[at * (last - first) + (child - first)] = vectors.weights[j];
+            }
+        }
+    }
+
+    size_t n_words_;
+    int64_t n_blocks_ = 0;
+    std::vector<Block> blocks_;  // by node, up to the last that has one
+    std::unique_ptr<ZeroArray<Rank>> ranks_;
+    std::unique_ptr<ZeroArray<Weight>> weights_;
+};
+
+}  // namespace labelwood
