@@ -143,9 +143,8 @@ class ForestRouter {
         std::call_once(blocks_made_, [&] {
             const int64_t n_columns =
                 routing_.projection == ProjectionKind::kNone ? routing_.n_features : routing_.n_columns;
-            blocks = std::make_unique<NodeBlocks<Weight>>(routing_, vectors,
-                                                          static_cast<int32_t>(numbers_.size()),
-                                                          static_cast<int32_t>(n_columns));
+            blocks = std::make_unique<NodeBlocks<Weight>>(
+                routing_, vectors, static_cast<int32_t>(numbers_.size()), static_cast<int32_t>(n_columns));
         });
         return blocks->size() == 0 ? nullptr : blocks.get();
     }

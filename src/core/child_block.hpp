@@ -112,6 +112,21 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
     }
 }
 
+// Two children of which only the first has a vector, as in a hyperplane: it is laid out by itself.
+template <class Index, class Weight, class Use>
+void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t n_columns,
+                  ChildBlock& block, Use&& use) {
+    if (block.rows.size() < static_cast<size_t>(n_columns))
+        block.rows.resize(static_cast<size_t>(n_columns), 0.0f);
+    float* dense = block.rows.data();
+    each_weight(vectors, first, block, [&](size_t feature, float weight) { dense[feature] = weight; });
+    use([dense, dot = forest_simd().i32_f32.gather_dot](const Query& row, double* scores) {
+        scores[0] = dot(row.columns, row.values, row.count, dense, nullptr);
+        scores[1] = 0.0;
+    });
+    for (int64_t j = vectors.ptr[first]; j < vectors.ptr[first + 1]; ++j) dense[vectors.features[j]] = 0.0f;
+}
+
 // Many children: one row of the block per column that some child uses, from 1. Most columns of a query are in
 // no child's vector and are sorted out first.
 template <class Index, class Weight, class Use>
@@ -151,6 +166,9 @@ template <class Index, class Weight, class Use>
 void score_together(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count,
                     int32_t n_columns, ChildBlock& block, Use&& use) {
     const int lanes = lanes_of(count);
+    if (count == 2 && vectors.length(first + 1) == 0) {
+        return score_single(vectors, first, n_columns, block, use);
+    }
     if (lanes == 2) return score_narrow<2>(vectors, first, count, n_columns, block, use);
     if (lanes == 4) return score_narrow<4>(vectors, first, count, n_columns, block, use);
     score_wide(vectors, first, count, n_columns, block, use);

@@ -1,8 +1,8 @@
 // The vectors of the children of large nodes, column by column, for a row to look its columns up in.
 //
 // A large node near a root has thousands of weights, of which a row meets a few: reading all of them for one
-// row costs several times what looking up its columns does. Small nodes, which are nearly all of a forest, are
-// read as they are packed.
+// row costs several times what looking up its columns does. Small nodes, which are nearly all of a forest,
+// are read as they are packed.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +77,8 @@ class NodeBlocks {
     void prefetch(int32_t node, int32_t n_children, const Matched& matched) const {
         const Weight* weights = weights_of(node);
         for (int64_t i = 0; i < matched.count; ++i) {
-            const Weight* row = weights + static_cast<int64_t>(matched.at[static_cast<size_t>(i)]) * n_children;
+            const Weight* row =
+                weights + static_cast<int64_t>(matched.at[static_cast<size_t>(i)]) * n_children;
             __builtin_prefetch(row);
             __builtin_prefetch(row + n_children - 1);
         }

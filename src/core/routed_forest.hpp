@@ -2,9 +2,10 @@
 //
 // A node scores each child by the dot product of the (projected) row with the child's sparse vector, plus a
 // bias. A large node may have a block (node_blocks.hpp), in which a row looks its columns up. Many rows at
-// another node: the children's vectors are laid side by side in a dense block for them. A row alone: the row is
-// laid out dense, and each vector gathers from it; or a long vector is searched. Which is cheapest depends on the lengths alone, and sums are taken in double
-// precision, so that a row goes the same way alone and in a batch.
+// another node: the children's vectors are laid side by side in a dense block for them. A row alone: the row
+// is laid out dense, and each vector gathers from it; or a long vector is searched. Which is cheapest depends
+// on the lengths alone, and sums are taken in double precision, so that a row goes the same way alone and in
+// a batch.
 #pragma once
 
 #include <algorithm>
@@ -221,8 +222,8 @@ class Router {
         if (!per_node()) laid.clear();
     }
 
-    // Scores the children of an inner node for a row and appends those it goes to, the first last. A node with
-    // a block has been matched.
+    // Scores the children of an inner node for a row and appends those it goes to, the first last. A node
+    // with a block has been matched.
     void step(int32_t node, const LaidOut& row, const Matched& matched, std::vector<int32_t>& path,
               RouteSpace& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
@@ -312,7 +313,8 @@ class Router {
                 const auto i = static_cast<size_t>(space.live[j]);
                 if (!has_block(node)) continue;
                 blocks_->match(node, space.laid[plain ? 0 : i].row, space.matched[i]);
-                blocks_->prefetch(node, routing_.child_ptr[node + 1] - routing_.child_ptr[node], space.matched[i]);
+                blocks_->prefetch(node, routing_.child_ptr[node + 1] - routing_.child_ptr[node],
+                                  space.matched[i]);
             }
             for (size_t j = 0; j < kept; ++j) {
                 const auto i = static_cast<size_t>(space.live[j]);

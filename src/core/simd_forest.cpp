@@ -141,7 +141,8 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
 
 // The ids of a row differ, so the additions do not wait for each other.
 template <bool Marks, class Id, class Value>
-void add_to_sums(const Id* ids, const Value* values, int64_t count, float share, float* sums, uint8_t* marks) {
+void add_to_sums(const Id* ids, const Value* values, int64_t count, float share, float* sums,
+                 uint8_t* marks) {
     int64_t i = 0;
     for (; i + 8 <= count; i += 8) {
         float own[8];

@@ -30,8 +30,8 @@ struct BlockSimd {
     // scores[0:kMaxLanes] = sum_i values[i] * block[rows[i], 0:lanes], in double precision; the block has
     // `lanes` columns, at most kMaxLanes, and what lies behind its end may be read to as many. Scores beyond
     // `lanes` mean nothing.
-    void (*lane_scores)(const int32_t* rows, const float* values, int64_t count, const Value* block, int lanes,
-                        double* scores);
+    void (*lane_scores)(const int32_t* rows, const float* values, int64_t count, const Value* block,
+                        int lanes, double* scores);
 };
 
 struct ForestSimd {

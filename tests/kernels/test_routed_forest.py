@@ -21,6 +21,7 @@ SHAPES = st.fixed_dictionaries(
         "threshold": st.sampled_from([None, 0.0, 0.6]),
         "dtype": st.sampled_from(["float16", "float32"]),
         "fill": st.sampled_from([0.5, 1.0]),
+        "empty": st.sampled_from([0.0, 0.5]),
     }
 )
 
@@ -37,9 +38,10 @@ def random_forest(
     dtype="float32",
     n_columns=17,
     fill=0.5,
+    empty=0.0,
     arity=3,
 ) -> RoutedForest:
-    """Trees of random shape; a vector has about so many of its entries as `fill` says, a leaf half of them."""
+    """Trees of random shape; the share `empty` of the vectors has no entries, the others `fill` of them."""
     n_columns = 0 if projection == "none" else n_columns
     width = n_columns or n_features
     child_ptr = [n_trees]
@@ -49,12 +51,13 @@ def random_forest(
     n_nodes = child_ptr[-1]
     n_inner = int((np.diff(child_ptr) > 0).sum())
 
-    def rows(count, n_cols, fill=0.5):
+    def rows(count, n_cols, fill=0.5, empty=0.0):
         mask = random.random((count, n_cols)) < fill
+        mask[random.random(count) < empty] = False
         ptr = np.concatenate([[0], mask.sum(axis=1).cumsum()]).astype(np.int64)
         return ptr, np.nonzero(mask)[1].astype(np.int32), random.random(int(ptr[-1])).astype(np.float32)
 
-    weight_ptr, columns, weights = rows(n_nodes - n_trees, width, fill)
+    weight_ptr, columns, weights = rows(n_nodes - n_trees, width, fill, empty)
     leaf_ptr, labels, values = rows(n_nodes - n_inner, n_labels)
     n_seeds = 0 if projection == "none" else n_inner if per_node else n_trees
     return narrow(
