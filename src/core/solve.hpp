@@ -9,8 +9,8 @@
 // `bias`. A row that is negative for a rare label then sits exactly on its margin until a positive row's
 // features reach it, and needs no update. So the first passes visit the rows that are positive in any lane;
 // then passes alternate between all rows and those that the pass before found restless, until these are
-// settled. Only a full pass finishes a lane. Under a coarse tolerance the full passes after the first leave out
-// the rows that no lane holds (alpha = 0): most were looked at once and found on the right side.
+// settled. Only a full pass finishes a lane. Under a coarse tolerance the full passes after the first leave
+// out the rows that no lane holds (alpha = 0): most were looked at once and found on the right side.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,8 @@ struct SolverSpace {
     AlignedVector<float> weights, duals;
     std::vector<uint16_t> masks;
     std::vector<int32_t> order;
-    std::vector<int32_t> large;  // of a finished block: features with a weight worth keeping, and in which lanes
+    std::vector<int32_t>
+        large;  // of a finished block: features with a weight worth keeping, and in which lanes
     std::vector<uint16_t> large_lanes;
     RowWindow window;
     int64_t weight_bytes = 0;  // moved between weights and registers so far
@@ -132,7 +133,8 @@ class BlockSolver {
                 monitor.add(rows_.indptr[n_rows_]);
                 done |= 1u << lane;
             }
-            if (done != 0) sink(Finished{space_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
+            if (done != 0)
+                sink(Finished{space_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
             active_ = static_cast<uint16_t>(active_ & ~done);
             narrow();
             partial = full ? 0 : partial + 1;
@@ -217,7 +219,8 @@ class BlockSolver {
         return rows_where([&](size_t row) {
             const float* duals = space_.duals.data() + row * static_cast<size_t>(lanes_);
             unsigned held = 0;
-            for (int lane = 0; lane < lanes_; ++lane) held |= static_cast<unsigned>(duals[lane] > least[lane]);
+            for (int lane = 0; lane < lanes_; ++lane)
+                held |= static_cast<unsigned>(duals[lane] > least[lane]);
             return held != 0;
         });
     }

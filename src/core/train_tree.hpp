@@ -216,8 +216,7 @@ class TreeTrainer {
                 finished.each([&](int lane, int32_t child) {
                     const float* column = finished.weights + lane;
                     const auto width = static_cast<size_t>(finished.width);
-                    bias[child] =
-                        o.offset + (o.bias != 0.0f ? column[n_features * width] * o.bias : 0.0f);
+                    bias[child] = o.offset + (o.bias != 0.0f ? column[n_features * width] * o.bias : 0.0f);
                 });
                 trainer.dense() ? keep_all(finished) : keep_large(finished, space);
             };
@@ -229,7 +228,8 @@ class TreeTrainer {
 
         void keep_all(const Finished& finished) {
             for (size_t f = 0; f < problem.features.size(); ++f) {
-                float* to = out().weights.data() + static_cast<size_t>(rank[f]) * static_cast<size_t>(n_children);
+                float* to =
+                    out().weights.data() + static_cast<size_t>(rank[f]) * static_cast<size_t>(n_children);
                 const float* from = finished.weights + f * static_cast<size_t>(finished.width);
                 finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
             }
@@ -244,7 +244,8 @@ class TreeTrainer {
                 trainer.options_.threshold, space.large.data(), space.large_lanes.data());
             for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
                 const int32_t f = space.large[i];
-                const float* from = finished.weights + static_cast<size_t>(f) * static_cast<size_t>(finished.width);
+                const float* from =
+                    finished.weights + static_cast<size_t>(f) * static_cast<size_t>(finished.width);
                 for (unsigned left = space.large_lanes[i]; left != 0; left &= left - 1) {
                     const int lane = __builtin_ctz(left);
                     Column& kept = columns[static_cast<size_t>(finished.child[lane])];

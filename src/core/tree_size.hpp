@@ -116,7 +116,8 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
         }
     };
     auto sink = [&](const Finished& finished) {
-        finished.each([&](int lane, int32_t number) { count(number, finished.weights + lane, finished.width); });
+        finished.each(
+            [&](int lane, int32_t number) { count(number, finished.weights + lane, finished.width); });
     };
     if (!trained.empty()) {
         BlockSolver(problem, positives, options, space)
