@@ -49,25 +49,13 @@ class OnlineTreeObject {
         std::vector<float> scores(size);
         const bool small = xp.data()[n_rows] < 4096;  // ends before anyone could look: no threads, no polling
         Monitor monitor = small ? Monitor() : monitor_of(progress);
-        const auto work = [&] {
+        without_gil([&] {
+            const std::shared_lock lock(mutex_);
             const Batch batch = tree_.prepare(xp.data(), xi.data(), xd.data(), nullptr, n_rows,
                                               [&](uint64_t id) { return tree_.numbers().find(id); });
             search_batch(tree_, batch, k, small ? 1 : n_threads, monitor, labels.data(), scores.data());
-        };
-        // A small search keeps the interpreter, which it would have to queue for afterwards, unless it must
-        // wait.
-        std::shared_lock lock(mutex_, std::defer_lock);
-        if (small && lock.try_lock()) {
-            work();
-            lock.unlock();
-        } else {
-            without_gil([&] {
-                lock.lock();
-                work();
-                lock.unlock();
-                return 0;
-            });
-        }
+            return 0;
+        });
         return nb::make_tuple(
             to_numpy(std::move(labels), static_cast<size_t>(n_rows), static_cast<size_t>(k)),
             to_numpy(std::move(scores), static_cast<size_t>(n_rows), static_cast<size_t>(k)));

@@ -4,8 +4,8 @@ A record is answered after its frame is on disk and after readers can see what i
 send it again with the same key; it counts once.
 
 The writer's thread stands back behind the one that answers requests, so that on a busy core a suggestion is not held
-up by what is learned beside it. If that, and not the disk, has held up the writer for long, a second thread of full
-priority does the next group while the first one waits for it: under any load learning gets its share.
+up by what is learned beside it. When records have had to wait for long, a second thread of full priority takes over
+until they no longer do, while the first one waits: under any load learning gets its share.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Learner:
         queue_length: int = 1000,
         snapshot_seconds: float = 60.0,
         snapshot_records: int = 10_000,
-        patience_seconds: float = 0.1,
+        patience_seconds: float = 0.05,
         publish: bool = False,
     ) -> None:
         self.store, self._n_jobs = store, n_jobs
@@ -82,7 +82,7 @@ class Learner:
         self._patience_seconds, self._publish = patience_seconds, publish
         self._snapshot_at, self._snapshot_sequence = time.monotonic(), store.replica.sequence
         self._snapshot: threading.Thread | None = None
-        self._ready_at = 0.0  # since when it waits for nothing but the processor
+        self._is_late = False
         self._stopping = False
         if publish:
             self._publish_view(capture(store.replica))
@@ -142,28 +142,40 @@ class Learner:
 
     def _work(self) -> None:
         stand_back()
-        while True:
-            try:
-                item = self._queue.get(timeout=1.0)
-            except queue.Empty:
-                self._maybe_snapshot()
-                continue
-            group: list[_Waiting] = []
-            while isinstance(item, _Waiting):
-                if item.future.set_running_or_notify_cancel():  # else nobody waits for it any more
-                    group.append(item)
-                if len(group) >= _GROUP or self._queue.empty():
-                    break
-                item = self._queue.get()
-            if group and time.monotonic() - max(group[0].since, self._ready_at) > self._patience_seconds:
-                self._overdue.submit(self._apply, group).result()
-            elif group:
-                self._apply(group)
-            if item is None:
-                return
-            if not isinstance(item, _Waiting):
-                item()
+        going = True
+        while going:
+            going = self._overdue.submit(self._hurry).result() if self._is_late else self._take_up()
+
+    def _hurry(self) -> bool:
+        going = True
+        while going and self._is_late:
+            going = self._take_up()
+        return going
+
+    def _take_up(self) -> bool:
+        """Do what is next, and note whether it had to wait for long; False if it was the last."""
+        self._is_late = False
+        try:
+            item = self._queue.get(timeout=1.0)
+        except queue.Empty:
             self._maybe_snapshot()
+            return True
+        group: list[_Waiting] = []
+        while isinstance(item, _Waiting):
+            if item.future.set_running_or_notify_cancel():  # else nobody waits for it any more
+                group.append(item)
+            if len(group) >= _GROUP or self._queue.empty():
+                break
+            item = self._queue.get()
+        if group:
+            self._is_late = time.monotonic() - group[0].since > self._patience_seconds
+            self._apply(group)
+        if item is None:
+            return False
+        if not isinstance(item, _Waiting):
+            item()
+        self._maybe_snapshot()
+        return True
 
     def _apply(self, group: list[_Waiting]) -> None:
         fresh, repeated = self._sort_out(group)
@@ -211,7 +223,6 @@ class Learner:
                 waiting.future.set_exception(refusal)
             return
         self.refused = ""
-        self._ready_at = time.monotonic()
         replica = self.store.replica
         try:
             if records[0]["kind"] == "model":
@@ -243,7 +254,6 @@ class Learner:
         due = n_new >= self._snapshot_records or waited >= self._snapshot_seconds
         if n_new and due and not self.failed:
             captured = self._capture()
-            self._ready_at = time.monotonic()
             self._snapshot = threading.Thread(
                 target=self._write_aside, args=(captured,), name="snapshot", daemon=True
             )
