@@ -63,6 +63,15 @@ CANDIDATES = {
     "joint 400 C=1 power=3": {"max_leaf": 400, "cluster_features": 100, "score_power": 3},
     "joint 400 C=0.7 power=3": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
     "joint 400 C=0.5 power=3": {"max_leaf": 400, "cluster_features": 100, "C": 0.5, "score_power": 3},
+    # a tolerance just below 0.5 is the same but for the last looks at all rows
+    "looks, one": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
+    "looks, until settled": {
+        "max_leaf": 400,
+        "cluster_features": 100,
+        "C": 0.7,
+        "score_power": 3,
+        "tolerance": 0.49,
+    },
     "n_trees=3": {"n_trees": 3},
     "n_trees=3 C=0.5": {"n_trees": 3, "C": 0.5},
 }

@@ -16,6 +16,7 @@ import numpy as np
 from experiments.common import AT_HAND, Options, Report, Split, draw, parse
 from labelwood import LinearTree, size
 from labelwood.methods import tree_estimate
+from labelwood.methods.training_rows import TrainingRows
 from labelwood.progress import Run
 
 DEPTHS, VARIED = (2, 3, 4, 5, 6), (2, 3, 4)
@@ -30,8 +31,8 @@ def plans(split: Split, seed: int) -> list[tree_estimate.Plan]:
     found = []
     for arity, depth in shapes:
         model = LinearTree.preset("paper", cluster_rounds=20, arity=max(2, arity), max_depth=depth)
-        features = model._prepare(rows.X)
-        found.append(tree_estimate.count(features, rows.Y, model._grow(features, rows.Y, run, seed), run))
+        prepared = TrainingRows.of(rows.X, run, normalize=model.normalize)
+        found.append(tree_estimate.count(prepared, rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
     return found
 
 

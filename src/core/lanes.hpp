@@ -91,6 +91,32 @@ inline bool any(F v) {
     return found;
 }
 
+// Bit i is set where lane i is larger than `limit`.
+template <class F>
+inline uint32_t bits_above(F v, F limit) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(F) == 64) {
+        return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(v), reinterpret_cast<__m512>(limit), _CMP_GT_OQ);
+    }
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(F) == 32) {
+        const __m256 m = reinterpret_cast<__m256>(v);
+        return static_cast<uint32_t>(
+            _mm256_movemask_ps(_mm256_cmp_ps(m, reinterpret_cast<__m256>(limit), _CMP_GT_OQ)));
+    }
+#endif
+#if defined(__SSE2__)
+    if constexpr (sizeof(F) == 16) {
+        const __m128 m = reinterpret_cast<__m128>(v);
+        return static_cast<uint32_t>(_mm_movemask_ps(_mm_cmpgt_ps(m, reinterpret_cast<__m128>(limit))));
+    }
+#endif
+    uint32_t found = 0;
+    for (unsigned i = 0; i < sizeof(F) / 4; ++i) found |= static_cast<uint32_t>(v[i] > limit[i]) << i;
+    return found;
+}
+
 // Bit i of `bits` widened to a full lane: -1 where set, 0 where not.
 template <class I>
 inline I spread_bits(uint32_t bits) {

@@ -3,6 +3,10 @@
 // The score of a label is the product of the probabilities on its path, kept as a sum of logarithms. A batch
 // is walked level by level and, within a level, node by node: all queries that reached a node meet its
 // weights while they are in cache.
+//
+// Probabilities never rise along a path. So a query's nodes are opened in waves, the best first, and those
+// that have fallen behind its k-th label by then are left closed: no label below them could be among the k
+// best.
 #pragma once
 
 #include <algorithm>
@@ -90,6 +94,9 @@ class Searcher {
     }
 
   private:
+    // Fewer queries than this have little to share, and are best served by waves of a single node each.
+    static constexpr size_t kFew = 32;
+
     struct Visit {
         int32_t node;
         int32_t query;
@@ -125,53 +132,79 @@ class Searcher {
         log_probabilities(model_.link, base, count, space.scores.data());
     }
 
+    // Per query at most `width` scored items.
+    struct Lists {
+        Lists(size_t n_queries, int32_t width)
+            : width(width), items(n_queries * static_cast<size_t>(width)), size(n_queries, 0) {}
+
+        Scored* of(size_t query) { return items.data() + query * static_cast<size_t>(width); }
+        BestOf best(size_t query) { return BestOf(of(query), &size[query], width); }
+
+        int32_t width;
+        std::vector<Scored> items;
+        std::vector<int32_t> size;
+    };
+
     void beam_shard(int64_t begin, int64_t end, SearchSpace& space, int32_t* labels, float* scores) {
         const auto n = static_cast<size_t>(end - begin);
-        const auto k = static_cast<size_t>(options_.k), width = static_cast<size_t>(options_.beam_width);
-        std::vector<Scored> found(n * k), beams(n * width);
-        std::vector<int32_t> found_size(n, 0), beam_size(n, 0);
+        Lists found(n, options_.k), open(n, options_.beam_width), next(n, options_.beam_width);
+        for (size_t q = 0; q < n; ++q) open.best(q).offer({0.0f, 0});
         std::vector<Visit> visits;
-        for (size_t q = 0; q < n; ++q) visits.push_back({0, static_cast<int32_t>(q), 0.0f});
-        while (!visits.empty()) {
-            std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
-                return a.node != b.node ? a.node < b.node : a.query < b.query;
-            });
-            for (size_t i = 0; i < visits.size();) {
-                size_t stop = i;
-                int64_t look_ups = 0;
-                for (; stop < visits.size() && visits[stop].node == visits[i].node; ++stop) {
-                    look_ups += x_.row_nnz(begin + visits[stop].query);
+        for (int32_t longest = 1; longest > 0;) {
+            for (int32_t rank = 0, stop; rank < longest; rank = stop) {
+                stop = n < kFew ? rank + 1 : 2 * rank + 1;
+                visits.clear();
+                for (size_t q = 0; q < n; ++q) {
+                    const float bar = found.best(q).bar();
+                    for (int32_t b = rank; b < std::min(stop, open.size[q]) && open.of(q)[b].score >= bar;
+                         ++b) {
+                        visits.push_back({open.of(q)[b].id, static_cast<int32_t>(q), open.of(q)[b].score});
+                    }
                 }
-                const int32_t node = visits[i].node;
-                const int64_t inner = model_.inner_of[node];
-                // Preparing a node pays once the look-ups outnumber its features.
-                const bool many = look_ups > model_.index.n_features(inner);
-                const Rank* ranks = model_.index.ranks(inner);
-                const bool lent = many && ranks == nullptr;
-                if (lent) ranks = model_.index.lend_ranks(inner, space.ranks);
-                const float* unpacked = many ? weights_.unpack(inner, space.unpacked) : nullptr;
-                for (; i < stop; ++i) {
-                    const auto q = static_cast<size_t>(visits[i].query);
-                    score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks,
-                                   unpacked, space);
-                    BestOf leaves(found.data() + q * k, &found_size[q], options_.k);
-                    BestOf nodes(beams.data() + q * width, &beam_size[q], options_.beam_width);
-                    offer_children(node, leaves, nodes, space);
-                }
-                if (lent) model_.index.take_back(inner, space.ranks);
+                if (visits.empty()) break;
+                make(visits, begin, space, found, next);
             }
-            visits.clear();
+            std::swap(open, next);
+            longest = 0;
             for (size_t q = 0; q < n; ++q) {
-                for (int32_t b = 0; b < beam_size[q]; ++b) {
-                    const Scored& item = beams[q * width + static_cast<size_t>(b)];
-                    visits.push_back({item.id, static_cast<int32_t>(q), item.score});
-                }
-                beam_size[q] = 0;
+                open.best(q).sort();
+                longest = std::max(longest, open.size[q]);
+                next.size[q] = 0;
             }
         }
         for (size_t q = 0; q < n; ++q) {
-            BestOf(found.data() + q * k, &found_size[q], options_.k).sort();
-            write(begin + static_cast<int64_t>(q), found.data() + q * k, found_size[q], labels, scores);
+            found.best(q).sort();
+            write(begin + static_cast<int64_t>(q), found.of(q), found.size[q], labels, scores);
+        }
+    }
+
+    // Opens nodes for queries, node by node.
+    void make(std::vector<Visit>& visits, int64_t begin, SearchSpace& space, Lists& found, Lists& next) {
+        std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
+            return a.node != b.node ? a.node < b.node : a.query < b.query;
+        });
+        for (size_t i = 0; i < visits.size();) {
+            size_t stop = i;
+            int64_t look_ups = 0;
+            for (; stop < visits.size() && visits[stop].node == visits[i].node; ++stop) {
+                look_ups += x_.row_nnz(begin + visits[stop].query);
+            }
+            const int32_t node = visits[i].node;
+            const int64_t inner = model_.inner_of[node];
+            // Preparing a node pays once the look-ups outnumber its features.
+            const bool many = look_ups > model_.index.n_features(inner);
+            const Rank* ranks = model_.index.ranks(inner);
+            const bool lent = many && ranks == nullptr;
+            if (lent) ranks = model_.index.lend_ranks(inner, space.ranks);
+            const float* unpacked = many ? weights_.unpack(inner, space.unpacked) : nullptr;
+            for (; i < stop; ++i) {
+                const auto q = static_cast<size_t>(visits[i].query);
+                score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks, unpacked,
+                               space);
+                BestOf leaves = found.best(q), nodes = next.best(q);
+                offer_children(node, leaves, nodes, space);
+            }
+            if (lent) model_.index.take_back(inner, space.ranks);
         }
     }
 

@@ -172,6 +172,39 @@ int64_t pass_of(const NodeRows& rows, const int32_t* order, int64_t count, const
     }
 }
 
+// Without a branch, as in match().
+template <int S>
+int64_t larger_of(const float* block, int64_t count, uint32_t lanes, float threshold, int32_t* rows,
+                  uint16_t* found) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    int64_t n = 0;
+    for (int64_t row = 0; row < count; ++row) {
+        uint32_t bits = 0;
+        for (int i = 0; i < L::N; ++i) {
+            const F size = magnitude(load<F>(block + row * S + i * L::W));
+            bits |= bits_above(size, splat<F>(threshold)) << (i * L::W);
+        }
+        bits &= lanes;
+        rows[n] = static_cast<int32_t>(row);
+        found[n] = static_cast<uint16_t>(bits);
+        n += bits != 0;
+    }
+    return n;
+}
+
+int64_t larger_entries(const float* block, int64_t count, int width, uint16_t lanes, float threshold,
+                       int32_t* rows, uint16_t* found) {
+    switch (width) {
+        case 4:
+            return larger_of<4>(block, count, lanes, threshold, rows, found);
+        case 8:
+            return larger_of<8>(block, count, lanes, threshold, rows, found);
+        default:
+            return larger_of<16>(block, count, lanes, threshold, rows, found);
+    }
+}
+
 // N vectors of the sum stay in registers while the rows go by.
 template <int N>
 inline void accumulate_tile(const int32_t* rows, const float* values, int64_t count, const float* matrix,
@@ -332,6 +365,7 @@ extern const Simd table;
 const Simd table = {LABELWOOD_TEXT(LABELWOOD_ISA),
                     pass_of<SquaredHinge>,
                     pass_of<Logistic>,
+                    larger_entries,
                     accumulate,
                     match,
                     add_pairs,

@@ -86,6 +86,10 @@ struct Simd {
                                   int32_t* restless);
     int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const Block&, Spread*,
                              int32_t* restless);
+    // Rows of a block (`count` of `width` columns) in which one of the `lanes` holds more than `threshold` in
+    // size: their numbers and which lanes do. Returns how many; `rows` and `found` need room for one more.
+    int64_t (*larger_entries)(const float* block, int64_t count, int width, uint16_t lanes, float threshold,
+                              int32_t* rows, uint16_t* found);
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width].
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                        int64_t width, float* out);

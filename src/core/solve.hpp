@@ -9,11 +9,13 @@
 // `bias`. A row that is negative for a rare label then sits exactly on its margin until a positive row's
 // features reach it, and needs no update. So the first passes visit the rows that are positive in any lane;
 // then passes alternate between all rows and those that the pass before found restless, until these are
-// settled. Only a full pass finishes a lane.
+// settled. Only a full pass finishes a lane. Under a coarse tolerance the full passes after the first leave
+// out the rows that no lane holds (alpha = 0): most were looked at once and found on the right side.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -54,12 +56,34 @@ struct SolverSpace {
     AlignedVector<float> weights, duals;
     std::vector<uint16_t> masks;
     std::vector<int32_t> order;
+    std::vector<int32_t>
+        large;  // of a finished block: features with a weight worth keeping, and in which lanes
+    std::vector<uint16_t> large_lanes;
     RowWindow window;
     int64_t weight_bytes = 0;  // moved between weights and registers so far
 };
 
+// Siblings that finished in one pass: the weight of lane l for compacted feature f is weights[f * width + l],
+// the bias weight last; lane l is child[l].
+struct Finished {
+    const float* weights;
+    int width;
+    uint16_t lanes;  // bit l set: lane l has finished
+    const int32_t* child;
+
+    template <class Visit>
+    void each(Visit&& visit) const {
+        for (int lane = 0; lane < width; ++lane) {
+            if ((lanes >> lane & 1) != 0) visit(lane, child[lane]);
+        }
+    }
+};
+
 // At most this many partial passes between two full ones.
-constexpr int kPartialPasses = 8;
+constexpr int kPartialPasses = 2;
+
+// From this tolerance on, a row is trusted to stay where a full pass found it.
+constexpr float kCoarse = 0.5f;
 
 // One block of at most kMaxLanes siblings in training.
 class BlockSolver {
@@ -76,21 +100,20 @@ class BlockSolver {
           // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
           initial_(options.loss == Loss::kLogistic ? -80.0f : 0.0f) {}
 
-    // Solves the children and calls sink(child, column, stride) with each finished weight column: the weight
-    // of compacted feature f at column[f * stride], the bias weight last.
+    // Solves the children and calls sink(Finished) whenever some are done.
     template <class Sink>
     void run(const int32_t* children, int n_siblings, uint64_t seed, Monitor& monitor, Sink&& sink) {
         start(children, n_siblings);
         const auto pass = options_.loss == Loss::kLogistic ? simd().logistic_pass : simd().squared_hinge_pass;
         Rng rng(seed, static_cast<uint64_t>(children[0]));
-        bool full = false;
+        bool full = false, seen = false;
         int partial = 0;
         int64_t n_visits = positive_rows();
         for (int passes = 1; active_ != 0; ++passes) {
             if (monitor.stopped()) throw Interrupted();
             if (full) {
-                std::iota(space_.order.begin(), space_.order.end(), 0);
-                n_visits = rows_.n_rows;
+                n_visits = seen && options_.tolerance >= kCoarse ? held_rows() : all_rows();
+                seen = true;
             }
             rng.shuffle(space_.order.data(), n_visits);
             const Block block{
@@ -101,15 +124,18 @@ class BlockSolver {
             space_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
             const bool last = passes >= options_.max_passes;
             bool settled = true;
+            unsigned done = 0;
             for (int lane = 0; lane < lanes_; ++lane) {
                 if (!is_active(lane)) continue;
                 const bool converged = gap(spread, lane) <= options_.tolerance;
                 settled &= converged;
                 if (!last && !(full && converged)) continue;
-                sink(child_of_[lane], space_.weights.data() + lane, lanes_);
                 monitor.add(rows_.indptr[n_rows_]);
-                active_ = static_cast<uint16_t>(active_ & ~(1u << lane));
+                done |= 1u << lane;
             }
+            if (done != 0)
+                sink(Finished{space_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
+            active_ = static_cast<uint16_t>(active_ & ~done);
             narrow();
             partial = full ? 0 : partial + 1;
             full = settled || n_visits == 0 || partial == kPartialPasses;
@@ -165,14 +191,38 @@ class BlockSolver {
         active_ = static_cast<uint16_t>((1u << count) - 1);
     }
 
-    // Puts the rows that are positive in any lane into the order and returns their number.
-    int64_t positive_rows() {
+    // Puts the rows that are wanted into the order and returns their number.
+    template <class Wanted>
+    int64_t rows_where(Wanted&& wanted) {
         int64_t count = 0;
         for (size_t row = 0; row < n_rows_; ++row) {
-            if (space_.masks[row] != 0)
-                space_.order[static_cast<size_t>(count++)] = static_cast<int32_t>(row);
+            if (wanted(row)) space_.order[static_cast<size_t>(count++)] = static_cast<int32_t>(row);
         }
         return count;
+    }
+
+    int64_t all_rows() {
+        return rows_where([](size_t) { return true; });
+    }
+
+    // Positive in any lane.
+    int64_t positive_rows() {
+        return rows_where([&](size_t row) { return space_.masks[row] != 0; });
+    }
+
+    // With an alpha above 0 in any lane still in training.
+    int64_t held_rows() {
+        float least[kMaxLanes];
+        for (int lane = 0; lane < lanes_; ++lane) {
+            least[lane] = is_active(lane) ? initial_ : std::numeric_limits<float>::infinity();
+        }
+        return rows_where([&](size_t row) {
+            const float* duals = space_.duals.data() + row * static_cast<size_t>(lanes_);
+            unsigned held = 0;
+            for (int lane = 0; lane < lanes_; ++lane)
+                held |= static_cast<unsigned>(duals[lane] > least[lane]);
+            return held != 0;
+        });
     }
 
     // LIBLINEAR's stopping rules: the spread of projected gradients, or for the logistic loss their largest

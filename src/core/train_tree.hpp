@@ -212,11 +212,13 @@ class TreeTrainer {
             const auto n_features = static_cast<size_t>(problem.n_features());
             const SolverOptions& o = trainer.options_.solver;
             float* bias = trainer.packed_.bias.data() + trainer.tree_.child_ptr[node];
-            auto sink = [&](int32_t child, const float* column, int stride) {
-                const float learned =
-                    o.bias != 0.0f ? column[n_features * static_cast<size_t>(stride)] * o.bias : 0.0f;
-                bias[child] = learned + o.offset;
-                keep(child, column, stride);
+            auto sink = [&](const Finished& finished) {
+                finished.each([&](int lane, int32_t child) {
+                    const float* column = finished.weights + lane;
+                    const auto width = static_cast<size_t>(finished.width);
+                    bias[child] = o.offset + (o.bias != 0.0f ? column[n_features * width] * o.bias : 0.0f);
+                });
+                trainer.dense() ? keep_all(finished) : keep_large(finished, space);
             };
             const int32_t id = trainer.part_.ids == nullptr ? node : trainer.part_.ids[node];
             BlockSolver(problem, positives, o, space)
@@ -224,22 +226,31 @@ class TreeTrainer {
                      mix64(trainer.options_.seed) ^ static_cast<uint64_t>(id), trainer.monitor_, sink);
         }
 
-        void keep(int32_t child, const float* column, int stride) {
-            const size_t n_features = problem.features.size();
-            if (trainer.dense()) {
-                float* weights = out().weights.data() + child;
-                for (size_t f = 0; f < n_features; ++f) {
-                    weights[static_cast<size_t>(rank[f]) * static_cast<size_t>(n_children)] =
-                        column[f * static_cast<size_t>(stride)];
-                }
-                return;
+        void keep_all(const Finished& finished) {
+            for (size_t f = 0; f < problem.features.size(); ++f) {
+                float* to =
+                    out().weights.data() + static_cast<size_t>(rank[f]) * static_cast<size_t>(n_children);
+                const float* from = finished.weights + f * static_cast<size_t>(finished.width);
+                finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
             }
-            Column& kept = columns[static_cast<size_t>(child)];
-            for (size_t f = 0; f < n_features; ++f) {
-                const float weight = column[f * static_cast<size_t>(stride)];
-                if (std::fabs(weight) > trainer.options_.threshold) {
-                    kept.features.push_back(static_cast<int32_t>(f));
-                    kept.weights.push_back(weight);
+        }
+
+        void keep_large(const Finished& finished, SolverSpace& space) {
+            const size_t n_features = problem.features.size();
+            space.large.resize(n_features + 1);
+            space.large_lanes.resize(n_features + 1);
+            const int64_t count = simd().larger_entries(
+                finished.weights, problem.n_features(), finished.width, finished.lanes,
+                trainer.options_.threshold, space.large.data(), space.large_lanes.data());
+            for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+                const int32_t f = space.large[i];
+                const float* from =
+                    finished.weights + static_cast<size_t>(f) * static_cast<size_t>(finished.width);
+                for (unsigned left = space.large_lanes[i]; left != 0; left &= left - 1) {
+                    const int lane = __builtin_ctz(left);
+                    Column& kept = columns[static_cast<size_t>(finished.child[lane])];
+                    kept.features.push_back(f);
+                    kept.weights.push_back(from[lane]);
                 }
             }
         }

@@ -105,7 +105,7 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
     // Per feature and threshold: how many siblings kept it, and of these how many have an even number.
     std::vector<uint8_t> all(n_features * n_levels, 0), even(n_features * n_levels, 0);
     SolverSpace space;
-    auto sink = [&](int32_t number, const float* column, int stride) {
+    auto count = [&](int32_t number, const float* column, int stride) {
         for (size_t f = 0; f < n_features; ++f) {
             const float size = std::fabs(column[f * static_cast<size_t>(stride)]);
             for (size_t t = 0; t < n_levels && size > thresholds[t]; ++t) {
@@ -114,6 +114,10 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
                 if (number % 2 == 0) ++even[f * n_levels + t];
             }
         }
+    };
+    auto sink = [&](const Finished& finished) {
+        finished.each(
+            [&](int lane, int32_t number) { count(number, finished.weights + lane, finished.width); });
     };
     if (!trained.empty()) {
         BlockSolver(problem, positives, options, space)

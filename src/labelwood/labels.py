@@ -26,6 +26,8 @@ UTF8, OFFSETS, INTEGERS = PREFIX + "utf8", PREFIX + "offsets", PREFIX + "integer
 
 Objects = npt.NDArray[np.object_]
 
+_FEW = 64  # names that are quicker decoded one by one than after finding the distinct ones
+
 
 class LabelNames:
     """The names of labels 0..L-1, all distinct.
@@ -89,6 +91,11 @@ class LabelNames:
         """The names of an array of ids, in its shape; -1 becomes None. Labels that have no names stay ids."""
         if self.kind == "ids":
             return ids
+        if ids.size <= _FEW:
+            flat = ids.ravel()
+            names = iter(self._of_ids(flat[flat >= 0]))
+            few = [next(names) if label >= 0 else None for label in flat.tolist()]
+            return _objects(few).reshape(ids.shape)
         distinct, where = np.unique(ids, return_inverse=True)
         known = distinct[distinct >= 0]
         named = _objects([None] * (len(distinct) - len(known)) + self._of_ids(known))

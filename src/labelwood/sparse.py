@@ -27,6 +27,7 @@ F32 = npt.NDArray[np.float32]
 HEAVIEST = 1e30
 _INFINITE_HALF = 0x7C00
 MAX_COLUMNS = 2**31 - 1
+_UNORDERED = 3  # the fault that can be mended: column ids out of order, or twice in a row
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,24 @@ class CSR:
 
     def check(self) -> CSR:
         """Assert every invariant; return self, so that ``CSR(...).check()`` reads as a value."""
+        return self._refused(self._fault())
+
+    def _fault(self) -> int:
+        """The number of the first invariant that does not hold; 0 if all do."""
         if any(array.ndim != 1 for array in (self.indptr, self.indices, self.data)):
             raise LabelwoodError("CSR: indptr, indices and data must be one-dimensional")
         if len(self.indptr) == 0 or len(self.data) != len(self.indices):
             raise LabelwoodError("CSR: indptr must not be empty; data and indices must have the same length")
-        fault = _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)
+        return _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)
+
+    def _refused(self, fault: int) -> CSR:
         if fault == 1:
             raise LabelwoodError("CSR: indptr must start at 0, never fall and end at the number of entries")
         if fault == 2:
             raise LabelwoodError(
                 f"CSR: column ids must be in [0, {self.n_cols}); got {self.indices.min()}..{self.indices.max()}"
             )
-        if fault == 3:
+        if fault == _UNORDERED:
             raise LabelwoodError("CSR: the column ids of a row must be sorted and distinct")
         if fault == 4:
             raise LabelwoodError("CSR: values must be finite; got NaN or infinity")
@@ -178,15 +185,22 @@ def from_scipy(matrix: Any) -> CSR:
     matrix = matrix.tocsr()
     if matrix.shape[1] > MAX_COLUMNS:
         raise LabelwoodError(f"X: at most {MAX_COLUMNS} columns are supported; got {matrix.shape[1]}")
-    if not matrix.has_canonical_format:
+    taken = _taken(matrix)
+    if (fault := taken._fault()) == _UNORDERED:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+        taken = _taken(matrix)
+        fault = taken._fault()
+    return taken._refused(fault)
+
+
+def _taken(matrix: Any) -> CSR:
     return CSR(
         np.ascontiguousarray(matrix.indptr, dtype=np.int64),
         np.ascontiguousarray(matrix.indices, dtype=np.int32),
         np.ascontiguousarray(matrix.data, dtype=np.float32),
         int(matrix.shape[1]),
-    ).check()
+    )
 
 
 def from_lists(rows: list[list[int]], n_cols: int) -> CSR:

@@ -23,7 +23,8 @@ Vector = npt.NDArray[Any]
 
 _NO_ALPHA = -80.0  # a logit whose alpha is 0
 _LANES = 16
-_PARTIAL_PASSES = 8
+_PARTIAL_PASSES = 2
+_COARSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,13 @@ class Sibling:
         self._y = np.where(positive, 1.0, -1.0)
         self._q = np.einsum("ij,ij->i", self._X, self._X)
         self.w = np.zeros(self._X.shape[1])
-        self._dual = np.full(len(X), _NO_ALPHA if options.logistic else 0.0)
+        self._no_alpha = _NO_ALPHA if options.logistic else 0.0
+        self._dual = np.full(len(X), self._no_alpha)
+
+    @property
+    def held(self) -> Vector:
+        """Which rows have an alpha above 0."""
+        return self._dual > self._no_alpha
 
     def visit(self, order: list[int]) -> tuple[bool, set[int]]:
         """One pass over these rows: whether the sibling has settled on them, and the rows it moved at."""
@@ -100,16 +107,20 @@ def solve_block(
 
     The first passes visit the rows that are positive for any of them. Then passes alternate between all rows and
     those at which the pass before moved any sibling, until these are settled; only a pass over all rows finishes one.
+    With a tolerance of 0.5 or more, such passes after the first leave out the rows that no sibling holds.
     """
     active = {child: Sibling(X, positives[:, child], options) for child in children}
     done: dict[int, Vector] = {}
     rng = Rng(seed, children[0])
-    full, partial, passes = False, 0, 0
+    full, seen, partial, passes = False, False, 0, 0
     order = np.flatnonzero(positives[:, children].any(axis=1)).tolist()
     while active:
         passes += 1
         if full:
-            order = list(range(len(X)))
+            trusting = seen and options.tolerance >= _COARSE
+            held = np.any([sibling.held for sibling in active.values()], axis=0)
+            order = np.flatnonzero(held | (not trusting)).tolist()
+            seen = True
         rng.shuffle(order)
         settled, restless = True, set()
         for child in list(active):
