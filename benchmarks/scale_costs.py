@@ -50,7 +50,7 @@ SHAPES = (
 def measure(dataset, model: LinearTree) -> dict[str, float]:
     X, Y, run = dataset.X, dataset.Y, Run()
     rows = TrainingRows.of(X, run, normalize=True)
-    tree = model._grow(rows, Y, run, 0)
+    tree = model._grower(rows, Y, run)(0)
     plan = tree_estimate.count(rows, Y, tree, Run())
     division = tree_parts.divide(tree, np.bincount(Y.indices, minlength=Y.n_cols))
     units = tree_parts.units(division, Y, "tree0", model._setting(rows, tree, 0, run))

@@ -5,7 +5,12 @@ python benchmarks/service/load.py ../shared/data/eurlex57k --work load
 Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and asks it from another. First
 as many requests as it answers, over a few connections that each wait for their answer: the saturation rate. Then half
 of that rate, at times fixed beforehand, each latency counted from the time the request was due, so that a stall counts
-for every request it delays. While learning, a third process sends --learn examples a second, --batch to a request.
+for every request it delays. While learning, a third process sends --learn examples a second, --batch to a request, and
+never more: one that was held up does not make up for it in a burst. It shares the second core with the one that asks;
+neither spins. Whether a snapshot falls into a phase is a matter of --seconds and --snapshot-seconds.
+
+First of all it is measured how much of each core this machine withholds from a process that only looks at the clock,
+and in every phase how much of the service's core the host of a virtual machine took: no latency can be better.
 """
 
 import argparse
@@ -13,6 +18,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import selectors
 import subprocess
 import sys
 import time
@@ -37,10 +43,13 @@ def main():
     parser.add_argument("--learn", type=int, default=500)
     parser.add_argument("--batch", type=int, default=10)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--snapshot-seconds", type=float, default=60.0)
     options = parser.parse_args()
     test = data.load(find(options.data, "test"))
     asked = [request("/suggest", {"features": row, "k": 5}) for row in features(test.X, 2000)]
     taught = teaching(test, options.batch)
+    for core in (SERVER_CORE, CLIENT_CORE):
+        print(f"core {core}: {withheld(core, 1.0)}", flush=True)
     for name in ("linear-tree", "online-tree"):
         model = train(name, options)
         for learning in (False, True) if name == "online-tree" else (False,):
@@ -49,6 +58,27 @@ def main():
 
 def find(folder, part):
     return next(path for path in sorted(folder.glob(f"{part}.txt*")) if ".raw." not in path.name)
+
+
+def withheld(core, seconds):
+    """How long a process that has a core to itself is kept from running."""
+    os.sched_setaffinity(0, {core})
+    gaps, last = [], time.perf_counter()
+    end = last + seconds
+    while last < end:
+        now = time.perf_counter()
+        if now - last > 0.0005:
+            gaps.append(now - last)
+        last = now
+    return f"withheld {100 * sum(gaps) / seconds:.1f} % of the time, longest {1000 * max(gaps, default=0):.1f} ms"
+
+
+def stolen_seconds():
+    """Time that the service's core wanted to work and the host did not let it, since the machine started."""
+    for line in Path("/proc/stat").read_text().splitlines():
+        if line.startswith(f"cpu{SERVER_CORE} "):
+            return int(line.split()[8]) / os.sysconf("SC_CLK_TCK")
+    raise RuntimeError("/proc/stat does not know the core")
 
 
 def train(name, options):
@@ -88,6 +118,7 @@ def measure(name, model, asked, taught, options):
     state = options.work / "state"
     subprocess.run(["rm", "-rf", state], check=True)
     words = ["--port", "0", "--json", "--state", state, "--workers", options.workers]
+    words += ["--snapshot-seconds", options.snapshot_seconds]
     program = "import sys; from labelwood.cli import main; sys.exit(main())"
     os.sched_setaffinity(0, {SERVER_CORE} if options.workers == 1 else {SERVER_CORE, CLIENT_CORE})
     server = subprocess.Popen(
@@ -98,7 +129,7 @@ def measure(name, model, asked, taught, options):
     try:
         port = int(json.loads(server.stdout.readline())["url"].rsplit(":", 1)[1].strip("/"))
         os.sched_setaffinity(0, {CLIENT_CORE})
-        asyncio.run(closed_loop(port, asked, 1.0))  # warm
+        run(closed_loop(port, asked, 1.0))  # warm
         learned = multiprocessing.Value("i", 0)
         teacher = None
         if taught is not None:
@@ -106,15 +137,20 @@ def measure(name, model, asked, taught, options):
             teacher = multiprocessing.Process(target=teach, args=arguments, daemon=True)
             teacher.start()
             time.sleep(1.0)
-        before, started = learned.value, time.perf_counter()
-        rate, full = asyncio.run(closed_loop(port, asked, options.seconds))
-        half = asyncio.run(open_loop(port, asked, rate / 2, options.seconds))
-        taught_rate = (learned.value - before) / (time.perf_counter() - started)
-        what = f", learning {taught_rate:.0f} examples/s" if taught else ""
-        print(
-            f"{name}{what}: {rate:.0f} suggestions/s ({shown(full)}); at {rate / 2:.0f}/s {shown(half)}",
-            flush=True,
-        )
+        marks = [(learned.value, stolen_seconds(), time.perf_counter())]
+        rate, full = run(closed_loop(port, asked, options.seconds))
+        marks.append((learned.value, stolen_seconds(), time.perf_counter()))
+        half = run(open_loop(port, asked, rate / 2, options.seconds))
+        marks.append((learned.value, stolen_seconds(), time.perf_counter()))
+        for found, asked_rate, (start, end) in zip(
+            (full, half), (rate, rate / 2), pairwise(marks), strict=True
+        ):
+            n_learned, stolen, seconds = (b - a for a, b in zip(start, end, strict=True))
+            what = f" while learning {n_learned / seconds:.0f} examples/s" if taught else ""
+            print(
+                f"{name}: {asked_rate:.0f} suggestions/s{what}: {shown(found)}; the host took {stolen / seconds:.1%}",
+                flush=True,
+            )
         if teacher is not None:
             teacher.terminate()
             teacher.join()
@@ -126,6 +162,12 @@ def measure(name, model, asked, taught, options):
 def shown(seconds):
     p50, p99, worst = 1000 * np.percentile(seconds, [50, 99, 100])
     return f"p50 {p50:.2f} ms, p99 {p99:.2f} ms, longest {worst:.1f} ms"
+
+
+def run(work):
+    """Run a coroutine on a loop whose timers are exact to some microseconds, where epoll's wait whole milliseconds."""
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
+        return runner.run(work)
 
 
 async def ask(reader, writer, message):
@@ -171,8 +213,8 @@ async def open_loop(port, messages, rate, seconds):
     # more connections than before: a request never waits for another one here
     workers = [asyncio.create_task(one()) for _ in range(4 * CONNECTIONS)]
     for position, moment in enumerate(due):
-        while (left := moment - (time.perf_counter() - origin)) > 0:
-            await asyncio.sleep(left - 0.002 if left > 0.002 else 0)  # timers are late by a millisecond
+        if (left := moment - (time.perf_counter() - origin)) > 0:
+            await asyncio.sleep(left)
         waiting.put_nowait(position)
     for _ in workers:
         waiting.put_nowait(None)
@@ -181,13 +223,15 @@ async def open_loop(port, messages, rate, seconds):
 
 
 def teach(port, messages, rate, batch, learned):
-    """Send learning requests at a fixed rate, for ever."""
-    origin = time.perf_counter()
+    """Send learning requests for ever, at a fixed rate or, if they are answered more slowly, at a lower one."""
+    due = time.perf_counter()
 
     async def one(number):
+        nonlocal due
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for position in range(number, 10**9, CONNECTIONS):
-            await asyncio.sleep(max(0.0, origin + position / rate - time.perf_counter()))
+            due = max(due + 1 / rate, time.perf_counter())
+            await asyncio.sleep(due - time.perf_counter())
             await ask(reader, writer, messages[position % len(messages)])
             with learned.get_lock():
                 learned.value += batch
@@ -195,7 +239,7 @@ def teach(port, messages, rate, batch, learned):
     async def work():
         await asyncio.gather(*(one(number) for number in range(CONNECTIONS)))
 
-    asyncio.run(work())
+    run(work())
 
 
 if __name__ == "__main__":

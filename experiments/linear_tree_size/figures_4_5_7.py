@@ -32,7 +32,7 @@ def plans(split: Split, seed: int) -> list[tree_estimate.Plan]:
     for arity, depth in shapes:
         model = LinearTree.preset("paper", cluster_rounds=20, arity=max(2, arity), max_depth=depth)
         prepared = TrainingRows.of(rows.X, run, normalize=model.normalize)
-        found.append(tree_estimate.count(prepared, rows.Y, model._grow(prepared, rows.Y, run, seed), run))
+        found.append(tree_estimate.count(prepared, rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
     return found
 
 

@@ -178,7 +178,7 @@ def main() -> None:
                 lambda seed, s=split, p=policy, c=curve: learned(s, p, seed, options.threads, c),
             )
             rows.append({"": title, **found})
-            mean = np.nanmean(list(curve.values()), axis=0)
+            mean = np.ma.masked_invalid(list(curve.values())).mean(axis=0).filled(np.nan)  # none at first
             axis.plot(np.arange(1, len(mean) + 1), mean, label=title)
             quarters = [len(mean) * part // 4 - 1 for part in (1, 2, 3, 4)]
             ends.append(

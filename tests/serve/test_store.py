@@ -46,10 +46,11 @@ def learner_at(tmp_path, model):
             learner.close(snapshot=False)
 
 
+@pytest.mark.parametrize("patience", [0.0, 60.0])  # every group is overdue, or none
 @pytest.mark.parametrize("snapshot", [False, True])
-def test_restarts_change_nothing(learner_at, model, snapshot):
+def test_restarts_change_nothing(learner_at, model, snapshot, patience):
     for start in range(0, 60, 20):
-        learner = learner_at()
+        learner = learner_at(patience_seconds=patience)
         for number in range(start, start + 20, 4):
             learner.submit(learn(*range(number, number + 4))).result()
         learner.close(snapshot=snapshot)

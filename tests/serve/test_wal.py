@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwood.errors import FormatError
-from labelwood.serve.wal import OPENING, LogWriter, read_log, segments
+from labelwood.serve.wal import OPENING, LogRefusedError, LogWriter, read_log, segments
 
 RECORD = {"kind": "learn", "examples": [{"text": "é\u2028\x00", "labels": ["a", 1]}]}
 
@@ -122,6 +122,15 @@ def test_the_clock_goes_back(tmp_path):
     log.close()
     later = LogWriter(tmp_path, clock=lambda: 1)
     assert later.append([RECORD]).time == 10
+
+
+@pytest.mark.parametrize("value", ["half a character: \ud800", object()])
+def test_what_is_no_json_is_refused_and_leaves_nothing(tmp_path, value):
+    log = LogWriter(tmp_path)
+    with pytest.raises(LogRefusedError, match="nothing was written"):
+        log.append([RECORD, {"kind": value}])
+    frame = log.append([RECORD])
+    assert list(read_log(tmp_path)) == [frame]
 
 
 def test_an_append_that_fails_leaves_nothing(tmp_path, monkeypatch):

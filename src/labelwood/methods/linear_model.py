@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -72,7 +72,8 @@ class LinearModel(Shrinkable):
     def _link(self) -> int:
         return LOGISTIC if self.loss == "logistic" else self.score_power
 
-    def _grow(self, rows: TrainingRows, Y: CSR, run: Run, seed: int) -> LabelTree:
+    def _grower(self, rows: TrainingRows, Y: CSR, run: Run) -> Callable[[int], LabelTree]:
+        """From a seed to a tree; what trees have in common is made once."""
         raise NotImplementedError
 
     def _search(self) -> tuple[int, bool]:
@@ -95,7 +96,7 @@ class LinearModel(Shrinkable):
             return self._planner(rows, Y, plan, run).estimate(
                 self.method_name, grade, started=started, grow_seconds=None
             )
-        tree = self._grow(rows, Y, run, run.seed)
+        tree = self._grower(rows, Y, run)(run.seed)
         grow_seconds = time.perf_counter() - started
         plan = tree_estimate.count(rows, Y, tree, run)
         return self._planner(rows, Y, plan, run).estimate(
@@ -125,20 +126,24 @@ class LinearModel(Shrinkable):
 
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
         rows = TrainingRows.of(X, run, normalize=self.normalize)
-        grown = []
+        self.trees_ = self._train(rows, Y, self._grown(rows, Y, run), run)
+
+    def _grown(self, rows: TrainingRows, Y: CSR, run: Run) -> list[LabelTree]:
+        """All trees, without weights; refused after the first if they would not fit."""
+        grow, grown = self._grower(rows, Y, run), []
         for number in range(self._n_trees()):
-            grown.append(self._shape(number, rows, Y, run))
+            grown.append(self._shape(number, grow, run))
             if number == 0:
                 self._check_memory(rows, Y, grown[0], run)
-        self.trees_ = self._train(rows, Y, grown, run)
+        return grown
 
-    def _shape(self, number: int, rows: TrainingRows, Y: CSR, run: Run) -> LabelTree:
+    def _shape(self, number: int, grow: Callable[[int], LabelTree], run: Run) -> LabelTree:
         """The tree of this number, grown or from the checkpoint."""
         name = f"tree{number}.shape"
         found = {} if run.checkpoint is None else run.checkpoint.read([name])
         if name in found:
             return LabelTree(**found[name])
-        tree = self._grow(rows, Y, run, _seed_of(number, run))
+        tree = grow(_seed_of(number, run))
         if run.checkpoint is not None:
             run.checkpoint.write(name, {"child_ptr": tree.child_ptr, "label": tree.label})
         return tree

@@ -8,6 +8,8 @@ in those rows are never stored (the paper's inherent pruning).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -30,7 +32,7 @@ from labelwood.methods.linear_model import (
 from labelwood.methods.training_rows import TrainingRows
 from labelwood.params import Param
 from labelwood.progress import Run
-from labelwood.sparse import CSR
+from labelwood.sparse import CSR, F32, I32, I64
 from labelwood.trees import LabelTree
 
 
@@ -164,26 +166,38 @@ class LinearTree(LinearModel):
             shapes[name] = trees.random_tree(n_labels, arity=arity, max_leaf=max_leaf, seed=0)
         return shapes
 
-    def _grow(self, rows: TrainingRows, Y: CSR, run: Run, seed: int) -> LabelTree:
+    def _grower(self, rows: TrainingRows, Y: CSR, run: Run) -> Callable[[int], LabelTree]:
         if self.hierarchy is not None:
-            return trees.hierarchy_tree(self.hierarchy, self._names.array.tolist())
+            brought = trees.hierarchy_tree(self.hierarchy, self._names.array.tolist())
+            return lambda seed: brought
         if self.tree == "random":
-            return trees.random_tree(Y.n_cols, arity=self.arity, max_leaf=self.max_leaf, seed=seed)
+            return lambda seed: trees.random_tree(
+                Y.n_cols, arity=self.arity, max_leaf=self.max_leaf, seed=seed
+            )
         if self.tree == "huffman":
-            return trees.huffman_tree(np.bincount(Y.indices, minlength=Y.n_cols), arity=self.arity)
+            counts = np.bincount(Y.indices, minlength=Y.n_cols)
+            return lambda seed: trees.huffman_tree(counts, arity=self.arity)
         if self.tree == "balanced" and Y.n_cols <= max(self.max_leaf, 2):
-            return trees.flat_tree(Y.n_cols)  # what clustering would give
-        with run.phase("label vectors") as progress:
-            indptr, indices, data = _core.label_vectors(
-                *rows.arguments, Y.indptr, Y.indices, Y.n_cols, self.cluster_features or 0, run.n_threads,
-                progress, scale=rows.scale, resident=rows.X.resident,
-            )  # fmt: skip
-        with run.phase("cluster") as progress:
-            grown = _core.grow_tree(
-                indptr, indices, data, rows.X.n_cols, self.tree == "balanced", self.arity, self.max_leaf,
-                self.max_depth, self.cluster_rounds, seed, run.n_threads, progress,
-            )  # fmt: skip
-        return trees.freeze(*grown)
+            return lambda seed: trees.flat_tree(Y.n_cols)  # what clustering would give
+
+        @cache
+        def vectors() -> tuple[I64, I32, F32]:
+            with run.phase("label vectors") as progress:
+                return _core.label_vectors(
+                    *rows.arguments, Y.indptr, Y.indices, Y.n_cols, self.cluster_features or 0, run.n_threads,
+                    progress, scale=rows.scale, resident=rows.X.resident,
+                )  # fmt: skip
+
+        def cluster(seed: int) -> LabelTree:
+            indptr, indices, data = vectors()
+            with run.phase("cluster") as progress:
+                grown = _core.grow_tree(
+                    indptr, indices, data, rows.X.n_cols, self.tree == "balanced", self.arity, self.max_leaf,
+                    self.max_depth, self.cluster_rounds, seed, run.n_threads, progress,
+                )  # fmt: skip
+            return trees.freeze(*grown)
+
+        return cluster
 
 
 class OneVsRest(LinearModel):
@@ -229,8 +243,8 @@ class OneVsRest(LinearModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _grow(self, rows: TrainingRows, Y: CSR, run: Run, seed: int) -> LabelTree:
-        return trees.flat_tree(Y.n_cols)
+    def _grower(self, rows: TrainingRows, Y: CSR, run: Run) -> Callable[[int], LabelTree]:
+        return lambda seed: trees.flat_tree(Y.n_cols)
 
     def _shapes(self, n_labels: int) -> dict[str, LabelTree]:
         return {"present": trees.flat_tree(n_labels)}

@@ -2,6 +2,10 @@
 
 A record is answered after its frame is on disk and after readers can see what it changed. Whoever gets no answer may
 send it again with the same key; it counts once.
+
+The writer's thread stands back behind the one that answers requests, so that on a busy core a suggestion is not held
+up by what is learned beside it. When records have had to wait for long, a second thread of full priority takes over
+until they no longer do, while the first one waits: under any load learning gets its share.
 """
 
 from __future__ import annotations
@@ -11,17 +15,18 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from labelwood.errors import LabelwoodError
 from labelwood.persist import write_model
 from labelwood.progress import logger
+from labelwood.serve.priority import stand_back
 from labelwood.serve.replica import Answer
 from labelwood.serve.store import Captured, Store, capture
 from labelwood.serve.views import LiveView, copy_of, from_saved, packed_for_reading
-from labelwood.serve.wal import LogRefusedError, Record, encode_record
+from labelwood.serve.wal import LogRefusedError, Record
 
 _GROUP = 256
 
@@ -49,12 +54,12 @@ class Learned:
 @dataclass(frozen=True)
 class _Waiting:
     record: Record
-    encoded: bytes
     future: Future[Learned] = field(default_factory=Future)
+    since: float = field(default_factory=time.monotonic)
 
 
 class Learner:
-    """Owns the store and the live view, from one thread."""
+    """Owns the store and the live view, from one thread at a time."""
 
     def __init__(
         self,
@@ -64,6 +69,7 @@ class Learner:
         queue_length: int = 1000,
         snapshot_seconds: float = 60.0,
         snapshot_records: int = 10_000,
+        patience_seconds: float = 0.05,
         publish: bool = False,
     ) -> None:
         self.store, self._n_jobs = store, n_jobs
@@ -73,12 +79,17 @@ class Learner:
         self.snapshots_failed = 0
         self._queue: queue.Queue[_Waiting | Callable[[], None] | None] = queue.Queue(queue_length)
         self._snapshot_seconds, self._snapshot_records = snapshot_seconds, snapshot_records
-        self._publish = publish
+        self._patience_seconds, self._publish = patience_seconds, publish
         self._snapshot_at, self._snapshot_sequence = time.monotonic(), store.replica.sequence
         self._snapshot: threading.Thread | None = None
+        self._is_late = False
         self._stopping = False
         if publish:
             self._publish_view(capture(store.replica))
+        self._overdue = ThreadPoolExecutor(1, "learn-overdue")
+        self._overdue.submit(
+            int
+        )  # starts the thread here: it takes over the priority of the one that starts it
         self._thread = threading.Thread(target=self._work, name="learn", daemon=True)
         self._thread.start()
 
@@ -87,9 +98,9 @@ class Learner:
         """Records in the queue."""
         return self._queue.qsize()
 
-    def submit(self, record: Record, encoded: bytes | None = None) -> Future[Learned]:
-        """Hand a record to the writer, with its JSON if the caller has it."""
-        waiting = _Waiting(record, encoded or encode_record(record))
+    def submit(self, record: Record) -> Future[Learned]:
+        """Hand a record to the writer."""
+        waiting = _Waiting(record)
         self._put(waiting)
         return waiting.future
 
@@ -100,7 +111,7 @@ class Learner:
         def work() -> None:
             try:
                 record = self.store.adopt(model)
-                self._apply([_Waiting(record, encode_record(record), future)])
+                self._apply([_Waiting(record, future)])
             except (LabelwoodError, OSError) as error:
                 logger.warning("the model in use is kept: %s", error)
                 future.set_exception(StoppedError(str(error)))
@@ -114,6 +125,7 @@ class Learner:
             self._stopping = True
             self._queue.put(None)
         self._thread.join()
+        self._overdue.shutdown()
         if self._snapshot is not None:
             self._snapshot.join()
         if snapshot and not self.failed and self.store.replica.sequence > self._snapshot_sequence:
@@ -129,26 +141,41 @@ class Learner:
             raise QueueFullError("too many examples are waiting to be learned; try again") from None
 
     def _work(self) -> None:
-        while True:
-            try:
-                item = self._queue.get(timeout=1.0)
-            except queue.Empty:
-                self._maybe_snapshot()
-                continue
-            group: list[_Waiting] = []
-            while isinstance(item, _Waiting):
-                if item.future.set_running_or_notify_cancel():  # else nobody waits for it any more
-                    group.append(item)
-                if len(group) >= _GROUP or self._queue.empty():
-                    break
-                item = self._queue.get()
-            if group:
-                self._apply(group)
-            if item is None:
-                return
-            if not isinstance(item, _Waiting):
-                item()
+        stand_back()
+        going = True
+        while going:
+            going = self._overdue.submit(self._hurry).result() if self._is_late else self._take_up()
+
+    def _hurry(self) -> bool:
+        going = True
+        while going and self._is_late:
+            going = self._take_up()
+        return going
+
+    def _take_up(self) -> bool:
+        """Do what is next, and note whether it had to wait for long; False if it was the last."""
+        self._is_late = False
+        try:
+            item = self._queue.get(timeout=1.0)
+        except queue.Empty:
             self._maybe_snapshot()
+            return True
+        group: list[_Waiting] = []
+        while isinstance(item, _Waiting):
+            if item.future.set_running_or_notify_cancel():  # else nobody waits for it any more
+                group.append(item)
+            if len(group) >= _GROUP or self._queue.empty():
+                break
+            item = self._queue.get()
+        if group:
+            self._is_late = time.monotonic() - group[0].since > self._patience_seconds
+            self._apply(group)
+        if item is None:
+            return False
+        if not isinstance(item, _Waiting):
+            item()
+        self._maybe_snapshot()
+        return True
 
     def _apply(self, group: list[_Waiting]) -> None:
         fresh, repeated = self._sort_out(group)
@@ -188,7 +215,7 @@ class Learner:
     def _log_and_learn(self, fresh: list[_Waiting]) -> None:
         records = [waiting.record for waiting in fresh]
         try:
-            frame = self.store.log.append(records, [waiting.encoded for waiting in fresh])
+            frame = self.store.log.append(records)
         except LogRefusedError as refusal:
             self.refused = str(refusal)
             logger.warning("%s", refusal)
@@ -228,9 +255,13 @@ class Learner:
         if n_new and due and not self.failed:
             captured = self._capture()
             self._snapshot = threading.Thread(
-                target=self._write_snapshot, args=(captured,), name="snapshot", daemon=True
+                target=self._write_aside, args=(captured,), name="snapshot", daemon=True
             )
             self._snapshot.start()
+
+    def _write_aside(self, captured: Captured) -> None:
+        stand_back()  # once more than the writer, who started this thread
+        self._write_snapshot(captured)
 
     def _write_snapshot(self, captured: Captured) -> None:
         try:

@@ -72,9 +72,11 @@ def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
     columns = np.fromiter(keys, np.int64, count)
     values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, count)
     for start, stop in pairwise(indptr.tolist()):
-        order = np.argsort(columns[start:stop])
-        columns[start:stop], values[start:stop] = columns[start:stop][order], values[start:stop][order]
-    widest = int(columns.max(initial=-1)) + 1
+        part = columns[start:stop]
+        if (part[1:] < part[:-1]).any():
+            order = part.argsort()
+            columns[start:stop], values[start:stop] = part[order], values[start:stop][order]
+    widest = 1 + (int(columns.max()) if count else -1)
     indices: npt.NDArray[Any] = columns.astype(np.int32) if widest <= MAX_COLUMNS else columns
     return CSR(indptr, indices, values, max(n_known, widest, 1))
 

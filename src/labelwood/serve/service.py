@@ -8,8 +8,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import to_json
-
 from labelwood.errors import LabelwoodError
 from labelwood.explain import Explanation
 from labelwood.methods.online_tree import OnlineTree
@@ -87,7 +85,7 @@ class Service:
         with self.view.read() as model:
             _check_examples(model, examples)
         record = {"kind": "learn", "examples": examples, **_keyed(key, examples)}
-        return learner.submit(record, to_json(record))
+        return learner.submit(record)
 
     def change_label(self, request: LabelChange, key: str | None) -> Future[Learned]:
         """Hand a change of a label to the writer."""

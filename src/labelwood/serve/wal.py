@@ -20,6 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_json
+
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.persist import sync_directory
 
@@ -77,14 +79,15 @@ def segments(folder: Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def encode_record(record: Record) -> bytes:
-    """A record as JSON; ``ValueError`` if it cannot be one."""
-    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-
-
-def encode_frame(sequence: int, micros: int, records: Sequence[bytes]) -> bytes:
+def encode_frame(sequence: int, micros: int, records: Sequence[Record]) -> bytes:
     """The bytes of a frame."""
-    payload = b"[" + b",".join(records) + b"]"
+    try:
+        # one by one: a call keeps the interpreter to itself until it ends
+        payload = b"[" + b",".join(to_json(record) for record in records) + b"]"
+    except (
+        ValueError
+    ) as error:  # half a character, or no JSON at all: what comes from a request was checked before
+        raise LogRefusedError(f"log: nothing was written: {error}") from error
     if len(payload) > MAX_PAYLOAD:
         raise LogRefusedError(f"log: a frame must have at most {MAX_PAYLOAD} bytes; got {len(payload)}")
     check = zlib.crc32(payload, zlib.crc32(_CHECKED.pack(len(payload), sequence, micros)))
@@ -188,17 +191,14 @@ class LogWriter:
         """Size of the log on disk."""
         return sum(path.stat().st_size for _, path in segments(self._folder))
 
-    def append(self, records: Sequence[Record], encoded: Sequence[bytes] | None = None) -> Frame:
-        """Write records as one frame and flush it to disk; when this returns they are durable.
-
-        ``encoded`` are the records through :func:`encode_record`, if the caller has them.
-        """
+    def append(self, records: Sequence[Record]) -> Frame:
+        """Write records as one frame and flush it to disk; when this returns they are durable."""
         if self._broken:
             raise LogRefusedError(self._broken)
         now = self._clock()
         self.backwards += now < self.last_time
         frame = Frame(self.next_sequence, max(now, self.last_time), list(records))
-        data = encode_frame(frame.sequence, frame.time, encoded or [encode_record(one) for one in records])
+        data = encode_frame(frame.sequence, frame.time, frame.records)
         try:
             if self._end + len(data) > self._segment_bytes and self._end > len(OPENING):
                 self._begin_segment()
