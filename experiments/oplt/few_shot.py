@@ -57,29 +57,54 @@ def make(n_classes: int, shots: int, draw: int, n_words: int, n_features: int, s
     return Dataset(X, Y)
 
 
+class ClassSums:
+    """The sum of the rows of each class, by feature: which classes have it, and how much of it."""
+
+    def __init__(self) -> None:
+        self._classes: dict[int, np.ndarray] = {}
+        self._weights: dict[int, np.ndarray] = {}
+        self._place: dict[int, dict[int, int]] = {}
+
+    def of(self, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """The classes that have a feature, and their weights."""
+        count = len(self._place.get(feature, ()))
+        if count == 0:
+            return np.empty(0, int), np.empty(0)
+        return self._classes[feature][:count], self._weights[feature][:count]
+
+    def add(self, feature: int, label: int, value: float) -> float:
+        """Add to a class; returns what it had before."""
+        places = self._place.setdefault(feature, {})
+        place = places.setdefault(label, len(places))
+        room = len(self._classes.get(feature, ()))
+        if place >= room:
+            for arrays, kind in ((self._classes, int), (self._weights, float)):
+                grown = np.zeros(2 * room + 4, kind)
+                grown[:room] = arrays.get(feature, grown[:0])
+                arrays[feature] = grown
+        before = float(self._weights[feature][place])
+        self._classes[feature][place] = label
+        self._weights[feature][place] = before + value
+        return before
+
+
 def nearest_centroid(X: CSR, classes: np.ndarray, n_classes: int) -> np.ndarray:
     """Progressive hits of a nearest-centroid classifier, by an inverted index from feature to class sums."""
-    sums: dict[int, dict[int, float]] = {}
+    sums = ClassSums()
     squares, hits = np.zeros(n_classes), np.zeros(X.n_rows, bool)
-    scores = np.zeros(n_classes)
     for row in range(X.n_rows):
         start, stop = X.indptr[row], X.indptr[row + 1]
         values = X.data[start:stop] / np.linalg.norm(X.data[start:stop])
-        touched = set()
-        for feature, value in zip(X.indices[start:stop].tolist(), values.tolist(), strict=True):
-            for label, weight in sums.get(feature, {}).items():
-                scores[label] += value * weight
-                touched.add(label)
-        if touched:
-            candidates = np.fromiter(touched, int)
-            best = candidates[np.argmax(scores[candidates] / np.sqrt(squares[candidates]))]
-            hits[row] = best == classes[row]
-            scores[candidates] = 0
-        for feature, value in zip(X.indices[start:stop].tolist(), values.tolist(), strict=True):
-            own = sums.setdefault(feature, {})
-            before = own.get(int(classes[row]), 0.0)
-            own[int(classes[row])] = before + value
-            squares[classes[row]] += (before + value) ** 2 - before**2
+        entries = list(zip(X.indices[start:stop].tolist(), values.tolist(), strict=True))
+        scores = np.zeros(n_classes)
+        for feature, value in entries:
+            known, weights = sums.of(feature)
+            scores[known] += value * weights
+        if scores.any():
+            hits[row] = np.argmax(scores / np.sqrt(np.maximum(squares, 1e-30))) == classes[row]
+        for feature, value in entries:
+            before = sums.add(feature, int(classes[row]), value)
+            squares[classes[row]] += value * (value + 2 * before)
     return hits
 
 
