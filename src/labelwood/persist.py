@@ -13,6 +13,7 @@ import errno
 import hashlib
 import json
 import math
+import mmap
 import os
 import re
 import secrets
@@ -246,6 +247,14 @@ def _write_array(folder: Path, name: str, array: Any) -> dict[str, Any]:
     }
 
 
+def _digest(file: BinaryIO, size: int) -> str:
+    if size == 0:  # cannot be mapped
+        return hashlib.sha256().hexdigest()
+    # The pages are mapped for the array in any case; to read them as well would copy them.
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        return hashlib.sha256(whole).hexdigest()
+
+
 def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: bool) -> npt.NDArray[Any]:
     if not _NAME.fullmatch(name):
         raise FormatError(f"{folder.path}: {MANIFEST} names a file that no model has: {name!r}")
@@ -254,10 +263,8 @@ def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: 
         size = os.fstat(file.fileno()).st_size
         if size != entry["bytes"]:
             raise FormatError(f"{damaged}: {size} bytes, the manifest says {entry['bytes']}")
-        if verify:
-            if hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-                raise FormatError(f"{damaged}: its checksum does not match the manifest")
-            file.seek(0)
+        if verify and _digest(file, size) != entry["sha256"]:
+            raise FormatError(f"{damaged}: its checksum does not match the manifest")
         # NumPy's own reader would hand the header to Python's parser; ours takes what write_array writes.
         header = _HEADER.fullmatch(file.readline(_LONGEST_HEADER))
         if header is None or len(header[0]) != 10 + int.from_bytes(header[1], "little"):
