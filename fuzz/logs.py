@@ -14,7 +14,7 @@ from typing import Any
 from mutate import spoil_bytes, spoil_json
 
 from labelwood import LabelwoodError
-from labelwood.serve.wal import Frame, LogWriter, encode_frame, encode_record, read_log, segments
+from labelwood.serve.wal import Frame, LogWriter, encode_frame, read_log, segments
 
 _RECORDS: list[dict[str, Any]] = [
     {"kind": "learn", "examples": [{"text": "cats and \u2028 dogs", "labels": ["pets", 1]}], "key": "k1"},
@@ -61,7 +61,7 @@ def _forged(random: Random, frames: list[Frame]) -> bytes:
     records = [{"was": spoil_json(random, record)} for record in random.choice(frames).records]
     try:
         sequence = random.choice((frames[-1].last + 1, 0, 1, 2**63, 2**64 - 1))
-        return encode_frame(sequence, random.choice((0, -1, 2**62)), list(map(encode_record, records)))
+        return encode_frame(sequence, random.choice((0, -1, 2**62)), records)
     except ValueError:  # no log could hold it
         return b""
 
