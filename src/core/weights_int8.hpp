@@ -14,20 +14,13 @@ struct QuantizedWeights {
     const int8_t* weights;
     const float* scale;  // per inner node
 
-    // A node's weights as floats, for a batch that will read them often.
-    const float* unpack(int64_t node, std::vector<float>& space) const {
-        const int64_t from = pairs.weight_ptr[node], count = pairs.weight_ptr[node + 1] - from;
-        space.resize(static_cast<size_t>(count));
-        for (int64_t e = 0; e < count; ++e)
-            space[static_cast<size_t>(e)] = scale[node] * static_cast<float>(weights[from + e]);
-        return space.data();
-    }
+    // Never unpacked, not for a batch either: sums would round differently, and a row's scores depend on how many
+    // others are asked about with it.
+    const float* unpack(int64_t, std::vector<float>&) const { return nullptr; }
 
-    void add(int64_t node, int32_t n_children, const int32_t* rows, const float* values, int64_t count,
-             const float* unpacked, float* scores) const {
-        if (unpacked != nullptr) {
-            pairs.add(node, n_children, rows, values, count, unpacked, scores);
-        } else if (pairs.child_bytes == 1) {
+    void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count, const float*,
+             float* scores) const {
+        if (pairs.child_bytes == 1) {
             add_rows<uint8_t>(node, rows, values, count, scores);
         } else if (pairs.child_bytes == 2) {
             add_rows<uint16_t>(node, rows, values, count, scores);
