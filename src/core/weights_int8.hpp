@@ -14,8 +14,8 @@ struct QuantizedWeights {
     const int8_t* weights;
     const float* scale;  // per inner node
 
-    // Never unpacked, not for a batch either: sums would round differently, and a row's scores depend on how many
-    // others are asked about with it.
+    // Never unpacked, not for a batch either: sums would round differently, and a row's scores depend on how
+    // many others are asked about with it.
     const float* unpack(int64_t, std::vector<float>&) const { return nullptr; }
 
     void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count, const float*,
