@@ -56,11 +56,13 @@ def test_killed_at_five_moments_it_ends_with_the_same_bytes(folder, tmp_path_fac
     """One worker: each kill costs the unit that was under way, nothing that was finished."""
     whole = tmp_path_factory.mktemp("whole")
     (whole / "rows.npz").symlink_to(folder / "rows.npz")
-    started = time.monotonic()
-    log = subprocess.run(command(whole, "no"), capture_output=True, text=True, check=True).stderr
-    seconds = time.monotonic() - started
-    every = units_of(log, "done")
+    with subprocess.Popen(command(whole, "no"), stderr=subprocess.PIPE, text=True) as process:
+        seen = [(time.monotonic(), line) for line in process.stderr]
+    assert process.returncode == 0
+    moments = [moment for moment, line in seen if units_of(line, "done")]
+    every = units_of("".join(line for _, line in seen), "done")
     assert len(every) > 20
+    pace = (moments[-1] - moments[0]) / len(every)  # of a unit; a process takes far longer to start
     random = np.random.default_rng()
     done = []
     for _ in range(5):
@@ -72,7 +74,7 @@ def test_killed_at_five_moments_it_ends_with_the_same_bytes(folder, tmp_path_fac
             for line in process.stderr:
                 log.append(line)
                 if len(units_of("".join(log), "done")) == more:
-                    time.sleep(random.random() * seconds / len(every))
+                    time.sleep(random.random() * pace)
                     process.send_signal(signal.SIGKILL)
                     break
             log += process.stderr.readlines()
