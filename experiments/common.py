@@ -210,7 +210,7 @@ def model_bytes(model: TreeEstimator) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         if hasattr(model, "partial_fit"):
-            model.save(path, inference_only=True)  # type: ignore[call-arg]
+            model.save(path, inference_only=True)  # type: ignore[call-arg]  # of those that learn on
         else:
             model.save(path)
         return sum(file.stat().st_size for file in path.iterdir())

@@ -162,7 +162,7 @@ class Searcher {
                     }
                 }
                 if (visits.empty()) break;
-                make(visits, begin, space, found, next);
+                open_nodes(visits, begin, space, found, next);
             }
             std::swap(open, next);
             longest = 0;
@@ -179,7 +179,8 @@ class Searcher {
     }
 
     // Opens nodes for queries, node by node.
-    void make(std::vector<Visit>& visits, int64_t begin, SearchSpace& space, Lists& found, Lists& next) {
+    void open_nodes(std::vector<Visit>& visits, int64_t begin, SearchSpace& space, Lists& found,
+                    Lists& next) {
         std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
             return a.node != b.node ? a.node < b.node : a.query < b.query;
         });

@@ -66,9 +66,8 @@ def test_killed_at_five_moments_it_ends_with_the_same_bytes(folder, tmp_path_fac
     random = np.random.default_rng()
     done = []
     for _ in range(5):
-        more = int(
-            random.integers(1, len(every) // 6)
-        )  # units until the kill, which comes while another is under way
+        # Units until the kill, which comes while another is under way.
+        more = int(random.integers(1, len(every) // 6))
         log = []
         with subprocess.Popen(command(folder, "resume"), stderr=subprocess.PIPE, text=True) as process:
             for line in process.stderr:

@@ -87,9 +87,8 @@ class Learner:
         if publish:
             self._publish_view(capture(store.replica))
         self._overdue = ThreadPoolExecutor(1, "learn-overdue")
-        self._overdue.submit(
-            int
-        )  # starts the thread here: it takes over the priority of the one that starts it
+        # A thread takes over the priority of the one that starts it, so it is started here, with nothing to do.
+        self._overdue.submit(int)
         self._thread = threading.Thread(target=self._work, name="learn", daemon=True)
         self._thread.start()
 

@@ -84,9 +84,7 @@ def encode_frame(sequence: int, micros: int, records: Sequence[Record]) -> bytes
     try:
         # one by one: a call keeps the interpreter to itself until it ends
         payload = b"[" + b",".join(to_json(record) for record in records) + b"]"
-    except (
-        ValueError
-    ) as error:  # half a character, or no JSON at all: what comes from a request was checked before
+    except ValueError as error:  # what comes from a request was checked before
         raise LogRefusedError(f"log: nothing was written: {error}") from error
     if len(payload) > MAX_PAYLOAD:
         raise LogRefusedError(f"log: a frame must have at most {MAX_PAYLOAD} bytes; got {len(payload)}")

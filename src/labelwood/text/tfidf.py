@@ -1,132 +1,34 @@
-"""Texts to sparse vectors: tf-idf with a learnt vocabulary, and hashing for streams whose vocabulary grows.
-
-Both are scikit-learn transformers whose output equals that of ``TfidfVectorizer`` and ``HashingVectorizer`` with the
-same options, only faster: texts are lower-cased and cut into words natively, by the rules of ``str.lower`` and ``\\w``.
-"""
+"""Tf-idf with a learnt vocabulary."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import murmurhash3_32
 
 from labelwood import _core, strings
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.params import NJobs, Param, check_parameters
-from labelwood.progress import thread_count
-from labelwood.sparse import CSR, I32, I64, MAX_COLUMNS
+from labelwood.params import NJobs, Param
+from labelwood.sparse import CSR, I64, MAX_COLUMNS
+from labelwood.text.encoder import (
+    NORMS,
+    Analyzer,
+    Binary,
+    Counts,
+    Lowercase,
+    NgramRange,
+    Norm,
+    Progress,
+    TextEncoder,
+    TokenLength,
+)
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-Progress = Callable[[int], None] | None
-Analyzer = Annotated[
-    Literal["word", "char", "char_wb"],
-    Param("what a term is made of: words, characters, or characters within words (char_wb)"),
-]
-NgramRange = Annotated[
-    tuple[int, int], Param("shortest and longest run of words or characters that is a term, as (1, 2)")
-]
-Lowercase = Annotated[bool, Param("turn texts into lower case")]
-TokenLength = Annotated[int, Param("characters of a word at least; shorter ones are passed over", ge=1)]
-Binary = Annotated[bool, Param("count a term once however often a text has it")]
-Norm = Annotated[Literal["l2", "l1"] | None, Param("scale every row to this length; None: leave it")]
-
-_UNITS = {"word": 0, "char": 1, "char_wb": 2}
-_NORMS = {None: 0, "l1": 1, "l2": 2}
 _IDF, _UTF8, _OFFSETS = "idf", "vocabulary.utf8", "vocabulary.offsets"
-
-Counts = tuple[I64, I32, I32]  # indptr, indices, counts
-
-
-class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The base of the encoders: texts in, a :class:`CSR` out of ``encode``, scipy out of ``transform``."""
-
-    encoder_name: ClassVar[str] = ""
-
-    analyzer: str
-    ngram_range: tuple[int, int]
-    lowercase: bool
-    token_length: int
-    n_jobs: int | None
-
-    def fit(self, texts: Iterable[str], y: Any = None) -> Self:
-        """Learn from texts; ``y`` is not used."""
-        self.fit_encode(texts)
-        return self
-
-    def fit_transform(self, texts: Iterable[str], y: Any = None) -> sp.csr_array[np.float32]:
-        """Learn from texts and return their vectors, one row each."""
-        return self.fit_encode(texts).to_scipy()
-
-    def transform(self, texts: Iterable[str]) -> sp.csr_array[np.float32]:
-        """The vectors of texts, one row each."""
-        return self.encode(texts).to_scipy()
-
-    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """As ``fit_transform``, for the rest of the library; ``progress`` is told millionths of the work."""
-        raise NotImplementedError
-
-    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """As ``transform``, for the rest of the library."""
-        raise NotImplementedError
-
-    def term_of(self, text: str) -> Callable[[int], str | None]:
-        """A function from a column of the text's vector to the term that it stands for."""
-        raise NotImplementedError
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """What was learnt, as arrays to save."""
-        raise NotImplementedError
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Take what :meth:`state` gave; every invariant that a damaged file could break is checked."""
-        raise NotImplementedError
-
-    def _check(self) -> None:
-        check_parameters(self)
-        owner, span = type(self).__name__, self.ngram_range
-        whole = len(span) == 2 and all(isinstance(n, int | np.integer) for n in span)
-        if not whole or not 1 <= span[0] <= span[1]:
-            raise LabelwoodError(
-                f"{owner}: ngram_range must be two integers, 1 <= shortest <= longest; got {span!r}"
-            )
-
-    def _pack(self, texts: Iterable[str]) -> tuple[strings.U8, I64]:
-        owner = type(self).__name__
-        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-            raise LabelwoodError(
-                f"{owner}: texts must be a list of strings; got {type(texts).__name__}. A single text is a list of one."
-            )
-        listed = texts if isinstance(texts, list) else list(texts)
-        for position, text in enumerate(listed):
-            if not isinstance(text, str):
-                raise LabelwoodError(
-                    f"{owner}: every text must be a string; got {type(text).__name__} in place {position}"
-                )
-        return strings.pack(listed)
-
-    def _cut(self) -> tuple[int, int, int, int, bool]:
-        """How kernels are told to cut a text into terms."""
-        shortest, longest = self.ngram_range
-        unit = _UNITS[self.analyzer]
-        return unit, int(shortest), int(longest), int(self.token_length), bool(self.lowercase)
-
-    def _threads(self) -> int:
-        return thread_count(self.n_jobs, owner=type(self).__name__)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 class TfidfEncoder(TextEncoder):
@@ -288,7 +190,7 @@ class TfidfEncoder(TextEncoder):
 
     def _weigh(self, counts: Counts) -> CSR:
         data = _core.weigh_counts(
-            *counts, bool(self.sublinear_tf), bool(self.binary), self.idf_, _NORMS[self.norm], self._threads()
+            *counts, bool(self.sublinear_tf), bool(self.binary), self.idf_, NORMS[self.norm], self._threads()
         )
         return CSR(counts[0], counts[1], data, self.n_features_)
 
@@ -298,99 +200,6 @@ class TfidfEncoder(TextEncoder):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_offsets" in vars(self)
-
-
-class HashingEncoder(TextEncoder):
-    """Terms hashed to a fixed number of columns: nothing is learnt, so a stream may bring new words for ever.
-
-    The matrix is that of scikit-learn's ``HashingVectorizer`` with the same options, in float32. Two terms may share a
-    column; signs make such collisions cancel on average.
-
-    >>> HashingEncoder(n_features=1000, n_jobs=1).transform(["a new word", "another"]).shape
-    (2, 1000)
-    """
-
-    encoder_name: ClassVar[str] = "hashing"
-
-    def __init__(
-        self,
-        *,
-        n_features: Annotated[int, Param("columns that terms are hashed to", ge=1, le=MAX_COLUMNS)] = 2**20,
-        analyzer: Analyzer = "word",
-        ngram_range: NgramRange = (1, 1),
-        lowercase: Lowercase = True,
-        token_length: TokenLength = 2,
-        alternate_sign: Annotated[bool, Param("let half of the terms count negatively")] = True,
-        binary: Binary = False,
-        norm: Norm = "l2",
-        n_jobs: NJobs = None,
-    ) -> None:
-        self.n_features = n_features
-        self.analyzer = analyzer
-        self.ngram_range = ngram_range
-        self.lowercase = lowercase
-        self.token_length = token_length
-        self.alternate_sign = alternate_sign
-        self.binary = binary
-        self.norm = norm
-        self.n_jobs = n_jobs
-
-    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """The vectors of texts; there is nothing to learn."""
-        return self.encode(texts, progress=progress)
-
-    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """The vectors of texts."""
-        self._check()
-        utf8, offsets = self._pack(texts)
-        counts: Counts = _core.hash_terms(
-            utf8,
-            offsets,
-            *self._cut(),
-            int(self.n_features),
-            bool(self.alternate_sign),
-            self._threads(),
-            progress,
-        )
-        data = _core.weigh_counts(*counts, False, bool(self.binary), None, _NORMS[self.norm], self._threads())
-        return CSR(counts[0], counts[1], data, int(self.n_features))
-
-    def term_of(self, text: str) -> Callable[[int], str | None]:
-        """A function from a column to the terms of the text that are hashed to it, with + between."""
-        cut = {name: getattr(self, name) for name in ("analyzer", "ngram_range", "lowercase", "token_length")}
-        found: dict[int, list[str]] = {}
-        try:
-            terms = TfidfEncoder(**cut, n_jobs=1).fit([text]).get_feature_names_out().tolist()
-        except LabelwoodError:  # a text without terms
-            terms = []
-        for term in terms:
-            found.setdefault(abs(murmurhash3_32(term, seed=0)) % int(self.n_features), []).append(term)
-        return lambda column: " + ".join(found[column]) if column in found else None
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Nothing: the parameters say it all."""
-        return {}
-
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Nothing to take."""
-        self._check()
-        return self
-
-    @property
-    def n_features_(self) -> int:
-        """Number of columns."""
-        return int(self.n_features)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
-
-
-ENCODERS: Mapping[str, type[TextEncoder]] = {cls.encoder_name: cls for cls in (TfidfEncoder, HashingEncoder)}
 
 
 def _share(bound: float, name: str) -> float:

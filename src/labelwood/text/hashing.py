@@ -1,0 +1,117 @@
+"""Hashed terms: nothing to learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy.typing as npt
+from sklearn.utils import murmurhash3_32
+
+from labelwood import _core
+from labelwood.errors import LabelwoodError
+from labelwood.params import NJobs, Param
+from labelwood.sparse import CSR, MAX_COLUMNS
+from labelwood.text.encoder import (
+    NORMS,
+    Analyzer,
+    Binary,
+    Counts,
+    Lowercase,
+    NgramRange,
+    Norm,
+    Progress,
+    TextEncoder,
+    TokenLength,
+)
+from labelwood.text.tfidf import TfidfEncoder
+
+
+class HashingEncoder(TextEncoder):
+    """Terms hashed to a fixed number of columns: nothing is learnt, so a stream may bring new words for ever.
+
+    The matrix is that of scikit-learn's ``HashingVectorizer`` with the same options, in float32. Two terms may share a
+    column; signs make such collisions cancel on average.
+
+    >>> HashingEncoder(n_features=1000, n_jobs=1).transform(["a new word", "another"]).shape
+    (2, 1000)
+    """
+
+    encoder_name: ClassVar[str] = "hashing"
+
+    def __init__(
+        self,
+        *,
+        n_features: Annotated[int, Param("columns that terms are hashed to", ge=1, le=MAX_COLUMNS)] = 2**20,
+        analyzer: Analyzer = "word",
+        ngram_range: NgramRange = (1, 1),
+        lowercase: Lowercase = True,
+        token_length: TokenLength = 2,
+        alternate_sign: Annotated[bool, Param("let half of the terms count negatively")] = True,
+        binary: Binary = False,
+        norm: Norm = "l2",
+        n_jobs: NJobs = None,
+    ) -> None:
+        self.n_features = n_features
+        self.analyzer = analyzer
+        self.ngram_range = ngram_range
+        self.lowercase = lowercase
+        self.token_length = token_length
+        self.alternate_sign = alternate_sign
+        self.binary = binary
+        self.norm = norm
+        self.n_jobs = n_jobs
+
+    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """The vectors of texts; there is nothing to learn."""
+        return self.encode(texts, progress=progress)
+
+    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+        """The vectors of texts."""
+        self._check()
+        utf8, offsets = self._pack(texts)
+        counts: Counts = _core.hash_terms(
+            utf8,
+            offsets,
+            *self._cut(),
+            int(self.n_features),
+            bool(self.alternate_sign),
+            self._threads(),
+            progress,
+        )
+        data = _core.weigh_counts(*counts, False, bool(self.binary), None, NORMS[self.norm], self._threads())
+        return CSR(counts[0], counts[1], data, int(self.n_features))
+
+    def term_of(self, text: str) -> Callable[[int], str | None]:
+        """A function from a column to the terms of the text that are hashed to it, with + between."""
+        cut = {name: getattr(self, name) for name in ("analyzer", "ngram_range", "lowercase", "token_length")}
+        found: dict[int, list[str]] = {}
+        try:
+            terms = TfidfEncoder(**cut, n_jobs=1).fit([text]).get_feature_names_out().tolist()
+        except LabelwoodError:  # a text without terms
+            terms = []
+        for term in terms:
+            found.setdefault(abs(murmurhash3_32(term, seed=0)) % int(self.n_features), []).append(term)
+        return lambda column: " + ".join(found[column]) if column in found else None
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Nothing: the parameters say it all."""
+        return {}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Nothing to take."""
+        self._check()
+        return self
+
+    @property
+    def n_features_(self) -> int:
+        """Number of columns."""
+        return int(self.n_features)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
