@@ -20,19 +20,33 @@ nb::tuple count_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
                           to_numpy(std::move(out.rows)));
 }
 
+nb::tuple reach_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
+                      Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
+                      Array<int32_t> label, Array<float> thresholds, int n_threads, nb::object progress,
+                      std::optional<Array<float>> scale, int64_t resident) {
+    Monitor monitor = monitor_of(progress);
+    const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
+    const Csr y = pattern(yp, yi, n_labels);
+    const Tree tree = tree_view(child_ptr, label);
+    const std::vector<float> levels(thresholds.data(), thresholds.data() + thresholds.shape(0));
+    Reached out = without_gil(
+        [&] { return reach_nodes(given.rows(), node_members(y, tree), tree, levels, n_threads, monitor); });
+    const size_t n_nodes = out.by_node.size() / levels.size(), n_inner = out.together.size() / levels.size();
+    return nb::make_tuple(to_numpy(std::move(out.by_node), n_nodes, levels.size()),
+                          to_numpy(std::move(out.together), n_inner, levels.size()));
+}
+
 // One row of the results per sampled node, of `weights` per picked sibling; a column per threshold, or two
 // seconds.
 struct Samples {
-    std::vector<int64_t> weights, features, once, twice, half;
+    std::vector<int64_t> weights, features, reached;
     std::vector<double> seconds;
 
     void add(const Kept& kept) {
         auto append = [](auto& all, const auto& part) { all.insert(all.end(), part.begin(), part.end()); };
         append(weights, kept.weights);
         append(features, kept.features);
-        append(once, kept.once);
-        append(twice, kept.twice);
-        append(half, kept.half);
+        append(reached, kept.reached);
         seconds.push_back(kept.build_seconds);
         seconds.push_back(kept.solve_seconds);
     }
@@ -55,12 +69,13 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     Samples out = without_gil([&] {
         const NodeMembers members = node_members(y, tree);
         StampedCounts columns(n_features);
+        Reach reach(n_features, levels);
         Samples samples;
         for (size_t i = 0; i < n; ++i) {
             const int32_t* first = picked.data() + picked_ptr.data()[i];
             const SiblingSample sample{nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}};
             samples.add(train_sample(given.rows(), members, tree, sample, solver, levels, mix64(seed) ^ i,
-                                     most_entries, columns, monitor));
+                                     most_entries, columns, reach, monitor));
             monitor.poll();
             if (monitor.stopped()) throw Interrupted();
         }
@@ -70,9 +85,7 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     const size_t width = levels.size();
     arrays["weights"] = to_numpy(std::move(out.weights), picked.shape(0), width);
     arrays["features"] = to_numpy(std::move(out.features), n, width);
-    arrays["once"] = to_numpy(std::move(out.once), n, width);
-    arrays["twice"] = to_numpy(std::move(out.twice), n, width);
-    arrays["half"] = to_numpy(std::move(out.half), n, width);
+    arrays["reached"] = to_numpy(std::move(out.reached), n, width);
     arrays["seconds"] = to_numpy(std::move(out.seconds), n, 2);
     return arrays;
 }
@@ -84,6 +97,12 @@ void bind_size(nb::module_& m) {
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"),
           arg("n_threads"), arg("progress").none(), nb::kw_only(), arg("resident") = 0,
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
+    m.def("reach_tree", reach_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
+          arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"),
+          arg("thresholds"), arg("n_threads"), arg("progress").none(), nb::kw_only(),
+          arg("scale") = nb::none(), arg("resident") = 0,
+          "Columns whose sum over a node's rows exceeds each of the rising thresholds: per node, and per inner "
+          "node those that any child reaches.");
     m.def("sample_tree", sample_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("nodes"),
           arg("picked_ptr"), arg("picked"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),

@@ -117,24 +117,32 @@ class SparseSum {
         float& cell = dense_[static_cast<size_t>(column)];
         if (cell == 0.0f) touched_.push_back(column);
         cell += value;
+        may_repeat_ |= cell == 0.0f;  // it would be noted again
     }
-    // Moves the sum out as sorted (column, value) pairs, keeping the `most` largest in size (0 keeps all).
+    // Moves the sum out as sorted (column, value) pairs, keeping the `most` largest in size (0 keeps all); of
+    // equal ones, the first columns. Only what may be kept is sorted.
     void take(int64_t most, std::vector<int32_t>* columns, std::vector<float>* values) {
-        columns->clear();
-        values->clear();
-        std::sort(touched_.begin(), touched_.end());
-        touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+        if (may_repeat_) sort_unique(touched_);
+        may_repeat_ = false;
         float floor = -1.0f;
         int64_t ties = 0;
         if (most > 0 && static_cast<int64_t>(touched_.size()) > most) {
-            values->reserve(touched_.size());
+            values->clear();
             for (const int32_t c : touched_) values->push_back(std::fabs(dense_[static_cast<size_t>(c)]));
             std::nth_element(values->begin(), values->begin() + (most - 1), values->end(),
                              std::greater<float>());
             floor = (*values)[static_cast<size_t>(most - 1)];
             ties = most - std::count_if(values->begin(), values->end(), [&](float v) { return v > floor; });
-            values->clear();
+            std::erase_if(touched_, [&](int32_t c) {
+                float& cell = dense_[static_cast<size_t>(c)];
+                const bool small = std::fabs(cell) < floor;
+                if (small) cell = 0.0f;
+                return small;
+            });
         }
+        sort_unique(touched_);
+        columns->clear();
+        values->clear();
         for (const int32_t c : touched_) {
             float& cell = dense_[static_cast<size_t>(c)];
             const float size = std::fabs(cell);
@@ -148,8 +156,14 @@ class SparseSum {
     }
 
   private:
+    static void sort_unique(std::vector<int32_t>& columns) {
+        std::sort(columns.begin(), columns.end());
+        columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    }
+
     std::vector<float> dense_;
     std::vector<int32_t> touched_;
+    bool may_repeat_ = false;
 };
 
 // Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only

@@ -1,5 +1,5 @@
-// The size of a label tree before it is trained: the features each inner node uses (Eq. 18 of the paper), and
-// what a few sampled siblings keep of their weights.
+// The size of a label tree before it is trained: the features each inner node uses (Eq. 18 of the paper), what
+// the rows of each child reach, and what a few sampled siblings keep of their weights.
 #pragma once
 
 #include <algorithm>
@@ -61,34 +61,113 @@ inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& member
     return sizes;
 }
 
-// A few siblings of one inner node, trained to see what they keep: at most kMaxLanes, so one block.
+// What the rows of siblings reach: columns in which the sum of a sibling's rows, in size, exceeds each of the
+// rising thresholds. A weight comes from the rows that are positive for its sibling, so that this tells, from
+// the data alone, about how many weights will be of some size.
+class Reach {
+  public:
+    Reach(int64_t n_cols, const std::vector<float>& thresholds)
+        : thresholds_(thresholds),
+          sum_(static_cast<size_t>(n_cols), 0.0f),
+          best_(static_cast<size_t>(n_cols), 0) {}
+
+    // One sibling's rows: adds the columns it reaches to `counts`, by threshold.
+    void add(const TrainingRows& rows, const int32_t* begin, const int32_t* end, int64_t* counts) {
+        const Csr& x = rows.x;
+        touched_.clear();
+        for (const int32_t* row = begin; row != end; ++row) {
+            const float scale = rows.open(*row);
+            for (int64_t j = x.indptr[*row]; j < x.indptr[*row + 1]; ++j) {
+                float& cell = sum_[static_cast<size_t>(x.indices[j])];
+                if (cell == 0.0f) touched_.push_back(x.indices[j]);
+                cell += x.data[j] * scale;
+            }
+        }
+        for (const int32_t column : touched_) {  // one that was touched again after a sum of 0 is 0 by then
+            float& cell = sum_[static_cast<size_t>(column)];
+            const float size = std::fabs(cell);
+            cell = 0.0f;
+            uint8_t level = 0;
+            while (level < thresholds_.size() && size > thresholds_[level]) ++counts[level++];
+            uint8_t& best = best_[static_cast<size_t>(column)];
+            if (level > best) {
+                if (best == 0) reached_.push_back(column);
+                best = level;
+            }
+        }
+    }
+    // Columns that any sibling has reached since the last call, by threshold.
+    void together(int64_t* counts) {
+        for (const int32_t column : reached_) {
+            uint8_t& best = best_[static_cast<size_t>(column)];
+            for (uint8_t level = 0; level < best; ++level) ++counts[level];
+            best = 0;
+        }
+        reached_.clear();
+    }
+
+  private:
+    std::vector<float> thresholds_, sum_;
+    std::vector<uint8_t> best_;
+    std::vector<int32_t> touched_, reached_;
+};
+
+struct Reached {
+    std::vector<int64_t> by_node;   // per node and threshold; 0 for the root, which is no child
+    std::vector<int64_t> together;  // per inner node, by all of its children, and threshold
+};
+
+inline Reached reach_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
+                           const std::vector<float>& thresholds, int n_threads, Monitor& monitor) {
+    const std::vector<int32_t> inner = inner_nodes(tree);
+    const size_t n_levels = thresholds.size();
+    Reached found{std::vector<int64_t>(static_cast<size_t>(tree.n_nodes) * n_levels),
+                  std::vector<int64_t>(inner.size() * n_levels)};
+    std::vector<Reach> spaces(static_cast<size_t>(std::max(n_threads, 1)), Reach(rows.x.n_cols, thresholds));
+    parallel_for(static_cast<int64_t>(inner.size()), n_threads, monitor, [&](int64_t task, int worker) {
+        Reach& reach = spaces[static_cast<size_t>(worker)];
+        const int32_t node = inner[static_cast<size_t>(task)];
+        for (int32_t child = tree.child_ptr[node]; child < tree.child_ptr[node + 1]; ++child) {
+            reach.add(rows, members.begin(child), members.end(child),
+                      found.by_node.data() + static_cast<size_t>(child) * n_levels);
+        }
+        reach.together(found.together.data() + static_cast<size_t>(task) * n_levels);
+    });
+    return found;
+}
+
+// Some siblings of one inner node, trained to see what they keep.
 struct SiblingSample {
     int32_t node;
     std::vector<int32_t> children;  // counted from the node's first
 };
 
-// What a sample kept, by threshold; `weights` also by sibling, siblings first. `once`, `twice` and `half`
-// extrapolate the features of all siblings: features that one or two of the sampled siblings kept, and those
-// that every other sibling kept alone.
+// What a sample kept, by threshold; `weights` also by sibling, siblings first. `features` are those that any of
+// the siblings kept, `reached` those that their rows reach.
 struct Kept {
-    std::vector<int64_t> weights, features, once, twice, half;
+    std::vector<int64_t> weights, features, reached;
     double build_seconds = 0.0, solve_seconds = 0.0;
 };
 
 inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, const Tree& tree,
                          const SiblingSample& sample, const SolverOptions& options,
                          const std::vector<float>& thresholds, uint64_t seed, int64_t most_entries,
-                         StampedCounts& columns, Monitor& monitor) {
+                         StampedCounts& columns, Reach& reach, Monitor& monitor) {
     using Clock = std::chrono::steady_clock;
+    const size_t n_levels = thresholds.size(), n_siblings = sample.children.size();
     const auto started = Clock::now();
     NodeProblem problem;
     const int32_t node = sample.node;
     build_problem(x, members.begin(node), members.count(node), options.bias, most_entries, columns, &problem);
+    Kept kept{std::vector<int64_t>(n_levels * n_siblings), std::vector<int64_t>(n_levels),
+              std::vector<int64_t>(n_levels)};
     Positives positives;
     positives.ptr.assign(1, 0);
     std::vector<int32_t> trained;
+    std::vector<int64_t> unused(n_levels);
     for (const int32_t c : sample.children) {
         const int32_t child = tree.child_ptr[node] + c;
+        reach.add(x, members.begin(child), members.end(child), unused.data());
         const int32_t* at = members.begin(node);
         for (const int32_t* row = members.begin(child); row != members.end(child); ++row) {
             at = std::lower_bound(at, members.end(node), *row);
@@ -98,39 +177,35 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
         const auto number = static_cast<int32_t>(positives.ptr.size()) - 2;
         if (positives.count(number) > 0) trained.push_back(number);
     }
+    reach.together(kept.reached.data());
+    // As in training: siblings of a block should settle together.
+    std::stable_sort(trained.begin(), trained.end(),
+                     [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
     const auto built = Clock::now();
-    const size_t n_features = problem.features.size(), n_levels = thresholds.size();
-    Kept kept{std::vector<int64_t>(n_levels * sample.children.size()), std::vector<int64_t>(n_levels),
-              std::vector<int64_t>(n_levels), std::vector<int64_t>(n_levels), std::vector<int64_t>(n_levels)};
-    // Per feature and threshold: how many siblings kept it, and of these how many have an even number.
-    std::vector<uint8_t> all(n_features * n_levels, 0), even(n_features * n_levels, 0);
+    const size_t n_features = problem.features.size();
+    std::vector<uint8_t> best(n_features, 0);  // the thresholds that some sibling's weight exceeds
     SolverSpace space;
     auto count = [&](int32_t number, const float* column, int stride) {
         for (size_t f = 0; f < n_features; ++f) {
             const float size = std::fabs(column[f * static_cast<size_t>(stride)]);
-            for (size_t t = 0; t < n_levels && size > thresholds[t]; ++t) {
-                ++all[f * n_levels + t];
-                ++kept.weights[static_cast<size_t>(number) * n_levels + t];
-                if (number % 2 == 0) ++even[f * n_levels + t];
+            uint8_t level = 0;
+            while (level < n_levels && size > thresholds[level]) {
+                ++kept.weights[static_cast<size_t>(number) * n_levels + level++];
             }
+            best[f] = std::max(best[f], level);
         }
     };
     auto sink = [&](const Finished& finished) {
         finished.each(
             [&](int lane, int32_t number) { count(number, finished.weights + lane, finished.width); });
     };
-    if (!trained.empty()) {
+    for (size_t begin = 0; begin < trained.size(); begin += kMaxLanes) {
+        const size_t n = std::min<size_t>(kMaxLanes, trained.size() - begin);
         BlockSolver(problem, positives, options, space)
-            .run(trained.data(), static_cast<int>(trained.size()), seed, monitor, sink);
+            .run(trained.data() + begin, static_cast<int>(n), seed, monitor, sink);
     }
-    for (size_t f = 0; f < n_features; ++f) {
-        for (size_t t = 0; t < n_levels; ++t) {
-            const uint8_t count = all[f * n_levels + t];
-            kept.features[t] += count > 0;
-            kept.once[t] += count == 1;
-            kept.twice[t] += count == 2;
-            kept.half[t] += even[f * n_levels + t] > 0;
-        }
+    for (const uint8_t level : best) {
+        for (uint8_t t = 0; t < level; ++t) ++kept.features[t];
     }
     kept.build_seconds = std::chrono::duration<double>(built - started).count();
     kept.solve_seconds = std::chrono::duration<double>(Clock::now() - built).count();

@@ -11,9 +11,10 @@ import numpy as np
 
 from labelwood import memory, size
 from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees, known
-from labelwood.methods import tree_estimate
+from labelwood.methods import tree_estimate, tree_sample
 from labelwood.methods.training_rows import TrainingRows
-from labelwood.methods.tree_estimate import Kept, Plan, Sample, Solver
+from labelwood.methods.tree_estimate import Kept, Plan, Solver
+from labelwood.methods.tree_sample import Sample
 from labelwood.progress import Run
 from labelwood.sparse import CSR
 from labelwood.trees import LabelTree
@@ -68,10 +69,12 @@ class Planner:
     def estimate(self, method: str, grade: Grade, *, started: float, grow_seconds: float | None) -> Estimate:
         """Everything; ``grow_seconds`` is what growing a tree took, None if none was grown."""
         plan, setting, run = self._plan, self._setting, self._run
-        own = [] if setting.threshold is None else [setting.threshold]
-        thresholds = tuple(sorted({*_THRESHOLDS, *own}))
-        share = tree_estimate.SAMPLED_SHARE[grade]
-        self._sample = tree_estimate.sample(self._rows, self._Y, plan, self._solver, thresholds, share, run)
+        own = _THRESHOLDS[1] if setting.threshold is None else setting.threshold
+        thresholds = tuple(sorted({*_THRESHOLDS, own}))
+        share = tree_sample.SAMPLED_SHARE[grade]
+        self._sample = tree_sample.sample(
+            self._rows, self._Y, plan, self._solver, thresholds, own, share, run
+        )
         model, peak = self._totals(setting, self._kept(setting.threshold))
         if grade == "quick":
             model = Figure(model.value, model.low / 1.4, model.high * 1.4)
