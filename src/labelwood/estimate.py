@@ -18,6 +18,7 @@ from labelwood.sparse import CSR
 
 Grade = Literal["exact", "quick"]
 GRADES: tuple[Grade, ...] = ("exact", "quick")
+_SAFETY, _SLACK = 1.1, 1e7  # of what training holds: what the allocator rounds up, stacks of threads
 _SAMPLE_ROWS = 1000  # at least, to try a method on
 _SAMPLE_SHARE = {"exact": 0.1, "quick": 0.04}
 
@@ -43,6 +44,11 @@ class Figure(NamedTuple):
 def known(value: float) -> Figure:
     """A figure without doubt."""
     return Figure(value, value, value)
+
+
+def safe(held: Figure) -> Figure:
+    """What training holds, its upper end raised to where no measured peak came."""
+    return Figure(held.value, held.low, _SAFETY * held.high + _SLACK)
 
 
 class Choice(NamedTuple):
@@ -151,7 +157,8 @@ def by_sampling(
     stored = extrapolate(sizes[0], sizes[1], factor, exponents=(0.3, 1.2)).times(n_trees)
     if bound is not None:
         stored = Figure(*(min(part, float(bound)) for part in stored))
-    held = stored.times(held_in_training).plus(1.5 * X.nbytes + Y.nbytes + before)
+    extra = stored.times(held_in_training).plus(1.5 * X.nbytes + Y.nbytes)
+    held = safe(extra).plus(before)
     model = stored.plus(float(names_bytes))
     return Estimate(
         method=method,

@@ -1,4 +1,4 @@
-"""Counting and sampling an untrained tree, against the twin and against training itself."""
+"""Counting, reaching and sampling an untrained tree, against the twin and against training itself."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,19 @@ def test_counts_match_the_twin(seed, n_rows, n_features, n_labels, n_threads):
         np.testing.assert_array_equal(kernel, twin)
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 80), st.integers(1, 60), st.integers(1, 30), st.integers(1, 3))
+def test_reach_matches_the_twin(seed, n_rows, n_features, n_labels, n_threads):
+    """In eighths, so that sums are exact: some are 0 in between, some on the very threshold."""
+    X, Y = problem(seed, n_rows, n_features, n_labels)
+    X = np.round(8 * (X - 0.6 * (X > 0))).astype(np.float32) / 8
+    tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
+    thresholds = np.array([0.0, 0.25, 1.0], np.float32)
+    found = _core.reach_tree(*arrays_of(X, Y), tree.child_ptr, tree.label, thresholds, n_threads, None)
+    for kernel, twin in zip(found, tree_size.reach(X, Y, tree.child_ptr, tree.label, thresholds), strict=True):
+        np.testing.assert_array_equal(kernel, twin)
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), st.booleans())
 def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
@@ -55,7 +68,6 @@ def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
         doubtful = np.count_nonzero(np.abs(block - threshold) < 0.01)
         assert np.abs(found["weights"][:, at] - kept.sum(axis=0)).sum() <= doubtful
         assert abs(int(found["features"][0, at]) - kept.any(axis=1).sum()) <= doubtful
-        assert abs(int(found["once"][0, at]) - (kept.sum(axis=1) == 1).sum()) <= doubtful
-        assert abs(int(found["twice"][0, at]) - (kept.sum(axis=1) == 2).sum()) <= doubtful
-        assert abs(int(found["half"][0, at]) - kept[:, ::2].any(axis=1).sum()) <= doubtful
+    _, together = tree_size.reach(X, Y, tree.child_ptr, tree.label, thresholds)
+    np.testing.assert_array_equal(found["reached"], together)
     assert (found["seconds"] >= 0).all()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labelwood import memory, size
-from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees, known
+from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees, known, safe
 from labelwood.methods import tree_estimate, tree_sample
 from labelwood.methods.training_rows import TrainingRows
 from labelwood.methods.tree_estimate import Kept, Plan, Solver
@@ -29,7 +29,6 @@ _ARRAYS, _HEADER, _MANIFEST = (
 _STORE_SECONDS = (
     4e-9  # per byte of a weight that is kept whatever its size: fresh memory, written with a stride
 )
-_SAFETY, _SLACK = 1.1, 10e6  # of what training holds: what the allocator rounds up, stacks of threads
 _GROW_SHARE = 0.15  # of the training time goes into clustering, where it was not measured
 
 
@@ -132,8 +131,7 @@ class Planner:
         model = model.plus(known(files) if kept is None else Figure(files, files / 2, files))
         space = tree_estimate.workspace(self._plan, self._rows, self._run.n_threads, keeps_all=kept is None)
         training = layout.in_training.plus(layout.stored.times(setting.n_trees - 1)).plus(space)
-        safe = Figure(training.value, training.low, _SAFETY * training.high + _SLACK)
-        return model, safe.plus(self._resident)
+        return model, safe(training).plus(self._resident)
 
     def _choices(self) -> list[Choice]:
         """Settings that need less, with what the sample tells about them."""

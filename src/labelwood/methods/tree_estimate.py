@@ -72,18 +72,16 @@ class Plan:
         return self.entries + self.rows[self.tree.inner]
 
     @cached_property
-    def per_block(self) -> F64:
-        """Training work of a block of siblings of each inner node."""
-        ptr, inner = self.tree.child_ptr, self.tree.inner
-        sums = np.concatenate([[0], np.cumsum(self.rows)])
-        positive = (sums[ptr[inner + 1]] - sums[ptr[inner]]) * np.minimum(1.0, LANES / self.children)
-        crowded = np.minimum(positive / np.maximum(self.rows[inner], 1), 1.0)
-        return np.maximum(self.visited * (1 + _CROWDED * crowded), 1.0)
+    def crowding(self) -> F64:
+        """For every tree node, how much longer a block of siblings like it takes than one without positive rows."""
+        return 1 + _CROWDED * np.minimum(LANES * self.rows / np.maximum(self.rows_above, 1), 1.0)
 
     @cached_property
     def work(self) -> F64:
         """Training work of the inner nodes."""
-        return self.per_block * blocks_of(self.children)
+        first = self.tree.child_ptr[self.tree.inner]
+        crowding = np.add.reduceat(self.crowding, first) / self.children
+        return self.visited * crowding * blocks_of(self.children)
 
     @cached_property
     def rows_above(self) -> I64:

@@ -27,7 +27,7 @@ from labelwood.methods.tree_estimate import F64, LANES, NARROW, Kept, Plan, Solv
 from labelwood.progress import Run
 from labelwood.sparse import CSR, I64
 
-SAMPLED_SHARE = {"exact": 0.06, "quick": 0.02}  # of the training work goes into trained samples, at most
+SAMPLED_SHARE = {"exact": 0.1, "quick": 0.03}  # of the training work goes into trained samples, at most
 _FREE_WORK = 1.9e6  # visited entries, some hundredths of a second: what is always spent, as far as there is so much
 _MOST_BLOCKS = 24  # 384 siblings: the standard error is then about a hundredth
 _MOST_PASSES = 10  # by then the number of weights above a threshold is within half a percent of the last one
@@ -95,15 +95,17 @@ class Sample:
     def _features(self, at: int) -> Figure:
         """Features that the siblings of each node keep together: those they reach, as far as the sample did.
 
-        The more siblings there are, the less it matters that each keeps more or less than it reaches.
+        The more siblings there are beside the sampled ones, the less it matters that each keeps more or less than
+        it reaches.
         """
         plan, inner = self.plan, self.drawn.inner
         kept, reached = (self.found[name][:, at].astype(np.float64) for name in ("features", "reached"))
+        n_picked = np.array([len(part) for part in self.drawn.picks])
         total = 0.0
         for part in size.inner_levels(plan.tree):
             own = (inner >= part.start) & (inner < part.stop)
             ratio = kept[own].sum() / max(reached[own].sum(), 1.0)
-            factor = 1 + (ratio - 1) / np.sqrt(np.maximum(plan.groups[part], 1))
+            factor = 1 + (ratio - 1) * np.sqrt(np.minimum(n_picked[own].mean() / plan.children[part], 1.0))
             total += float(np.minimum(plan.used[part], self.reached[part, at] * factor).sum())
         return Figure(total, 0.95 * total, min(1.05 * total, max(total, float(plan.used.sum()))))
 
@@ -118,7 +120,8 @@ class Sample:
         """Seconds of training the whole tree on so many threads."""
         build, solve = self.found["seconds"].sum(axis=0)
         plan, inner = self.plan, self.drawn.inner
-        trained = blocks_of(np.array([len(part) for part in self.drawn.picks])) * plan.per_block[inner]
+        prices = np.array([plan.crowding[part].mean() for part in self.drawn.picks])
+        trained = blocks_of(np.array([len(part) for part in self.drawn.picks])) * plan.visited[inner] * prices
         total = solve * plan.work.sum() / max(float(trained.sum()), 1.0)
         total += build * plan.visited.sum() / max(float(plan.visited[inner].sum()), 1.0)
         # Threads share caches and memory: two do the work of 1.8.
@@ -142,9 +145,11 @@ def fit_curve(about: F64, kept: F64, weight: F64) -> F64:
 def draw(plan: Plan, reach: F64, share: float, random: np.random.Generator) -> Drawn:
     """Choose siblings that take a share of all training work; of every level, at least a few."""
     first, last = plan.tree.child_ptr[plan.tree.inner], plan.tree.child_ptr[plan.tree.inner + 1]
-    sizes = np.where(plan.rows > 0, np.maximum(reach, 0.5), 1e-9)
+    price = plan.crowding  # frequent siblings are dear, so that fewer of them are taken
+    sizes = np.where(plan.rows > 0, np.maximum(reach, 0.5), 1e-9) / np.sqrt(price)
     by_node = np.add.reduceat(sizes, first)
-    blocks = _expected_blocks(plan, by_node, share)
+    dear = plan.visited * np.add.reduceat(sizes * price, first) / by_node
+    blocks = _expected_blocks(plan, by_node, dear, share)
     sums = np.floor(np.cumsum(blocks) + random.random()).astype(np.int64)
     taken = np.diff(sums, prepend=0)
     chance, most = np.minimum(blocks, 1.0), taken * LANES
@@ -163,15 +168,15 @@ def draw(plan: Plan, reach: F64, share: float, random: np.random.Generator) -> D
     return Drawn(inner.astype(np.int64), picks, np.concatenate(chances))
 
 
-def _expected_blocks(plan: Plan, by_node: F64, share: float) -> F64:
+def _expected_blocks(plan: Plan, by_node: F64, dear: F64, share: float) -> F64:
     """Blocks of siblings to take from each node on average: many where much is kept, few where a block is dear."""
-    appeal = by_node / np.sqrt(plan.per_block * np.minimum(plan.children, LANES))
+    appeal = by_node / np.sqrt(np.maximum(dear, 1.0) * np.minimum(plan.children, LANES))
     allowed = max(share * float(plan.work.sum()), _FREE_WORK)
     low, high = 0.0, float((plan.groups / appeal).max())
     for _ in range(60):
         middle = (low + high) / 2
         blocks = np.minimum(plan.groups, middle * appeal)
-        fits = (blocks * plan.per_block).sum() <= allowed and blocks.sum() <= _MOST_BLOCKS
+        fits = (blocks * dear).sum() <= allowed and blocks.sum() <= _MOST_BLOCKS
         low, high = (middle, high) if fits else (low, middle)
     found: F64 = np.minimum(plan.groups, low * appeal)
     return found

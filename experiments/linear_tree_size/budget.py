@@ -1,0 +1,110 @@
+"""Budgets against measured memory: every method is trained under the smallest `max_memory` that it accepts.
+
+    python -m experiments.linear_tree_size.budget [--sets bibtex,...] [--methods linear-tree,...] [--trees 5]
+
+Every estimate and every training runs in a process of its own, since peak memory is the process's. The smallest budget
+is the upper end of the estimate's peak, asked for again by the refusal if the training's process holds more when it
+starts. Columns: the budget in MB; the measured peak over it, which must not exceed 1; estimate over truth of peak and
+bytes; and how long a refusal (half of the budget) took over the training, and whether it gave advice. Forests have
+`--trees` trees.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from experiments.common import ROOT, Options, Report, model_bytes, parse, repeated
+from labelwood import METHODS, LabelwoodError, memory
+from labelwood.data import load, save
+
+GRADES = {"linear-tree": "exact", "one-vs-rest": "exact"}  # what `fit` checks by; others by the quick grade
+NEEDED = re.compile(r"needs up to ([0-9.]+) (kB|MB|GB) of memory")
+
+
+def one(path: str, method: str, parameters: dict[str, Any], budget: int | None) -> dict[str, Any]:
+    """One estimate (no budget) or training in this process."""
+    train = load(path, label_names=False)
+    model, start = METHODS[method](**parameters), time.perf_counter()
+    if budget is None:
+        return model.estimate(train.X, train.Y.to_scipy(), grade=GRADES.get(method, "quick")).facts()
+    try:
+        model.fit(train.X, train.Y.to_scipy(), max_memory=budget)
+    except LabelwoodError as error:
+        return {"refused": str(error), "seconds": time.perf_counter() - start}
+    seconds, peak = time.perf_counter() - start, memory.peak_resident()
+    return {"bytes": model_bytes(model), "peak": peak, "seconds": seconds}
+
+
+def apart(*job: Any) -> dict[str, Any]:
+    """The same in a process of its own."""
+    command = [sys.executable, "-m", "experiments.linear_tree_size.budget", "--one", json.dumps(job)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    return json.loads(done.stdout)
+
+
+def compared(path: Path, method: str, parameters: dict[str, Any]) -> dict[str, float]:
+    """The smallest budget that is accepted, and what the training under it held."""
+    found = apart(str(path), method, parameters, None)
+    budget = round(found["peak_bytes"]["high"])
+    while "refused" in (fit := apart(str(path), method, parameters, budget)):
+        number, unit = NEEDED.search(fit["refused"]).groups()
+        needed = float(number) * memory.parse_bytes(f"1{unit}", owner="budget", name="unit")
+        budget = round(max(1.02 * budget, needed))
+    refusal = apart(str(path), method, parameters, budget // 2)
+    return {
+        "budget, MB": budget / 1e6,
+        "peak over budget": fit["peak"] / budget,
+        "estimated over true peak": found["peak_bytes"]["value"] / fit["peak"],
+        "estimated over true bytes": found["model_bytes"]["value"] / fit["bytes"],
+        "refusal over training, time": refusal["seconds"] / fit["seconds"],
+        "advice": float("takes" in refusal.get("refused", "") or "would need less" in refusal.get("refused", "")),
+    }
+
+
+def table(options: Options, folder: Path) -> list[dict[str, Any]]:
+    """A row per data set and method."""
+    rows = []
+    for name in options.sets:
+        split = options.load(name)
+        path = folder / "train.npz"
+        save(path, split.train)
+        for method in options.extra.methods.split(","):
+            trees = {"n_trees": options.extra.trees} if "forest" in method else {}
+
+            def measured(seed: int, method=method, trees=trees, path=path) -> dict[str, float]:
+                given = {"n_jobs": options.threads, "random_state": seed, **trees}
+                return compared(path, method, given)
+
+            rows.append({"data, method": f"{split.title}, {method}", **repeated(options.seeds, measured)})
+            print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def main() -> None:
+    """Measure on every set."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--methods", default="linear-tree,one-vs-rest,online-tree,craft-forest,ldsm-forest")
+        parser.add_argument("--trees", type=int, default=5)
+        parser.add_argument("--one", help="one run as JSON: what this script calls itself with")
+
+    sets = ("bibtex", "delicious", "eurlex57k", "yso_finna_en")
+    options = parse(__doc__, sets=sets, seeds=1, extra=extra)
+    if options.extra.one:
+        print(json.dumps(one(*json.loads(options.extra.one))))
+        return
+    report = Report("linear_tree_size", "budget", "Budgets against measured memory", options)
+    with tempfile.TemporaryDirectory() as folder:
+        report.table("Smallest budget that is accepted", table(options, Path(folder)))
+    report.write()
+
+
+if __name__ == "__main__":
+    main()
