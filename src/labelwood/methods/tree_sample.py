@@ -87,7 +87,8 @@ class Sample:
         total = max(float(expected.sum() + (beyond / chance).sum()), float(kept.sum()))
         freedom = max(len(kept) - len(curve), 1)
         variance = float((beyond**2 * (1 / chance - 1) / chance).sum()) * len(kept) / freedom
-        error = math.sqrt(max(variance, 0.0))
+        # Even the same sibling keeps a little more or less with other random numbers.
+        error = max(math.sqrt(max(variance, 0.0)), 0.005 * total)
         # Half of the estimates would be below the truth: the value is raised so that few are.
         value = total + min(2 * error, _MARGIN * total)
         return Figure(value, max(total - 3 * error, 0.9 * float(kept.sum())), max(total + 3 * error, value))
