@@ -64,7 +64,9 @@ def compared(path: Path, method: str, parameters: dict[str, Any]) -> dict[str, f
         "estimated over true peak": found["peak_bytes"]["value"] / fit["peak"],
         "estimated over true bytes": found["model_bytes"]["value"] / fit["bytes"],
         "refusal over training, time": refusal["seconds"] / fit["seconds"],
-        "advice": float("takes" in refusal.get("refused", "") or "would need less" in refusal.get("refused", "")),
+        "advice": float(
+            "takes" in refusal.get("refused", "") or "would need less" in refusal.get("refused", "")
+        ),
     }
 
 
@@ -91,7 +93,9 @@ def main() -> None:
     """Measure on every set."""
 
     def extra(parser: Any) -> None:
-        parser.add_argument("--methods", default="linear-tree,one-vs-rest,online-tree,craft-forest,ldsm-forest")
+        parser.add_argument(
+            "--methods", default="linear-tree,one-vs-rest,online-tree,craft-forest,ldsm-forest"
+        )
         parser.add_argument("--trees", type=int, default=5)
         parser.add_argument("--one", help="one run as JSON: what this script calls itself with")
 

@@ -97,12 +97,13 @@ void bind_size(nb::module_& m) {
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"),
           arg("n_threads"), arg("progress").none(), nb::kw_only(), arg("resident") = 0,
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
-    m.def("reach_tree", reach_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
-          arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"),
-          arg("thresholds"), arg("n_threads"), arg("progress").none(), nb::kw_only(),
-          arg("scale") = nb::none(), arg("resident") = 0,
-          "Columns whose sum over a node's rows exceeds each of the rising thresholds: per node, and per inner "
-          "node those that any child reaches.");
+    m.def(
+        "reach_tree", reach_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
+        arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("thresholds"),
+        arg("n_threads"), arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(),
+        arg("resident") = 0,
+        "Columns whose sum over a node's rows exceeds each of the rising thresholds: per node, and per inner "
+        "node those that any child reaches.");
     m.def("sample_tree", sample_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("nodes"),
           arg("picked_ptr"), arg("picked"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),

@@ -1,5 +1,5 @@
-// The size of a label tree before it is trained: the features each inner node uses (Eq. 18 of the paper), what
-// the rows of each child reach, and what a few sampled siblings keep of their weights.
+// The size of a label tree before it is trained: the features each inner node uses (Eq. 18 of the paper),
+// what the rows of each child reach, and what a few sampled siblings keep of their weights.
 #pragma once
 
 #include <algorithm>
@@ -142,8 +142,8 @@ struct SiblingSample {
     std::vector<int32_t> children;  // counted from the node's first
 };
 
-// What a sample kept, by threshold; `weights` also by sibling, siblings first. `features` are those that any of
-// the siblings kept, `reached` those that their rows reach.
+// What a sample kept, by threshold; `weights` also by sibling, siblings first. `features` are those that any
+// of the siblings kept, `reached` those that their rows reach.
 struct Kept {
     std::vector<int64_t> weights, features, reached;
     double build_seconds = 0.0, solve_seconds = 0.0;

@@ -42,7 +42,9 @@ def test_reach_matches_the_twin(seed, n_rows, n_features, n_labels, n_threads):
     tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
     thresholds = np.array([0.0, 0.25, 1.0], np.float32)
     found = _core.reach_tree(*arrays_of(X, Y), tree.child_ptr, tree.label, thresholds, n_threads, None)
-    for kernel, twin in zip(found, tree_size.reach(X, Y, tree.child_ptr, tree.label, thresholds), strict=True):
+    for kernel, twin in zip(
+        found, tree_size.reach(X, Y, tree.child_ptr, tree.label, thresholds), strict=True
+    ):
         np.testing.assert_array_equal(kernel, twin)
 
 

@@ -16,7 +16,7 @@ def planned(planted_of):
     model = LinearTree(n_jobs=1, arity=3, max_leaf=30)
     fresh, X, Y, run = model._begin_fit(data.X, data.Y, None)
     rows = TrainingRows.of(X, run, normalize=True)
-    plan = tree_estimate.count(rows, Y, fresh._grow(rows, Y, run, 0), run)
+    plan = tree_estimate.count(rows, Y, next(iter(fresh._shapes(Y.n_cols).values())), run)
     return rows, Y, plan, model
 
 
@@ -67,7 +67,9 @@ def test_the_whole_tree_sampled_is_the_truth(planned, monkeypatch):
     rows, Y, plan, model = planned
     monkeypatch.setattr(tree_sample, "_MOST_BLOCKS", 10**6)
     monkeypatch.setattr(tree_sample, "_MOST_PASSES", 10**6)
-    found = tree_sample.sample(rows, Y, plan, model._solver(), (0.0, 0.1), 0.1, 10.0, Run(n_threads=1, seed=0))
+    found = tree_sample.sample(
+        rows, Y, plan, model._solver(), (0.0, 0.1), 0.1, 10.0, Run(n_threads=1, seed=0)
+    )
     np.testing.assert_allclose(found.drawn.chance, 1)
     weights = found.kept(0.1).weights
     trained = model._train(rows, Y, [plan.tree], Run(n_threads=1, seed=0))[0]

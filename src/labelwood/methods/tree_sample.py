@@ -28,11 +28,15 @@ from labelwood.progress import Run
 from labelwood.sparse import CSR, I64
 
 SAMPLED_SHARE = {"exact": 0.1, "quick": 0.03}  # of the training work goes into trained samples, at most
-_FREE_WORK = 1.9e6  # visited entries, some hundredths of a second: what is always spent, as far as there is so much
+_FREE_WORK = (
+    1.9e6  # visited entries, some hundredths of a second: what is always spent, as far as there is so much
+)
 _MOST_BLOCKS = 24  # 384 siblings: the standard error is then about a hundredth
 _MOST_PASSES = 10  # by then the number of weights above a threshold is within half a percent of the last one
 _MARGIN = 0.025  # the most that an estimate is raised by, lest the truth be above it
-_START = np.array([0.0, 1.0, 0.0, 0.0])  # the curve's coefficients where the sample is silent: kept as reached
+_START = np.array(
+    [0.0, 1.0, 0.0, 0.0]
+)  # the curve's coefficients where the sample is silent: kept as reached
 _FAITH = np.array([0.0, 1.0, 1.0, 1.0])  # in that: worth so many siblings
 
 
