@@ -1,8 +1,9 @@
 """What survives a threshold in a label tree, told by training a few of its classifiers.
 
 Which weights survive, nobody knows before training. But a weight comes from the rows that are positive for its sibling,
-so the number of features whose sum over these rows exceeds the threshold, the sibling's reach, tells most of it. Siblings
-are sampled with chances in proportion to their reach and trained as they would be; what they keep is described by a curve
+so the number of features whose sum over these rows exceeds the threshold, the sibling's reach, tells most of it.
+Siblings are sampled with chances that grow with their reach and trained as they would be; what they keep is described
+by a curve
 
     log E[kept] = b0 + b1 log reach + b2 log rows + b3 rows / rows of the node
 
@@ -28,9 +29,7 @@ from labelwood.progress import Run
 from labelwood.sparse import CSR, I64
 
 SAMPLED_SHARE = {"exact": 0.1, "quick": 0.03}  # of the training work goes into trained samples, at most
-_FREE_WORK = (
-    1.9e6  # visited entries, some hundredths of a second: what is always spent, as far as there is so much
-)
+_FREE_WORK = 1.9e6  # visited entries, some hundredths of a second: always spent
 _MOST_BLOCKS = 24  # 384 siblings: the standard error is then about a hundredth
 _MOST_PASSES = 10  # by then the number of weights above a threshold is within half a percent of the last one
 _MARGIN = 0.025  # the most that an estimate is raised by, lest the truth be above it
