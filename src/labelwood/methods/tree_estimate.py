@@ -1,8 +1,8 @@
 """The size, peak memory and time of label trees before training.
 
 What a node stores follows from the features that its rows use, which are counted without training (Eq. 18 of the paper
-on model size). Where a threshold drops weights, ``tree_sample`` tells how many are left. The quick grade counts a random
-tree of the shape that clustering would give.
+on model size). Where a threshold drops weights, ``tree_sample`` tells how many are left. The quick grade counts a
+random tree of the shape that clustering would give.
 """
 
 from __future__ import annotations
