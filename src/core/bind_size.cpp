@@ -2,6 +2,10 @@
 #include "bind_tree.hpp"
 #include "tree_size.hpp"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace labelwood {
 namespace {
 
@@ -33,19 +37,29 @@ nb::tuple reach_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
         [&] { return reach_nodes(given.rows(), node_members(y, tree), tree, levels, n_threads, monitor); });
     const size_t n_nodes = out.by_node.size() / levels.size(), n_inner = out.together.size() / levels.size();
     return nb::make_tuple(to_numpy(std::move(out.by_node), n_nodes, levels.size()),
-                          to_numpy(std::move(out.together), n_inner, levels.size()));
+                          to_numpy(std::move(out.together), n_inner, levels.size()),
+                          to_numpy(std::move(out.square)));
 }
 
-// One row of the results per sampled node, of `weights` per picked sibling; a column per threshold, or two
+// Gives the system back what an allocator keeps of large nodes' problems, so that a training that follows
+// does not have it on top of its own.
+void give_back() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+// One row of the results per sampled node, of `weights` and `reach` per picked sibling; a column per threshold, or two
 // seconds.
 struct Samples {
-    std::vector<int64_t> weights, features, reached;
+    std::vector<int64_t> weights, features, reach, reached;
     std::vector<double> seconds;
 
     void add(const Kept& kept) {
         auto append = [](auto& all, const auto& part) { all.insert(all.end(), part.begin(), part.end()); };
         append(weights, kept.weights);
         append(features, kept.features);
+        append(reach, kept.reach);
         append(reached, kept.reached);
         seconds.push_back(kept.build_seconds);
         seconds.push_back(kept.solve_seconds);
@@ -55,7 +69,7 @@ struct Samples {
 nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                       Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
                       Array<int32_t> label, Array<int32_t> nodes, Array<int64_t> picked_ptr,
-                      Array<int32_t> picked, bool logistic, float cost, float tolerance, float skip,
+                      Array<int32_t> picked, Array<int64_t> n_rows, bool logistic, float cost, float tolerance, float skip,
                       int max_passes, float bias, float offset, Array<float> thresholds, uint64_t seed,
                       std::optional<Array<float>> scale, int64_t resident, int64_t most_entries) {
     const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
@@ -73,7 +87,8 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
         Samples samples;
         for (size_t i = 0; i < n; ++i) {
             const int32_t* first = picked.data() + picked_ptr.data()[i];
-            const SiblingSample sample{nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}};
+            const SiblingSample sample{
+                nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}, n_rows.data()[i]};
             samples.add(train_sample(given.rows(), members, tree, sample, solver, levels, mix64(seed) ^ i,
                                      most_entries, columns, reach, monitor));
             monitor.poll();
@@ -81,10 +96,12 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
         }
         return samples;
     });
+    give_back();
     nb::dict arrays;
     const size_t width = levels.size();
     arrays["weights"] = to_numpy(std::move(out.weights), picked.shape(0), width);
     arrays["features"] = to_numpy(std::move(out.features), n, width);
+    arrays["reach"] = to_numpy(std::move(out.reach), picked.shape(0), width);
     arrays["reached"] = to_numpy(std::move(out.reached), n, width);
     arrays["seconds"] = to_numpy(std::move(out.seconds), n, 2);
     return arrays;
@@ -103,13 +120,14 @@ void bind_size(nb::module_& m) {
         arg("n_threads"), arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(),
         arg("resident") = 0,
         "Columns whose sum over a node's rows exceeds each of the rising thresholds: per node, and per inner "
-        "node those that any child reaches.");
+        "node those that any child reaches; and per node the squared length of that sum.");
     m.def("sample_tree", sample_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("nodes"),
-          arg("picked_ptr"), arg("picked"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),
+          arg("picked_ptr"), arg("picked"), arg("n_rows"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),
           arg("max_passes"), arg("bias"), arg("offset"), arg("thresholds"), arg("seed"), nb::kw_only(),
           arg("scale") = nb::none(), arg("resident") = 0, arg("most_entries") = 0,
-          "What picked siblings keep of their weights above each of the rising thresholds, and the seconds.");
+          "What picked siblings keep of their weights above each of the rising thresholds, trained on so many of "
+          "their node's rows, what these reach, and the seconds.");
 }
 
 }  // namespace labelwood

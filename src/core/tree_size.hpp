@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "common.hpp"
@@ -71,8 +72,9 @@ class Reach {
           sum_(static_cast<size_t>(n_cols), 0.0f),
           best_(static_cast<size_t>(n_cols), 0) {}
 
-    // One sibling's rows: adds the columns it reaches to `counts`, by threshold.
-    void add(const TrainingRows& rows, const int32_t* begin, const int32_t* end, int64_t* counts) {
+    // One sibling's rows: adds the columns it reaches to `counts`, by threshold, and returns the squared
+    // length of the sum.
+    double add(const TrainingRows& rows, const int32_t* begin, const int32_t* end, int64_t* counts) {
         const Csr& x = rows.x;
         touched_.clear();
         for (const int32_t* row = begin; row != end; ++row) {
@@ -83,10 +85,12 @@ class Reach {
                 cell += x.data[j] * scale;
             }
         }
+        double square = 0.0;
         for (const int32_t column : touched_) {  // one that was touched again after a sum of 0 is 0 by then
             float& cell = sum_[static_cast<size_t>(column)];
             const float size = std::fabs(cell);
             cell = 0.0f;
+            square += static_cast<double>(size) * size;
             uint8_t level = 0;
             while (level < thresholds_.size() && size > thresholds_[level]) ++counts[level++];
             uint8_t& best = best_[static_cast<size_t>(column)];
@@ -95,6 +99,7 @@ class Reach {
                 best = level;
             }
         }
+        return square;
     }
     // Columns that any sibling has reached since the last call, by threshold.
     void together(int64_t* counts) {
@@ -115,6 +120,7 @@ class Reach {
 struct Reached {
     std::vector<int64_t> by_node;   // per node and threshold; 0 for the root, which is no child
     std::vector<int64_t> together;  // per inner node, by all of its children, and threshold
+    std::vector<double> square;     // per node: the squared length of the sum of its rows
 };
 
 inline Reached reach_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
@@ -122,32 +128,43 @@ inline Reached reach_nodes(const TrainingRows& rows, const NodeMembers& members,
     const std::vector<int32_t> inner = inner_nodes(tree);
     const size_t n_levels = thresholds.size();
     Reached found{std::vector<int64_t>(static_cast<size_t>(tree.n_nodes) * n_levels),
-                  std::vector<int64_t>(inner.size() * n_levels)};
+                  std::vector<int64_t>(inner.size() * n_levels),
+                  std::vector<double>(static_cast<size_t>(tree.n_nodes))};
     std::vector<Reach> spaces(static_cast<size_t>(std::max(n_threads, 1)), Reach(rows.x.n_cols, thresholds));
     parallel_for(static_cast<int64_t>(inner.size()), n_threads, monitor, [&](int64_t task, int worker) {
         Reach& reach = spaces[static_cast<size_t>(worker)];
         const int32_t node = inner[static_cast<size_t>(task)];
         for (int32_t child = tree.child_ptr[node]; child < tree.child_ptr[node + 1]; ++child) {
-            reach.add(rows, members.begin(child), members.end(child),
-                      found.by_node.data() + static_cast<size_t>(child) * n_levels);
+            found.square[static_cast<size_t>(child)] =
+                reach.add(rows, members.begin(child), members.end(child),
+                          found.by_node.data() + static_cast<size_t>(child) * n_levels);
         }
         reach.together(found.together.data() + static_cast<size_t>(task) * n_levels);
     });
     return found;
 }
 
-// Some siblings of one inner node, trained to see what they keep.
+// Some siblings of one inner node, trained to see what they keep, on so many of its rows.
 struct SiblingSample {
     int32_t node;
     std::vector<int32_t> children;  // counted from the node's first
+    int64_t n_rows;
 };
 
-// What a sample kept, by threshold; `weights` also by sibling, siblings first. `features` are those that any
-// of the siblings kept, `reached` those that their rows reach.
+// What a sample kept, by threshold; `weights` and `reach` also by sibling, siblings first. `features` are
+// those that any of the siblings kept, `reached` those that their rows reach.
 struct Kept {
-    std::vector<int64_t> weights, features, reached;
+    std::vector<int64_t> weights, features, reach, reached;
     double build_seconds = 0.0, solve_seconds = 0.0;
 };
+
+// So many rows of a node, evenly spread.
+inline std::vector<int32_t> some_rows(const NodeMembers& members, int32_t node, int64_t n_rows) {
+    std::vector<int32_t> rows;
+    const int64_t count = members.count(node);
+    for (int64_t i = 0; i < n_rows; ++i) rows.push_back(members.begin(node)[i * count / n_rows]);
+    return rows;
+}
 
 inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, const Tree& tree,
                          const SiblingSample& sample, const SolverOptions& options,
@@ -157,25 +174,26 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
     const size_t n_levels = thresholds.size(), n_siblings = sample.children.size();
     const auto started = Clock::now();
     NodeProblem problem;
-    const int32_t node = sample.node;
-    build_problem(x, members.begin(node), members.count(node), options.bias, most_entries, columns, &problem);
+    const std::vector<int32_t> rows = some_rows(members, sample.node, sample.n_rows);
+    build_problem(x, rows.data(), sample.n_rows, options.bias, most_entries, columns, &problem);
     Kept kept{std::vector<int64_t>(n_levels * n_siblings), std::vector<int64_t>(n_levels),
-              std::vector<int64_t>(n_levels)};
+              std::vector<int64_t>(n_levels * n_siblings), std::vector<int64_t>(n_levels)};
     Positives positives;
     positives.ptr.assign(1, 0);
-    std::vector<int32_t> trained;
-    std::vector<int64_t> unused(n_levels);
-    for (const int32_t c : sample.children) {
-        const int32_t child = tree.child_ptr[node] + c;
-        reach.add(x, members.begin(child), members.end(child), unused.data());
-        const int32_t* at = members.begin(node);
-        for (const int32_t* row = members.begin(child); row != members.end(child); ++row) {
-            at = std::lower_bound(at, members.end(node), *row);
-            positives.rows.push_back(static_cast<int32_t>(at - members.begin(node)));
+    std::vector<int32_t> trained, own;
+    for (size_t number = 0; number < n_siblings; ++number) {
+        const int32_t child = tree.child_ptr[sample.node] + sample.children[number];
+        own.clear();
+        std::set_intersection(members.begin(child), members.end(child), rows.begin(), rows.end(),
+                              std::back_inserter(own));
+        reach.add(x, own.data(), own.data() + own.size(), kept.reach.data() + number * n_levels);
+        auto at = rows.begin();
+        for (const int32_t row : own) {
+            at = std::lower_bound(at, rows.end(), row);
+            positives.rows.push_back(static_cast<int32_t>(at - rows.begin()));
         }
         positives.ptr.push_back(static_cast<int64_t>(positives.rows.size()));
-        const auto number = static_cast<int32_t>(positives.ptr.size()) - 2;
-        if (positives.count(number) > 0) trained.push_back(number);
+        if (!own.empty()) trained.push_back(static_cast<int32_t>(number));
     }
     reach.together(kept.reached.data());
     // As in training: siblings of a block should settle together.
@@ -185,19 +203,18 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
     const size_t n_features = problem.features.size();
     std::vector<uint8_t> best(n_features, 0);  // the thresholds that some sibling's weight exceeds
     SolverSpace space;
-    auto count = [&](int32_t number, const float* column, int stride) {
-        for (size_t f = 0; f < n_features; ++f) {
-            const float size = std::fabs(column[f * static_cast<size_t>(stride)]);
-            uint8_t level = 0;
-            while (level < n_levels && size > thresholds[level]) {
-                ++kept.weights[static_cast<size_t>(number) * n_levels + level++];
-            }
-            best[f] = std::max(best[f], level);
-        }
-    };
     auto sink = [&](const Finished& finished) {
-        finished.each(
-            [&](int lane, int32_t number) { count(number, finished.weights + lane, finished.width); });
+        for (size_t f = 0; f < n_features; ++f) {
+            const float* from = finished.weights + f * static_cast<size_t>(finished.width);
+            finished.each([&](int lane, int32_t number) {
+                const float size = std::fabs(from[lane]);
+                uint8_t level = 0;
+                while (level < n_levels && size > thresholds[level]) {
+                    ++kept.weights[static_cast<size_t>(number) * n_levels + level++];
+                }
+                best[f] = std::max(best[f], level);
+            });
+        }
     };
     for (size_t begin = 0; begin < trained.size(); begin += kMaxLanes) {
         const size_t n = std::min<size_t>(kMaxLanes, trained.size() - begin);

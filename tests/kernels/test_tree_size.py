@@ -48,6 +48,29 @@ def test_reach_matches_the_twin(seed, n_rows, n_features, n_labels, n_threads):
         np.testing.assert_array_equal(kernel, twin)
 
 
+def sampled(X, Y, tree, n_rows, solver, thresholds, seed):
+    """All siblings of a flat tree, trained on so many rows."""
+    nodes, picked = np.zeros(1, np.int32), np.arange(Y.shape[1], dtype=np.int32)
+    return _core.sample_tree(
+        *arrays_of(X, Y), tree.child_ptr, tree.label, nodes, np.array([0, len(picked)]), picked,
+        np.array([n_rows]), *solver, thresholds, seed,
+    )  # fmt: skip
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 10**6), st.integers(1, 60))
+def test_a_sample_on_some_rows_is_one_of_a_smaller_matrix(seed, n_rows):
+    X, Y = problem(seed)
+    Y[:, 0] |= ~Y.any(axis=1)  # rows without labels are in no node
+    tree, solver = trees.flat_tree(Y.shape[1]), (False, 1.0, 1e-2, 0.0, 50, 0.3, -1.0)
+    thresholds = np.array([0.0, 0.1], np.float32)
+    rows = np.arange(n_rows) * len(X) // n_rows
+    found = sampled(X, Y, tree, n_rows, solver, thresholds, seed)
+    alone = sampled(X[rows], Y[rows], tree, n_rows, solver, thresholds, seed)
+    for name in ("weights", "features", "reach", "reached"):
+        np.testing.assert_array_equal(found[name], alone[name])
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10**6), st.booleans())
 def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
@@ -56,11 +79,7 @@ def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
     tree = trees.flat_tree(Y.shape[1])
     solver = (logistic, 1.0, 1e-4, 0.0, 2000, 0.3, -1.0)
     thresholds = np.array([0.01, 0.1, 0.3], np.float32)
-    nodes, picked = np.zeros(1, np.int32), np.arange(Y.shape[1], dtype=np.int32)
-    found = _core.sample_tree(
-        *arrays_of(X, Y), tree.child_ptr, tree.label, nodes, np.array([0, len(picked)]), picked, *solver,
-        thresholds, seed,
-    )  # fmt: skip
+    found = sampled(X, Y, tree, int(Y.any(axis=1).sum()), solver, thresholds, seed)
     dense = _core.train_tree(
         *arrays_of(X, Y), tree.child_ptr, tree.label, *solver, -1.0, seed, 1, None
     )  # fmt: skip
@@ -70,6 +89,7 @@ def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
         doubtful = np.count_nonzero(np.abs(block - threshold) < 0.01)
         assert np.abs(found["weights"][:, at] - kept.sum(axis=0)).sum() <= doubtful
         assert abs(int(found["features"][0, at]) - kept.any(axis=1).sum()) <= doubtful
-    _, together = tree_size.reach(X, Y, tree.child_ptr, tree.label, thresholds)
+    own, together, _ = tree_size.reach(X, Y, tree.child_ptr, tree.label, thresholds)
     np.testing.assert_array_equal(found["reached"], together)
+    np.testing.assert_array_equal(found["reach"], own[1:])
     assert (found["seconds"] >= 0).all()

@@ -56,8 +56,8 @@ def test_siblings_of_chance_one_are_always_drawn():
 
 def test_the_curve_finds_what_made_the_numbers():
     random = np.random.default_rng(0)
-    about = np.stack([np.ones(4000), *random.normal(3, 1, (2, 4000)), random.random(4000)], axis=1)
-    truth = np.array([1.0, 0.7, 0.2, -0.5])
+    about = np.stack([np.ones(4000), *random.normal(3, 1, (2, 4000)), *random.random((2, 4000))], axis=1)
+    truth = np.array([1.0, 0.7, 0.2, -0.5, 0.3])
     kept = random.poisson(np.exp(about @ truth)).astype(np.float64)
     np.testing.assert_allclose(tree_sample.fit_curve(about, kept, np.ones(4000)), truth, atol=0.03)
 

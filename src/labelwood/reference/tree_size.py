@@ -26,10 +26,10 @@ def count(X: Matrix, Y: Matrix, child_ptr: Matrix, label: Matrix) -> tuple[Matri
 
 def reach(
     X: Matrix, Y: Matrix, child_ptr: Matrix, label: Matrix, thresholds: Matrix
-) -> tuple[Matrix, Matrix]:
+) -> tuple[Matrix, Matrix, Matrix]:
     """Features whose sum over a node's rows exceeds each threshold in size: by node, and by all children of one.
 
-    The root is no child of any node, so that it reaches nothing.
+    Last, the squared length of each node's sum. The root is no child of any node, so that it reaches nothing.
     """
     has_row = _rows_of_nodes(Y, child_ptr, label)
     sums = np.abs(has_row.T.astype(X.dtype) @ X)
@@ -37,7 +37,7 @@ def reach(
     exceeds = sums[:, :, None] > np.asarray(thresholds)
     inner = np.flatnonzero(label < 0)
     together = [exceeds[child_ptr[node] : child_ptr[node + 1]].any(axis=0).sum(axis=0) for node in inner]
-    return exceeds.sum(axis=1), np.array(together)
+    return exceeds.sum(axis=1), np.array(together), (sums.astype(np.float64) ** 2).sum(axis=1)
 
 
 def _rows_of_nodes(Y: Matrix, child_ptr: Matrix, label: Matrix) -> Matrix:
