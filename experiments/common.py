@@ -205,11 +205,11 @@ def stand_in(name: str, n_rows: int = STAND_IN_ROWS) -> Split:
     return Split(name, *(taken(made, np.arange(*ends)) for ends in ((n_rows,), (n_rows, made.n_rows))), True)
 
 
-def model_bytes(model: TreeEstimator) -> int:
-    """Bytes on disk of a model that only predicts."""
+def model_bytes(model: TreeEstimator, *, whole: bool = False) -> int:
+    """Bytes on disk of a model that only predicts, or of one that can learn on (``whole``)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
-        if hasattr(model, "partial_fit"):
+        if hasattr(model, "partial_fit") and not whole:
             model.save(path, inference_only=True)  # type: ignore[call-arg]  # of those that learn on
         else:
             model.save(path)

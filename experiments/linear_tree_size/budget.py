@@ -24,7 +24,6 @@ from experiments.common import ROOT, Options, Report, model_bytes, parse, repeat
 from labelwood import METHODS, LabelwoodError, memory
 from labelwood.data import load, save
 
-GRADES = {"linear-tree": "exact", "one-vs-rest": "exact"}  # what `fit` checks by; others by the quick grade
 NEEDED = re.compile(r"needs up to ([0-9.]+) (kB|MB|GB) of memory")
 
 
@@ -33,13 +32,13 @@ def one(path: str, method: str, parameters: dict[str, Any], budget: int | None) 
     train = load(path, label_names=False)
     model, start = METHODS[method](**parameters), time.perf_counter()
     if budget is None:
-        return model.estimate(train.X, train.Y.to_scipy(), grade=GRADES.get(method, "quick")).facts()
+        return model.estimate(train.X, train.Y.to_scipy()).facts()
     try:
         model.fit(train.X, train.Y.to_scipy(), max_memory=budget)
     except LabelwoodError as error:
         return {"refused": str(error), "seconds": time.perf_counter() - start}
     seconds, peak = time.perf_counter() - start, memory.peak_resident()
-    return {"bytes": model_bytes(model), "peak": peak, "seconds": seconds}
+    return {"bytes": model_bytes(model, whole=True), "peak": peak, "seconds": seconds}
 
 
 def apart(*job: Any) -> dict[str, Any]:

@@ -41,8 +41,8 @@ nb::tuple reach_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
                           to_numpy(std::move(out.square)));
 }
 
-// Gives the system back what an allocator keeps of large nodes' problems, so that a training that follows
-// does not have it on top of its own.
+// What samples held is free again, but an allocator keeps it: a training that follows would have it on top of
+// its own.
 void give_back() {
 #ifdef __GLIBC__
     malloc_trim(0);
@@ -96,7 +96,6 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
         }
         return samples;
     });
-    give_back();
     nb::dict arrays;
     const size_t width = levels.size();
     arrays["weights"] = to_numpy(std::move(out.weights), picked.shape(0), width);
@@ -110,6 +109,7 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
 }  // namespace
 
 void bind_size(nb::module_& m) {
+    m.def("give_back", give_back, "Returns freed memory to the system, where the allocator can.");
     m.def("count_tree", count_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"),
           arg("n_threads"), arg("progress").none(), nb::kw_only(), arg("resident") = 0,

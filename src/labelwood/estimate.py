@@ -6,12 +6,13 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from labelwood.errors import LabelwoodError
-from labelwood.memory import Limit, resident, shown_bytes
+from labelwood.memory import Limit, give_back, resident, shown_bytes
 from labelwood.progress import Run
 from labelwood.size import Level
 from labelwood.sparse import CSR
@@ -20,7 +21,7 @@ Grade = Literal["exact", "quick"]
 GRADES: tuple[Grade, ...] = ("exact", "quick")
 _SAFETY, _SLACK = 1.1, 1e7  # of what training holds: what the allocator rounds up, stacks of threads
 _SAMPLE_ROWS = 1000  # at least, to try a method on
-_SAMPLE_SHARE = {"exact": 0.1, "quick": 0.04}
+_SAMPLE_SHARE = {"exact": 0.07, "quick": 0.03}  # of the work: one tree of many may take all rows
 
 
 class Figure(NamedTuple):
@@ -115,16 +116,36 @@ class Estimate:
         )
 
 
-def extrapolate(few: float, many: float, factor: float, *, exponents: tuple[float, float]) -> Figure:
-    """What ``factor`` times as many rows give, when half as many gave ``few`` and these gave ``many``.
+class Growth(NamedTuple):
+    """How bytes or seconds grow when rows are doubled: by a power of two, held between ``low`` and ``high``.
 
-    A power law through both, its exponent held within ``exponents``; the band lets it err by a tenth, and by a tenth
-    of the value besides.
+    ``slows``: each doubling adds less than the one before, as where new rows bring fewer and fewer new features.
     """
-    low, high = exponents
-    exponent = min(max(math.log2(max(many, 1e-9) / max(few, 1e-9)), low), high)
-    values = [many * factor ** (exponent + step) for step in (0.0, -0.1, 0.1)]
-    return Figure(values[0], 0.9 * values[1], 1.1 * values[2])
+
+    low: float
+    high: float
+    slows: bool = False
+
+
+_SECONDS = Growth(0.95, 1.2)
+_SLOWING = (0.4, 0.95)  # of the power, from one doubling to the next
+
+
+def extrapolate(found: Sequence[float], factor: float, growth: Growth) -> Figure:
+    """What ``factor`` times as many rows give as gave the last of ``found``; each has twice the rows of the one before.
+
+    The band lets the power err by a tenth, and the value by a tenth besides.
+    """
+    doublings = math.log2(factor)
+    powers = [math.log2(max(more, 1e-9) / max(less, 1e-9)) for less, more in pairwise(found)] or [growth.high]
+    if growth.slows and len(powers) > 1:
+        last = min(max(powers[-1], growth.low), growth.high)
+        slowing = min(max(powers[-1] / max(powers[-2], 1e-9), _SLOWING[0]), _SLOWING[1])
+        steps = last * slowing * (1 - slowing**doublings) / (1 - slowing)
+    else:
+        steps = min(max(sum(powers) / len(powers), growth.low), growth.high) * doublings
+    value, error = found[-1] * 2**steps, 2 ** (0.1 * doublings)
+    return Figure(value, 0.9 * value / error, 1.1 * value * error)
 
 
 def by_sampling(
@@ -137,24 +158,28 @@ def by_sampling(
     n_trees: int,
     names_bytes: int,
     held_in_training: float,
+    growth: Growth,
     bound: int | None,
     run: Run,
 ) -> Estimate:
-    """An estimate by training on two parts of the rows, one twice the other.
+    """An estimate by training one tree on a part of the rows, its half and its quarter; or on all, where it is of many.
 
-    ``try_rows`` trains a model with one tree and returns its bytes; ``held_in_training`` are the bytes that training
-    holds for each of them. All trees are taken to be alike; ``bound`` is one that the method's paper proves.
+    ``try_rows`` trains one tree and returns the bytes of a model of ``n_trees`` like it; ``held_in_training`` are the
+    bytes that training holds for each of them, ``growth`` how they grow with the rows; ``bound`` is one that the
+    method's paper proves.
     """
     started, before = time.perf_counter(), resident()
     order = np.random.default_rng(run.seed).permutation(X.n_rows)
-    most = min(X.n_rows, max(_SAMPLE_ROWS, round(_SAMPLE_SHARE[grade] * X.n_rows)))
+    most = min(X.n_rows, max(_SAMPLE_ROWS, round(_SAMPLE_SHARE[grade] * n_trees * X.n_rows)))
     sizes, seconds = [], []
-    for count in (max(1, most // 2), most):
+    for count in (most,) if most == X.n_rows else (max(1, most // 4), max(1, most // 2), most):
         rows, clock = order[:count], time.perf_counter()
         sizes.append(float(try_rows(X.take(rows), Y.take(rows), Run(seed=run.seed))))
         seconds.append((time.perf_counter() - clock) / run.n_threads)
+    give_back()
+    before = max(before, resident())  # a training that follows starts with what the samples leave behind
     factor = X.n_rows / most
-    stored = extrapolate(sizes[0], sizes[1], factor, exponents=(0.3, 1.2)).times(n_trees)
+    stored = extrapolate(sizes, factor, growth)
     if bound is not None:
         stored = Figure(*(min(part, float(bound)) for part in stored))
     extra = stored.times(held_in_training).plus(1.5 * X.nbytes + Y.nbytes)
@@ -166,7 +191,7 @@ def by_sampling(
         n_trees=n_trees,
         model_bytes=model,
         peak_bytes=held,
-        seconds=extrapolate(seconds[0], seconds[1], factor, exponents=(0.9, 1.5)).times(n_trees),
+        seconds=extrapolate(seconds, factor, _SECONDS).times(n_trees),
         estimate_seconds=time.perf_counter() - started,
         bound_bytes=bound,
         choices=[

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from labelwood import _core
 from labelwood.errors import LabelwoodError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -59,6 +60,11 @@ def resident() -> int:
     except (OSError, IndexError, ValueError):
         return peak_resident() or 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def give_back() -> None:
+    """Return to the system what the allocator keeps of memory that was freed, where it can."""
+    _core.give_back()
 
 
 def peak_resident() -> int | None:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from labelwood import labels, memory
 from labelwood.errors import LabelwoodError
-from labelwood.estimate import GRADES, Estimate, Grade, by_sampling
+from labelwood.estimate import GRADES, Estimate, Grade, Growth, by_sampling
 from labelwood.progress import Run
 from labelwood.sparse import CSR, I64
 
@@ -28,6 +28,8 @@ class Planned:
     # Bytes that training holds for each byte of the model: results in their widest types, twice while they are
     # put together.
     _held_in_training: ClassVar[float] = 5.0
+    _growth: ClassVar[Growth] = Growth(0.3, 1.2)  # of a tree's bytes
+    _shared_arrays: ClassVar[tuple[str, ...]] = ()  # how names of arrays begin that a model has once for all trees
 
     def _begin_fit(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
@@ -71,6 +73,7 @@ class Planned:
             n_trees=int(getattr(self, "n_trees", 1)),
             names_bytes=self._names_bytes(),
             held_in_training=self._held_in_training,
+            growth=self._growth,
             bound=self._bytes_bound(X, Y),
             run=run,
         )
@@ -80,14 +83,20 @@ class Planned:
         return None
 
     def _try_rows(self, X: CSR, Y: CSR, run: Run) -> int:
-        """Bytes of a model of these rows, with one tree where there are several."""
+        """Bytes of a model of these rows; where there are several trees, as if all were like the one that is trained."""
         fresh: Self = clone(self)
         if hasattr(fresh, "n_trees"):
             fresh.n_trees = 1
         fresh._names, fresh.n_features_in_ = self._names, self.n_features_in_
         fresh.label_counts_ = np.zeros(len(self._names), np.int64)
         fresh._fit(X, Y, run)
-        return sum(array.nbytes for array in fresh._state()[1].values())
+        trees, shared = 0, 0
+        for name, array in fresh._state()[1].items():
+            if name.startswith(self._shared_arrays):
+                shared += array.nbytes
+            else:
+                trees += array.nbytes
+        return int(getattr(self, "n_trees", 1)) * trees + shared
 
     def _check_limit(self, X: CSR, Y: CSR, run: Run, *, is_given: bool) -> None:
         """Refuse a training that would not fit into ``run.limit``.
@@ -98,4 +107,4 @@ class Planned:
             return
         roomy = memory.resident() + _ROOMY * (X.nbytes + Y.nbytes) < run.limit.bytes
         if is_given or not roomy:
-            self._estimate(X, Y, run, "quick").check(run.limit, owner=type(self).__name__)
+            self._estimate(X, Y, run, "exact").check(run.limit, owner=type(self).__name__)

@@ -23,7 +23,7 @@ from labelwood.sparse import CSR, TopK
 CANDIDATES = 100  # labels that the trees propose for every row
 SHARE = 0.8
 SHARPNESS = 30.0
-_PREFIX = "means."
+MEANS = "means."
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class TailReranker:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""
-        return {_PREFIX + name: getattr(self.means, name) for name in ("indptr", "indices", "data")}
+        return {MEANS + name: getattr(self.means, name) for name in ("indptr", "indices", "data")}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, Any], n_labels: int, n_features: int) -> TailReranker:
         """The inverse of :meth:`arrays`; checks every invariant."""
-        indptr: Any = arrays[_PREFIX + "indptr"]
-        indices: Any = arrays[_PREFIX + "indices"]
-        data: Any = arrays[_PREFIX + "data"]
+        indptr: Any = arrays[MEANS + "indptr"]
+        indices: Any = arrays[MEANS + "indices"]
+        data: Any = arrays[MEANS + "data"]
         types = (indptr.dtype, indices.dtype, data.dtype)
         if types != (np.int64, np.int32, np.float32) or indptr.shape != (n_labels + 1,):
             raise FormatError(f"the means must be {n_labels} rows of int64, int32 and float32")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelwood import METHODS, LabelwoodError, LinearTree, OneVsRest, memory
-from labelwood.estimate import Figure, extrapolate
+from labelwood.estimate import Figure, Growth, extrapolate
 from labelwood.trees import flat_tree
 
 
@@ -126,11 +126,20 @@ def test_a_wrong_grade_is_told(planted):
 
 
 def test_extrapolation_follows_a_power_law():
-    found = extrapolate(10.0, 20.0, 8.0, exponents=(0.3, 1.2))
+    found = extrapolate([5.0, 10.0, 20.0], 8.0, Growth(0.3, 1.2))
     assert found.value == pytest.approx(160)
     assert found.low < 160 < found.high
-    assert extrapolate(1.0, 16.0, 4.0, exponents=(0.3, 1.0)).value == pytest.approx(64)
+    assert extrapolate([1.0, 16.0], 4.0, Growth(0.3, 1.0)).value == pytest.approx(64)
+    assert extrapolate([7.0], 1.0, Growth(0.3, 1.0)).value == pytest.approx(7)
     assert Figure(1, 0, 2).plus(1).times(2) == Figure(4, 2, 6)
+
+
+def test_extrapolation_follows_what_slows_down():
+    """Powers of 0.8 and 0.4: the next two doublings have 0.2 and 0.1."""
+    found = extrapolate([10.0, 10 * 2**0.8, 10 * 2**1.2], 4.0, Growth(0.0, 1.2, slows=True))
+    assert found.value == pytest.approx(10 * 2**1.5)
+    saturated = extrapolate([10.0, 10.0, 10.0], 64.0, Growth(0.0, 1.2, slows=True))
+    assert saturated.value == pytest.approx(10)
 
 
 def test_few_labels_need_no_clustering(planted):

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood import executors
 from labelwood.errors import FormatError
+from labelwood.estimate import Growth
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Missed, Place, Reranked, Suggestion
 from labelwood.explain.forest import RowInForest
 from labelwood.forest import Paths, RoutedForest, Routing, idf, is_counts, prepare
 from labelwood.params import Param
 from labelwood.progress import Run
-from labelwood.rerank import CANDIDATES, TailReranker
+from labelwood.rerank import CANDIDATES, MEANS, TailReranker
 from labelwood.sparse import CSR, F32, TopK
 
 NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
@@ -45,6 +46,9 @@ class ForestEstimator(TreeEstimator):
     ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
     :class:`labelwood.rerank.TailReranker` ``tail_``.
     """
+
+    _growth: ClassVar[Growth] = Growth(0.85, 1.0)  # measured over doublings from 700 rows to 170 000: 0.92 to 1
+    _shared_arrays: ClassVar[tuple[str, ...]] = ("feature_weights", MEANS)
 
     n_trees: int
     idf: bool | str

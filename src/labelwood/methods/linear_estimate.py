@@ -74,7 +74,8 @@ class Planner:
         self._sample = tree_sample.sample(
             self._rows, self._Y, plan, self._solver, thresholds, own, share, run
         )
-        # A training that follows starts with whatever the sample leaves behind.
+        memory.give_back()
+        # A training that follows starts with what the sample leaves behind.
         self._resident = max(self._resident, memory.resident())
         model, peak = self._totals(setting, self._kept(setting.threshold))
         if grade == "quick":

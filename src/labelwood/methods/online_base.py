@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.estimate import Growth
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
@@ -35,7 +36,8 @@ _PACKED = "packed."
 class GrowingEstimator(TreeEstimator):
     """An estimator whose fitted state is a growing tree, or the packed tree it was frozen into."""
 
-    _held_in_training: ClassVar[float] = 2.0  # the tree as it is, and room that its tables have left
+    _held_in_training: ClassVar[float] = 1.3  # the tree as it is, and room that its tables have left
+    _growth: ClassVar[Growth] = Growth(0.0, 1.3, slows=True)
 
     policy: str
     arity: int
