@@ -1,6 +1,6 @@
 """Budgets against measured memory: every method is trained under the smallest `max_memory` that it accepts.
 
-    python -m experiments.linear_tree_size.budget [--sets bibtex,...] [--methods linear-tree,...] [--trees 5]
+    python -m experiments.linear_tree_size.budget [--sets bibtex,...] [--methods "linear-tree;online-tree;..."] [--trees 5]
 
 Every estimate and every training runs in a process of its own, since peak memory is the process's. The smallest budget
 is the upper end of the estimate's peak, asked for again by the refusal if the training's process holds more when it
@@ -24,6 +24,10 @@ from experiments.common import ROOT, Options, Report, model_bytes, parse, repeat
 from labelwood import METHODS, LabelwoodError, memory
 from labelwood.data import load, save
 
+VARIANTS = {
+    "linear-tree, every weight": ("linear-tree", {"weight_threshold": None}),
+    "linear-tree, three trees": ("linear-tree", {"n_trees": 3}),
+}
 NEEDED = re.compile(r"needs up to ([0-9.]+) (kB|MB|GB) of memory")
 
 
@@ -76,14 +80,15 @@ def table(options: Options, folder: Path) -> list[dict[str, Any]]:
         split = options.load(name)
         path = folder / "train.npz"
         save(path, split.train)
-        for method in options.extra.methods.split(","):
-            trees = {"n_trees": options.extra.trees} if "forest" in method else {}
+        for title in options.extra.methods.split(";"):
+            method, own = VARIANTS.get(title, (title, {}))
+            if "forest" in method:
+                own = {"n_trees": options.extra.trees}
 
-            def measured(seed: int, method=method, trees=trees, path=path) -> dict[str, float]:
-                given = {"n_jobs": options.threads, "random_state": seed, **trees}
-                return compared(path, method, given)
+            def measured(seed: int, method=method, own=own, path=path) -> dict[str, float]:
+                return compared(path, method, {"n_jobs": options.threads, "random_state": seed, **own})
 
-            rows.append({"data, method": f"{split.title}, {method}", **repeated(options.seeds, measured)})
+            rows.append({"data, method": f"{split.title}, {title}", **repeated(options.seeds, measured)})
             print(rows[-1], file=sys.stderr, flush=True)
     return rows
 
@@ -93,7 +98,7 @@ def main() -> None:
 
     def extra(parser: Any) -> None:
         parser.add_argument(
-            "--methods", default="linear-tree,one-vs-rest,online-tree,craft-forest,ldsm-forest"
+            "--methods", default=";".join(("linear-tree", *VARIANTS, "online-tree", "craft-forest"))
         )
         parser.add_argument("--trees", type=int, default=5)
         parser.add_argument("--one", help="one run as JSON: what this script calls itself with")

@@ -113,15 +113,39 @@ class SparseSum {
   public:
     explicit SparseSum(int64_t n_cols) : dense_(static_cast<size_t>(n_cols), 0.0f) {}
 
-    void add(int32_t column, float value) {
-        float& cell = dense_[static_cast<size_t>(column)];
-        if (cell == 0.0f) touched_.push_back(column);
-        cell += value;
-        may_repeat_ |= cell == 0.0f;  // it would be noted again
+    // Adds the row times `scale`. Whether a column is new cannot be foretold, so that noting it takes no branch.
+    void add_row(const Csr& x, int64_t row, float scale) {
+        const auto room = n_touched_ + static_cast<size_t>(x.row_nnz(row)) + 1;
+        if (room > touched_.size()) touched_.resize(2 * room);
+        size_t count = n_touched_;
+        bool may_repeat = false;
+        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
+            const int32_t column = x.indices[j];
+            float& cell = dense_[static_cast<size_t>(column)];
+            touched_[count] = column;
+            count += cell == 0.0f ? 1 : 0;
+            cell += x.data[j] * scale;
+            may_repeat |= cell == 0.0f;  // it would be noted again
+        }
+        n_touched_ = count;
+        may_repeat_ |= may_repeat;
+    }
+    // Calls visit(column, value) for all columns in the order in which they came, and clears them.
+    template <class Visit>
+    void drain(Visit&& visit) {
+        for (size_t i = 0; i < n_touched_; ++i) {  // one that came again after a sum of 0 is 0 by then
+            float& cell = dense_[static_cast<size_t>(touched_[i])];
+            const float value = cell;
+            cell = 0.0f;
+            visit(touched_[i], value);
+        }
+        n_touched_ = 0;
+        may_repeat_ = false;
     }
     // Moves the sum out as sorted (column, value) pairs, keeping the `most` largest in size (0 keeps all); of
     // equal ones, the first columns. Only what may be kept is sorted.
     void take(int64_t most, std::vector<int32_t>* columns, std::vector<float>* values) {
+        touched_.resize(n_touched_);
         if (may_repeat_) sort_unique(touched_);
         may_repeat_ = false;
         float floor = -1.0f;
@@ -152,7 +176,7 @@ class SparseSum {
             }
             cell = 0.0f;
         }
-        touched_.clear();
+        n_touched_ = 0;
     }
 
   private:
@@ -162,7 +186,8 @@ class SparseSum {
     }
 
     std::vector<float> dense_;
-    std::vector<int32_t> touched_;
+    std::vector<int32_t> touched_;  // the first n_touched_
+    size_t n_touched_ = 0;
     bool may_repeat_ = false;
 };
 
@@ -184,9 +209,7 @@ inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t mo
         for (auto label = static_cast<size_t>(piece * kPiece); label < end; ++label) {
             for (int64_t i = rows_of.ptr[label]; i < rows_of.ptr[label + 1]; ++i) {
                 const int32_t row = rows_of.rows[static_cast<size_t>(i)];
-                const float scale = rows.open(row);
-                for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j)
-                    sum.add(x.indices[j], x.data[j] * scale);
+                sum.add_row(x, row, rows.open(row));
             }
             sum.take(most, &columns[label], &values[label]);
             double square = 0.0;

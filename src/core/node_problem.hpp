@@ -95,13 +95,8 @@ inline void build_problem(const TrainingRows& rows, const int32_t* members, int6
 
     const int64_t total = problem->indptr.back();
     const bool held = most_entries == 0 || total <= most_entries;
-    const size_t n_held = held ? static_cast<size_t>(total) : 0;
-    if (n_held > problem->indices.capacity()) {  // nothing in them is wanted: let go before asking for more
-        problem->indices = {};
-        problem->values = {};
-    }
-    problem->indices.resize(n_held);
-    problem->values.resize(n_held);
+    problem->indices.resize(held ? static_cast<size_t>(total) : 0);
+    problem->values.resize(held ? static_cast<size_t>(total) : 0);
     for (int64_t i = 0; held && i < n_rows; ++i) {
         const auto at = static_cast<size_t>(problem->indptr[static_cast<size_t>(i)]);
         copy_row(*problem, i, problem->indices.data() + at, problem->values.data() + at);

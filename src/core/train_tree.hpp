@@ -92,7 +92,17 @@ class TreeTrainer {
         for (auto& space : spaces_) space.columns = StampedCounts(x_.n_cols);
 
         std::vector<int64_t> work(inner_.size());
-        for (size_t i = 0; i < inner_.size(); ++i) work[i] = work_of(inner_[i]);
+        int64_t most = 0;
+        for (size_t i = 0; i < inner_.size(); ++i) {
+            const int64_t entries = entries_of(inner_[i]);
+            work[i] = entries * tree_.n_children(inner_[i]);
+            if (options_.most_entries == 0 || entries <= options_.most_entries) most = std::max(most, entries);
+        }
+        // Room for any node from the start: arrays that grow leave holes behind. Unused, it takes no memory.
+        for (auto& space : spaces_) {
+            space.problem.indices.reserve(static_cast<size_t>(most));
+            space.problem.values.reserve(static_cast<size_t>(most));
+        }
         std::vector<size_t> order(inner_.size());
         std::iota(order.begin(), order.end(), size_t{0});
         std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work[a] > work[b]; });
@@ -122,12 +132,13 @@ class TreeTrainer {
         SolverSpace solver;
     };
 
-    int64_t work_of(int32_t node) const {
+    // Non-zeros of a node's rows, with the constant one.
+    int64_t entries_of(int32_t node) const {
         int64_t nnz = 0;
         for (const int32_t* row = members_.begin(node); row != members_.end(node); ++row) {
             nnz += x_.row_nnz(*row) + 1;
         }
-        return nnz * tree_.n_children(node);
+        return nnz;
     }
 
     bool dense() const { return options_.threshold < 0.0f; }

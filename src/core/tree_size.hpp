@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common.hpp"
+#include "csr_ops.hpp"
 #include "node_problem.hpp"
 #include "parallel.hpp"
 #include "solve.hpp"
@@ -68,28 +69,15 @@ inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& member
 class Reach {
   public:
     Reach(int64_t n_cols, const std::vector<float>& thresholds)
-        : thresholds_(thresholds),
-          sum_(static_cast<size_t>(n_cols), 0.0f),
-          best_(static_cast<size_t>(n_cols), 0) {}
+        : thresholds_(thresholds), sum_(n_cols), best_(static_cast<size_t>(n_cols), 0) {}
 
     // One sibling's rows: adds the columns it reaches to `counts`, by threshold, and returns the squared
     // length of the sum.
     double add(const TrainingRows& rows, const int32_t* begin, const int32_t* end, int64_t* counts) {
-        const Csr& x = rows.x;
-        touched_.clear();
-        for (const int32_t* row = begin; row != end; ++row) {
-            const float scale = rows.open(*row);
-            for (int64_t j = x.indptr[*row]; j < x.indptr[*row + 1]; ++j) {
-                float& cell = sum_[static_cast<size_t>(x.indices[j])];
-                if (cell == 0.0f) touched_.push_back(x.indices[j]);
-                cell += x.data[j] * scale;
-            }
-        }
+        for (const int32_t* row = begin; row != end; ++row) sum_.add_row(rows.x, *row, rows.open(*row));
         double square = 0.0;
-        for (const int32_t column : touched_) {  // one that was touched again after a sum of 0 is 0 by then
-            float& cell = sum_[static_cast<size_t>(column)];
-            const float size = std::fabs(cell);
-            cell = 0.0f;
+        sum_.drain([&](int32_t column, float value) {
+            const float size = std::fabs(value);
             square += static_cast<double>(size) * size;
             uint8_t level = 0;
             while (level < thresholds_.size() && size > thresholds_[level]) ++counts[level++];
@@ -98,7 +86,7 @@ class Reach {
                 if (best == 0) reached_.push_back(column);
                 best = level;
             }
-        }
+        });
         return square;
     }
     // Columns that any sibling has reached since the last call, by threshold.
@@ -112,9 +100,10 @@ class Reach {
     }
 
   private:
-    std::vector<float> thresholds_, sum_;
+    std::vector<float> thresholds_;
+    SparseSum sum_;
     std::vector<uint8_t> best_;
-    std::vector<int32_t> touched_, reached_;
+    std::vector<int32_t> reached_;
 };
 
 struct Reached {

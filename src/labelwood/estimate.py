@@ -128,7 +128,7 @@ class Growth(NamedTuple):
 
 
 _SECONDS = Growth(0.95, 1.2)
-_SLOWING = (0.4, 0.95)  # of the power, from one doubling to the next
+_SLOWING = (0.5, 0.97)  # of the power, from one doubling to the next: half as much as last seen
 
 
 def extrapolate(found: Sequence[float], factor: float, growth: Growth) -> Figure:
@@ -140,7 +140,7 @@ def extrapolate(found: Sequence[float], factor: float, growth: Growth) -> Figure
     powers = [math.log2(max(more, 1e-9) / max(less, 1e-9)) for less, more in pairwise(found)] or [growth.high]
     if growth.slows and len(powers) > 1:
         last = min(max(powers[-1], growth.low), growth.high)
-        slowing = min(max(powers[-1] / max(powers[-2], 1e-9), _SLOWING[0]), _SLOWING[1])
+        slowing = min(max((1 + powers[-1] / max(powers[-2], 1e-9)) / 2, _SLOWING[0]), _SLOWING[1])
         steps = last * slowing * (1 - slowing**doublings) / (1 - slowing)
     else:
         steps = min(max(sum(powers) / len(powers), growth.low), growth.high) * doublings

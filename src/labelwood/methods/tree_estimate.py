@@ -48,13 +48,17 @@ class Solver:
 
 @dataclass(frozen=True)
 class Plan:
-    """An untrained tree and what was counted on it; arrays are per inner node, ``rows`` per tree node."""
+    """An untrained tree and what was counted on it; arrays are per inner node, ``rows`` per tree node.
+
+    ``shrunk``: entries over those of the tree that was counted, less than 1 where another one is meant.
+    """
 
     tree: LabelTree
     used: F64
     entries: F64
     rows: I64
     n_features: int
+    shrunk: F64 | float = 1.0
 
     @property
     def children(self) -> I64:
@@ -123,8 +127,8 @@ def as_if_clustered(plan: Plan) -> Plan:
     """The counts of a random tree turned into those that a clustered tree would have."""
     whole = max(plan.used[0], 1.0)
     used = whole * (plan.used / whole) ** _CLUSTERED_POWER
-    shrunk = used / np.maximum(plan.used, 1.0)
-    return Plan(plan.tree, used, plan.entries * np.sqrt(shrunk), plan.rows, plan.n_features)
+    shrunk = np.sqrt(used / np.maximum(plan.used, 1.0))
+    return Plan(plan.tree, used, plan.entries * shrunk, plan.rows, plan.n_features, shrunk)
 
 
 class Kept(NamedTuple):

@@ -159,9 +159,10 @@ class Sample:
         build, solve = self.found["seconds"].T
         plan, inner = self.plan, self.drawn.inner
         prices = np.array([plan.crowding[part].mean() for part in self.drawn.picks])
-        trained = blocks_of(np.array([len(part) for part in self.drawn.picks])) * plan.visited[inner] * prices
+        visited = (plan.visited / plan.shrunk)[inner]
+        trained = blocks_of(np.array([len(part) for part in self.drawn.picks])) * visited * prices
         trained *= self._share**_GROWTH
-        total = build.sum() * plan.visited.sum() / max(float((plan.visited[inner] * self._share).sum()), 1.0)
+        total = build.sum() * plan.visited.sum() / max(float((visited * self._share).sum()), 1.0)
         for part in size.inner_levels(plan.tree):
             own = (inner >= part.start) & (inner < part.stop)
             total += solve[own].sum() * plan.work[part].sum() / max(float(trained[own].sum()), 1.0)
