@@ -78,7 +78,8 @@ def table(options: Options, folder: Path) -> list[dict[str, Any]]:
             found = repeated(
                 options.seeds, lambda seed, s=setting, p=path: compared(p, s, seed, options.threads)
             )
-            rows.append({"data, setting": f"{split.title}, {setting}", **found})
+            ends = {f"exact: bytes, {end.__name__}": end(found["exact: bytes"]) for end in (min, max)}
+            rows.append({"data, setting": f"{split.title}, {setting}", **found, **ends})
     return rows
 
 

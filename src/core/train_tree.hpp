@@ -9,6 +9,7 @@
 
 #include "common.hpp"
 #include "node_problem.hpp"
+#include "own_pages.hpp"
 #include "parallel.hpp"
 #include "solve.hpp"
 #include "tree.hpp"
@@ -53,7 +54,7 @@ struct PackedNode {
     std::vector<int32_t> features;
     std::vector<uint32_t> row_start;
     std::vector<int32_t> child;
-    std::vector<float> weights;
+    OwnVector<float> weights;  // let go one by one when they are put together
 };
 
 // A finished sibling's surviving weights, by compacted feature.
@@ -334,10 +335,10 @@ class TreeTrainer {
         }
     }
 
-    template <class T>
-    static void append(std::vector<T>& all, std::vector<T>& part) {
+    template <class T, class Part>
+    static void append(std::vector<T>& all, Part& part) {
         all.insert(all.end(), part.begin(), part.end());
-        std::vector<T>().swap(part);
+        Part().swap(part);
     }
 
     const TrainingRows& rows_;

@@ -23,7 +23,7 @@ from labelwood.trees import LabelTree
 
 LANES = 16  # siblings that the solver takes side by side
 NARROW = 4  # the fewest that fill a block
-_GIVEN_BACK = 2.0**25  # bytes of a block that every common allocator returns to the system
+_GIVEN_BACK = 2.0**20  # bytes of a block that goes back to the system when it is freed
 # Besides its passes over all rows, a block is passed over the rows that are positive for any of its siblings, and these
 # are written to: measured, a block whose rows are all positive for some sibling takes about five times as long.
 _CROWDED = 4.0
@@ -160,11 +160,10 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> Layout:
     n_nodes, n_inner = plan.tree.n_nodes, len(plan.tree.inner)
     if kept is None:
         packed = dense_bytes(n_nodes, n_inner, plan.weights, float(np.rint(plan.used).sum()))
-        # Nodes' blocks are put together one after the other; an allocator gives back what is large, and more or
-        # less of the rest.
+        # Nodes' blocks are put together one after the other; large ones are given back, of the others more or less.
         blocks = 4.0 * plan.children * plan.used
-        twice = float(blocks[blocks < _GIVEN_BACK].sum())
-        return Layout(known(packed), Figure(packed + 0.65 * twice, packed, packed + twice))
+        twice, one = float(blocks[blocks < _GIVEN_BACK].sum()), float(blocks.max())
+        return Layout(known(packed), Figure(packed + 0.65 * twice + one, packed, packed + twice + one))
     fixed = dense_bytes(n_nodes, n_inner, 0, 0)
     widest = int(plan.children.max())
     child_bytes = 1 if widest <= 2**8 else 2 if widest <= 2**16 else 4
