@@ -1,6 +1,6 @@
 """Budgets against measured memory: every method is trained under the smallest `max_memory` that it accepts.
 
-    python -m experiments.linear_tree_size.budget [--sets bibtex,...] [--methods "linear-tree;online-tree;..."] [--trees 5]
+    python -m experiments.linear_tree_size.budget [--sets bibtex,...] [--methods "linear-tree;..."] [--trees 5]
 
 Every estimate and every training runs in a process of its own, since peak memory is the process's. The smallest budget
 is the upper end of the estimate's peak, asked for again by the refusal if the training's process holds more when it

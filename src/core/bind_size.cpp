@@ -49,8 +49,8 @@ void give_back() {
 #endif
 }
 
-// One row of the results per sampled node, of `weights` and `reach` per picked sibling; a column per threshold, or two
-// seconds.
+// One row of the results per sampled node, of `weights` and `reach` per picked sibling; a column per
+// threshold, or two seconds.
 struct Samples {
     std::vector<int64_t> weights, features, reach, reached;
     std::vector<double> seconds;
@@ -69,9 +69,10 @@ struct Samples {
 nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
                       Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, Array<int32_t> child_ptr,
                       Array<int32_t> label, Array<int32_t> nodes, Array<int64_t> picked_ptr,
-                      Array<int32_t> picked, Array<int64_t> n_rows, bool logistic, float cost, float tolerance, float skip,
-                      int max_passes, float bias, float offset, Array<float> thresholds, uint64_t seed,
-                      std::optional<Array<float>> scale, int64_t resident, int64_t most_entries) {
+                      Array<int32_t> picked, Array<int64_t> n_rows, bool logistic, float cost,
+                      float tolerance, float skip, int max_passes, float bias, float offset,
+                      Array<float> thresholds, uint64_t seed, std::optional<Array<float>> scale,
+                      int64_t resident, int64_t most_entries) {
     const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
     const Csr y = pattern(yp, yi, n_labels);
     const Tree tree = tree_view(child_ptr, label);
@@ -123,10 +124,11 @@ void bind_size(nb::module_& m) {
         "node those that any child reaches; and per node the squared length of that sum.");
     m.def("sample_tree", sample_tree_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("child_ptr"), arg("label"), arg("nodes"),
-          arg("picked_ptr"), arg("picked"), arg("n_rows"), arg("logistic"), arg("cost"), arg("tolerance"), arg("skip"),
-          arg("max_passes"), arg("bias"), arg("offset"), arg("thresholds"), arg("seed"), nb::kw_only(),
-          arg("scale") = nb::none(), arg("resident") = 0, arg("most_entries") = 0,
-          "What picked siblings keep of their weights above each of the rising thresholds, trained on so many of "
+          arg("picked_ptr"), arg("picked"), arg("n_rows"), arg("logistic"), arg("cost"), arg("tolerance"),
+          arg("skip"), arg("max_passes"), arg("bias"), arg("offset"), arg("thresholds"), arg("seed"),
+          nb::kw_only(), arg("scale") = nb::none(), arg("resident") = 0, arg("most_entries") = 0,
+          "What picked siblings keep of their weights above each of the rising thresholds, trained on so "
+          "many of "
           "their node's rows, what these reach, and the seconds.");
 }
 

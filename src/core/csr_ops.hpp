@@ -113,7 +113,8 @@ class SparseSum {
   public:
     explicit SparseSum(int64_t n_cols) : dense_(static_cast<size_t>(n_cols), 0.0f) {}
 
-    // Adds the row times `scale`. Whether a column is new cannot be foretold, so that noting it takes no branch.
+    // Adds the row times `scale`. Whether a column is new cannot be foretold, so that noting it takes no
+    // branch.
     void add_row(const Csr& x, int64_t row, float scale) {
         const auto room = n_touched_ + static_cast<size_t>(x.row_nnz(row)) + 1;
         if (room > touched_.size()) touched_.resize(2 * room);

@@ -10,8 +10,8 @@
 
 namespace labelwood {
 
-// An allocator that maps large blocks by itself. Others keep freed blocks of up to 32 MB, or not, depending on
-// what was freed before: then nobody could say what a training will hold.
+// An allocator that maps large blocks by itself. Others keep freed blocks of up to 32 MB, or not, depending
+// on what was freed before: then nobody could say what a training will hold.
 template <class T>
 struct OwnPages {
     using value_type = T;
@@ -24,8 +24,8 @@ struct OwnPages {
     T* allocate(size_t count) {
 #if defined(__linux__)
         if (count * sizeof(T) >= kLarge) {
-            void* pages = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            void* pages =
+                mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (pages == MAP_FAILED) throw std::bad_alloc();
             return static_cast<T*>(pages);
         }

@@ -97,7 +97,8 @@ class TreeTrainer {
         for (size_t i = 0; i < inner_.size(); ++i) {
             const int64_t entries = entries_of(inner_[i]);
             work[i] = entries * tree_.n_children(inner_[i]);
-            if (options_.most_entries == 0 || entries <= options_.most_entries) most = std::max(most, entries);
+            if (options_.most_entries == 0 || entries <= options_.most_entries)
+                most = std::max(most, entries);
         }
         // Room for any node from the start: arrays that grow leave holes behind. Unused, it takes no memory.
         for (auto& space : spaces_) {

@@ -29,7 +29,9 @@ class Planned:
     # put together.
     _held_in_training: ClassVar[float] = 5.0
     _growth: ClassVar[Growth] = Growth(0.3, 1.2)  # of a tree's bytes
-    _shared_arrays: ClassVar[tuple[str, ...]] = ()  # how names of arrays begin that a model has once for all trees
+    _shared_arrays: ClassVar[
+        tuple[str, ...]
+    ] = ()  # how names of arrays begin that a model has once for all trees
 
     def _begin_fit(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
@@ -83,7 +85,7 @@ class Planned:
         return None
 
     def _try_rows(self, X: CSR, Y: CSR, run: Run) -> int:
-        """Bytes of a model of these rows; where there are several trees, as if all were like the one that is trained."""
+        """Bytes of a model of these rows; of several trees one is trained, and all are taken to be like it."""
         fresh: Self = clone(self)
         if hasattr(fresh, "n_trees"):
             fresh.n_trees = 1

@@ -47,7 +47,9 @@ class ForestEstimator(TreeEstimator):
     :class:`labelwood.rerank.TailReranker` ``tail_``.
     """
 
-    _growth: ClassVar[Growth] = Growth(0.85, 1.0)  # measured over doublings from 700 rows to 170 000: 0.92 to 1
+    _growth: ClassVar[Growth] = Growth(
+        0.85, 1.0
+    )  # measured over doublings from 700 rows to 170 000: 0.92 to 1
     _shared_arrays: ClassVar[tuple[str, ...]] = ("feature_weights", MEANS)
 
     n_trees: int

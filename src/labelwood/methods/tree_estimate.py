@@ -30,7 +30,9 @@ _CROWDED = 4.0
 # A random tree mixes labels that have little in common, a clustered one does not: the share of all features that its
 # nodes use is the random node's to this power. Measured: 1.3 on yso_finna_en, 1.8 on eurlex57k, 1 on dense data.
 _CLUSTERED_POWER = 1.35
-_CLUSTERED_ENTRIES = 0.62  # of the rows of its nodes below the root. Measured on three sets: 0.53, 0.66, 0.69.
+_CLUSTERED_ENTRIES = (
+    0.62  # of the rows of its nodes below the root. Measured on three sets: 0.53, 0.66, 0.69.
+)
 F64 = npt.NDArray[np.float64]
 
 

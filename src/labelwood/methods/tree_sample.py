@@ -39,7 +39,10 @@ _MOST_BLOCKS = 20  # 320 siblings: the standard error is then about a hundredth
 _MOST_PASSES = 10  # by then the number of weights above a threshold is within half a percent of the last one
 _MARGIN = 0.025  # the most that an estimate is raised by, lest the truth be above it
 _DEAR = 0.01  # of all training work: a block that takes more is trained on a share of the rows
-_LEAST_SHARE, _ENOUGH_ROWS = 0.1, 100  # of a node's rows, and of each of its children, where not all are taken
+_LEAST_SHARE, _ENOUGH_ROWS = (
+    0.1,
+    100,
+)  # of a node's rows, and of each of its children, where not all are taken
 _MOST_DRIFT = 1.1  # of what is kept over what is reached, when rows are doubled; measured: 0.96 to 1.05
 _GROWTH = 1.15  # the power of its rows that a node's training takes
 _START = np.array(
@@ -116,7 +119,9 @@ class Sample:
         for place, half in self.halved.items():
             picked = self.drawn.picks[place]
             own = slice(ends[place] - len(picked), ends[place])
-            kept_half, reach_half = (max(float(half[name][:, at].sum()), 1.0) for name in ("weights", "reach"))
+            kept_half, reach_half = (
+                max(float(half[name][:, at].sum()), 1.0) for name in ("weights", "reach")
+            )
             before, now = kept_half / reach_half, max(kept[own].sum(), 1.0) / max(reach[own].sum(), 1.0)
             doublings = math.log2(1 / self._share[place])
             drift = min(max(now / before, 1 / _MOST_DRIFT), _MOST_DRIFT) ** doublings
