@@ -37,6 +37,7 @@ SAMPLED_SHARE = {"exact": 0.12, "quick": 0.03}  # of the training work goes into
 _FREE_WORK = 3.5e6  # visited entries, some hundredths of a second: always spent
 _MOST_BLOCKS = 20  # 320 siblings: the standard error is then about a hundredth
 _MOST_PASSES = 10  # by then the number of weights above a threshold is within half a percent of the last one
+_APPEAL = 0.8  # the power of its reach that a sibling's chance follows: rare ones keep more than in proportion
 _MARGIN = 0.025  # the most that an estimate is raised by, lest the truth be above it
 _DEAR = 0.01  # of all training work: a block that takes more is trained on a share of the rows
 _LEAST_SHARE, _ENOUGH_ROWS = (
@@ -193,7 +194,7 @@ def draw(plan: Plan, reach: F64, share: float, random: np.random.Generator) -> D
     """Choose siblings that take a share of all training work; of every level, at least a few."""
     first, last = plan.tree.child_ptr[plan.tree.inner], plan.tree.child_ptr[plan.tree.inner + 1]
     price = plan.crowding  # frequent siblings are dear, so that fewer of them are taken
-    sizes = np.where(plan.rows > 0, np.maximum(reach, 0.5), 1e-9) / np.sqrt(price)
+    sizes = np.where(plan.rows > 0, np.maximum(reach, 0.5) ** _APPEAL, 1e-9) / np.sqrt(price)
     by_node = np.add.reduceat(sizes, first)
     dear = plan.visited * np.add.reduceat(sizes * price, first) / by_node
     thin = row_shares(plan, dear)
