@@ -17,7 +17,6 @@ import numpy as np
 from labelwood import OnlineTree
 from labelwood.data import load
 
-
 LOOKS = 10  # batches between two looks at the depth
 
 
@@ -41,7 +40,8 @@ def main(path: str, n_points: int = 10, batch: int = 1000) -> None:
         print(
             f"{stop:>9} rows  {1e6 * seconds / (stop - start):7.1f} us/example  "
             f"{(facts['updates'] - updates) / (stop - start):6.0f} updates/example  "
-            f"depth {np.mean(depths):4.1f}, {facts['depth']:>3}  nodes {facts['nodes']:>7}  features {facts['features_seen']:>7}  {facts['bytes'] / 2**20:8.0f} MB",
+            f"depth {np.mean(depths):4.1f}, {facts['depth']:>3}  nodes {facts['nodes']:>7}  "
+            f"features {facts['features_seen']:>7}  {facts['bytes'] / 2**20:8.0f} MB",
             flush=True,
         )
         updates = facts["updates"]
