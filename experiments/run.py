@@ -45,6 +45,7 @@ PARTS = {
     "linear_tree_size.figures_3_6_8": "Linear tree size, Figures 3, 6, 8",
     "linear_tree_size.figures_4_5_7": "Linear tree size, Figures 4, 5, 7",
     "linear_tree_size.estimate": "Linear tree size, estimated against true",
+    "linear_tree_size.budget": "Linear tree size, budgets against measured memory",
     "gpt.table2": "GPT, Table 2",
     "gpt.kept_pairs": "GPT, pairs kept",
     "gpt.readings": "GPT, silent points",
