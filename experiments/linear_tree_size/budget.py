@@ -11,16 +11,14 @@ bytes; and how long a refusal (half of the budget) took over the training, and w
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from experiments.common import ROOT, Options, Report, model_bytes, parse, repeated
+from experiments.common import Options, model_bytes, repeated
+from experiments.linear_tree_size import apart, main
 from labelwood import METHODS, LabelwoodError, memory
 from labelwood.data import load, save
 
@@ -45,22 +43,15 @@ def one(path: str, method: str, parameters: dict[str, Any], budget: int | None) 
     return {"bytes": model_bytes(model, whole=True), "peak": peak, "seconds": seconds}
 
 
-def apart(*job: Any) -> dict[str, Any]:
-    """The same in a process of its own."""
-    command = [sys.executable, "-m", "experiments.linear_tree_size.budget", "--one", json.dumps(job)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-    return json.loads(done.stdout)
-
-
 def compared(path: Path, method: str, parameters: dict[str, Any]) -> dict[str, float]:
     """The smallest budget that is accepted, and what the training under it held."""
-    found = apart(str(path), method, parameters, None)
+    found = apart("budget", str(path), method, parameters, None)
     budget = round(found["peak_bytes"]["high"])
-    while "refused" in (fit := apart(str(path), method, parameters, budget)):
+    while "refused" in (fit := apart("budget", str(path), method, parameters, budget)):
         number, unit = NEEDED.search(fit["refused"]).groups()
         needed = float(number) * memory.parse_bytes(f"1{unit}", owner="budget", name="unit")
         budget = round(max(1.02 * budget, needed))
-    refusal = apart(str(path), method, parameters, budget // 2)
+    refusal = apart("budget", str(path), method, parameters, budget // 2)
     return {
         "budget, MB": budget / 1e6,
         "peak over budget": fit["peak"] / budget,
@@ -93,26 +84,14 @@ def table(options: Options, folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    """Measure on every set."""
-
-    def extra(parser: Any) -> None:
-        parser.add_argument(
-            "--methods", default=";".join(("linear-tree", *VARIANTS, "online-tree", "craft-forest"))
-        )
-        parser.add_argument("--trees", type=int, default=5)
-        parser.add_argument("--one", help="one run as JSON: what this script calls itself with")
-
-    sets = ("bibtex", "delicious", "eurlex57k", "yso_finna_en")
-    options = parse(__doc__, sets=sets, seeds=1, extra=extra)
-    if options.extra.one:
-        print(json.dumps(one(*json.loads(options.extra.one))))
-        return
-    report = Report("linear_tree_size", "budget", "Budgets against measured memory", options)
-    with tempfile.TemporaryDirectory() as folder:
-        report.table("Smallest budget that is accepted", table(options, Path(folder)))
-    report.write()
+def flags(parser: Any) -> None:
+    """The flags of this script."""
+    parser.add_argument(
+        "--methods", default=";".join(("linear-tree", *VARIANTS, "online-tree", "craft-forest"))
+    )
+    parser.add_argument("--trees", type=int, default=5)
 
 
 if __name__ == "__main__":
-    main()
+    titles = ("Budgets against measured memory", "Smallest budget that is accepted")
+    main("budget", __doc__, titles, one=one, table=table, extra=flags, seeds=1)

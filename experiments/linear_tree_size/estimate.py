@@ -9,15 +9,12 @@ that of the training, `added` the same without growing the tree, which a trainin
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from experiments.common import ROOT, Options, Report, model_bytes, parse, repeated
+from experiments.common import Options, model_bytes, repeated
+from experiments.linear_tree_size import apart, main
 from labelwood import LinearTree, memory
 from labelwood.data import load, save
 
@@ -48,12 +45,8 @@ def compared(path: Path, setting: str, seed: int, threads: int) -> dict[str, flo
     """Estimates over truth, and what the estimates cost."""
     runs = {}
     for mode in ("fit", "exact", "quick"):
-        job = json.dumps(
-            [str(path), {**SETTINGS[setting], "random_state": seed, "n_jobs": threads}, mode], default=str
-        )
-        command = [sys.executable, "-m", "experiments.linear_tree_size.estimate", "--one", job]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-        runs[mode] = json.loads(done.stdout)
+        parameters = {**SETTINGS[setting], "random_state": seed, "n_jobs": threads}
+        runs[mode] = apart("estimate", str(path), parameters, mode)
     fit = runs["fit"]
     found = {"MB": fit["bytes"] / 1e6}
     for grade in ("exact", "quick"):
@@ -83,23 +76,11 @@ def table(options: Options, folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    """Compare on every set."""
-
-    def extra(parser: Any) -> None:
-        parser.add_argument("--settings", default=",".join(SETTINGS))
-        parser.add_argument("--one", help="one run as JSON: what this script calls itself with")
-
-    sets = ("bibtex", "delicious", "eurlex57k", "yso_finna_en")
-    options = parse(__doc__, sets=sets, extra=extra)
-    if options.extra.one:
-        print(json.dumps(one(*json.loads(options.extra.one))))
-        return
-    report = Report("linear_tree_size", "estimate", "Linear tree size: estimated against true", options)
-    with tempfile.TemporaryDirectory() as folder:
-        report.table("Estimate over truth", table(options, Path(folder)))
-    report.write()
+def flags(parser: Any) -> None:
+    """The flags of this script."""
+    parser.add_argument("--settings", default=",".join(SETTINGS))
 
 
 if __name__ == "__main__":
-    main()
+    titles = ("Linear tree size: estimated against true", "Estimate over truth")
+    main("estimate", __doc__, titles, one=one, table=table, extra=flags)
