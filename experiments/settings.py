@@ -42,6 +42,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "craft-forest": {},
     "graph-forest": {
+        "bibtex": {"epochs": 2, "rerank": True},
         "delicious": {"graph": "tail", "epochs": 2},
         "eurlex57k": {"epochs": 1, "l1": 0.5},
         "yso_finna_en": {"epochs": 1, "l1": 0.5},

@@ -68,13 +68,14 @@ class NodeBlocks {
         for (; ranks < end; ranks += kLine) __builtin_prefetch(ranks);
     }
 
-    // Which of a row's columns the node's children use, and where their weights are. These are asked for: a
-    // row alone meets cold memory.
+    // Which of a row's columns the node's children use, and where their weights are.
     void match(int32_t node, int32_t n_children, const Query& row, Matched& matched) const {
         matched.reserve(row.count);
         matched.count =
             forest_simd().find_places(row.columns, row.values, row.count, ranks_of(node),
                                       places_for(n_children), matched.at.data(), matched.values.data());
+    }
+    void prefetch(int32_t node, const Matched& matched) const {
         const Weight* weights = weights_of(node);
         for (size_t i = 0; i < static_cast<size_t>(matched.count); ++i) {
             __builtin_prefetch(weights + matched.at[i]);

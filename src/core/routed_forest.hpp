@@ -318,8 +318,10 @@ class Router {
         }
     }
 
+    // A row alone meets cold memory: what it will read is asked for.
     void match(int32_t node, const Query& row, Matched& matched) const {
         blocks_->match(node, routing_.child_ptr[node + 1] - routing_.child_ptr[node], row, matched);
+        blocks_->prefetch(node, matched);
     }
 
     // The next inner node of a tree's path, or -1 at its end; leaves on the way are reached.
