@@ -1,10 +1,15 @@
-"""What all tests share: where real data are found."""
+"""What all tests share: where real data are found, and that no test is a matter of time."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Sanitizers are slow and machines are shared: how long an example takes says nothing about it.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parents[1]
 

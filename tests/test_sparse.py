@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labelwood.errors import LabelwoodError
@@ -38,7 +38,6 @@ def test_broken_matrices_are_refused(broken, message):
         broken.check()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-1, 5), max_size=6), st.lists(st.integers(0, 6), min_size=1, max_size=4))
 def test_check_agrees_with_its_definition(indices, indptr):
     rows = list(pairwise(indptr))

@@ -23,7 +23,7 @@ def depths(tree):
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(1, 200), st.integers(2, 9), st.integers(1, 12), st.integers(0, 5))
 def test_random_trees_are_balanced(n_labels, arity, max_leaf, seed):
     tree = random_tree(n_labels, arity=arity, max_leaf=max_leaf, seed=seed).check(n_labels)
@@ -33,7 +33,7 @@ def test_random_trees_are_balanced(n_labels, arity, max_leaf, seed):
     assert tree.depth == max(depths(tree).values())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=60), st.integers(2, 5))
 def test_huffman_trees_put_frequent_labels_near_the_root(counts, arity):
     tree = huffman_tree(counts, arity=arity).check(len(counts))

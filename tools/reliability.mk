@@ -41,7 +41,7 @@ $(FUZZED:%=fuzz-%): fuzz-%: build/asan/installed $(VENV)/tools-test
 CLANG ?= clang++
 fuzz-guided: build/fuzz/rows
 	mkdir -p build/fuzz/grown
-	seconds=$$(python3 -c "print(round($(MINUTES) * 10))") && build/fuzz/rows -max_total_time=$$seconds -print_final_stats=1 -dict=fuzz/rows.dict \
+	seconds=$$(python3 -c "print(round($(MINUTES) * 10))") && build/fuzz/rows -max_total_time=$$seconds -print_final_stats=1 -artifact_prefix=build/fuzz/ -dict=fuzz/rows.dict \
 	  build/fuzz/grown fuzz/corpus 2>&1 | tee build/fuzz/guided.log | grep -v NEW
 	grep -q 'Done [0-9]* runs' build/fuzz/guided.log
 

@@ -31,6 +31,7 @@ from labelwood import LinearTree, OnlineTree, data
 
 CONNECTIONS = 8
 SERVER_CORE, CLIENT_CORE = 0, 1
+SETTLE_SECONDS = 1.0  # between saturation and half of it, for what is still waiting to be learned
 
 
 def main():
@@ -140,10 +141,12 @@ def measure(name, model, asked, taught, options):
         marks = [(learned.value, stolen_seconds(), time.perf_counter())]
         rate, full = run(closed_loop(port, asked, options.seconds))
         marks.append((learned.value, stolen_seconds(), time.perf_counter()))
+        time.sleep(SETTLE_SECONDS)
+        marks.append((learned.value, stolen_seconds(), time.perf_counter()))
         half = run(open_loop(port, asked, rate / 2, options.seconds))
         marks.append((learned.value, stolen_seconds(), time.perf_counter()))
         for found, asked_rate, (start, end) in zip(
-            (full, half), (rate, rate / 2), pairwise(marks), strict=True
+            (full, half), (rate, rate / 2), (marks[:2], marks[2:]), strict=True
         ):
             n_learned, stolen, seconds = (b - a for a, b in zip(start, end, strict=True))
             what = f" while learning {n_learned / seconds:.0f} examples/s" if taught else ""

@@ -4,38 +4,53 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <utility>
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
 namespace labelwood {
 
-// An array of zeros that is never moved. With pages of 4 KB nearly every access to a large one costs a walk
-// through the page tables; Linux is asked for pages of 2 MB.
+// Memory that is never moved. With pages of 4 KB nearly every access to much of it costs a walk through the
+// page tables; Linux is asked for pages of 2 MB.
+class LargeMemory {
+  public:
+    static constexpr size_t kPage = size_t{2} << 20;
+
+    explicit LargeMemory(size_t bytes) : align_{bytes >= kPage ? kPage : kLine} {
+        data_ = ::operator new(bytes, align_);
+#if defined(__linux__)
+        if (bytes >= kPage) madvise(data_, bytes, MADV_HUGEPAGE);
+#endif
+    }
+    ~LargeMemory() { ::operator delete(data_, align_); }
+    LargeMemory(LargeMemory&& other) noexcept
+        : align_(other.align_), data_(std::exchange(other.data_, nullptr)) {}
+    LargeMemory(const LargeMemory&) = delete;
+    LargeMemory& operator=(const LargeMemory&) = delete;
+
+    void* data() const { return data_; }
+
+  private:
+    static constexpr size_t kLine = 64;
+
+    std::align_val_t align_;
+    void* data_;
+};
+
+// An array of zeros in it.
 template <class T>
 class ZeroArray {
   public:
-    explicit ZeroArray(size_t count) {
-        const bool large = count * sizeof(T) >= kPage;
-        align_ = std::align_val_t{large ? kPage : kLine};
-        data_ = static_cast<T*>(::operator new(count * sizeof(T), align_));
-#if defined(__linux__)
-        if (large) madvise(data_, count * sizeof(T), MADV_HUGEPAGE);
-#endif
-        std::memset(static_cast<void*>(data_), 0, count * sizeof(T));
+    explicit ZeroArray(size_t count) : memory_(count * sizeof(T)) {
+        std::memset(memory_.data(), 0, count * sizeof(T));
     }
-    ~ZeroArray() { ::operator delete(data_, align_); }
-    ZeroArray(const ZeroArray&) = delete;
-    ZeroArray& operator=(const ZeroArray&) = delete;
 
-    T* data() { return data_; }
-    const T* data() const { return data_; }
+    T* data() { return static_cast<T*>(memory_.data()); }
+    const T* data() const { return static_cast<const T*>(memory_.data()); }
 
   private:
-    static constexpr size_t kPage = size_t{2} << 20, kLine = 64;
-
-    std::align_val_t align_;
-    T* data_;
+    LargeMemory memory_;
 };
 
 }  // namespace labelwood

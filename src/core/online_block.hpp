@@ -47,8 +47,12 @@ inline float inverted(float weight) {
 
 class SiblingBlock {
   public:
-    explicit SiblingBlock(int32_t n_lanes)
-        : n_lanes_(n_lanes), rows_(2 * capacity_for(n_lanes)), firsts_(rows_.width() / 2) {
+    SiblingBlock(int32_t n_lanes, const PoolPointer& pool)
+        : n_lanes_(n_lanes),
+          pool_(pool),
+          rows_(2 * capacity_for(n_lanes), pool),
+          firsts_(rows_.width() / 2, pool),
+          table_(pool) {
         rows_.add();  // row 0 is the constant feature's
     }
 
@@ -74,7 +78,8 @@ class SiblingBlock {
     // A new block that knows of lane 0 only: as its own lane 0, as lane 1 if asked for, inverted in all
     // others.
     SiblingBlock from_auxiliary(bool with_copy) const {
-        SiblingBlock made(with_copy ? 2 : 1);
+        SiblingBlock made(with_copy ? 2 : 1, pool_);
+        made.table_.reserve(table_.size());
         const auto spread = [&](const float* from, float* to) {
             for (int32_t c = 0; c < made.capacity(); ++c)
                 to[c] = c < made.n_lanes_ ? from[0] : inverted(from[0]);
@@ -271,6 +276,7 @@ class SiblingBlock {
     }
 
     int32_t n_lanes_;
+    PoolPointer pool_;
     RowStore rows_;    // weights, then sums of squared gradients, by lane
     RowStore firsts_;  // gradients of visits that met new features, by lane
     HashMap<uint32_t> table_;

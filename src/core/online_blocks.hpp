@@ -32,15 +32,18 @@ struct Batch {
 
 class BlockPool {
   public:
-    explicit BlockPool(const LearnerOptions& learner) : learner_(learner) {}
+    BlockPool(const LearnerOptions& learner, PoolPointer memory)
+        : learner_(learner), memory_(std::move(memory)) {}
 
     SiblingBlock& operator[](int32_t block) { return blocks_[static_cast<size_t>(block)].block; }
     const SiblingBlock& operator[](int32_t block) const { return blocks_[static_cast<size_t>(block)].block; }
 
     int32_t add(int32_t n_lanes) {
-        blocks_.push_back({SiblingBlock(n_lanes), {}, {}});
+        blocks_.push_back({made(n_lanes), {}, {}});
         return static_cast<int32_t>(blocks_.size()) - 1;
     }
+    // A block that has learned nothing.
+    SiblingBlock made(int32_t n_lanes) const { return SiblingBlock(n_lanes, memory_); }
 
     // The examples that the rows of notes refer to, until learn_noted.
     void begin(Batch&& batch) { batch_ = std::move(batch); }
@@ -115,6 +118,7 @@ class BlockPool {
     }
 
     LearnerOptions learner_;
+    PoolPointer memory_;
     std::deque<Held> blocks_;
     Batch batch_;
     std::vector<int32_t> noted_;  // blocks with visits to learn

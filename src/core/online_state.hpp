@@ -82,8 +82,10 @@ struct BlockState {
         int64_t n_gradients;  // floats
     };
 
-    static SiblingBlock load(const Part& part, int32_t n_lanes, int32_t first_lane, FeatureNumbers& numbers) {
-        SiblingBlock block(n_lanes);
+    // Fills a block that has learned nothing.
+    static void load(const Part& part, SiblingBlock& block, int32_t first_lane, FeatureNumbers& numbers) {
+        const int32_t n_lanes = block.n_lanes();
+        block.table_.reserve(static_cast<size_t>(part.n_features));
         const int32_t capacity = block.capacity(), saved = n_lanes - first_lane;
         const auto fill = [&](const float* from, float* to, bool inverse) {
             std::copy(from, from + saved, to + first_lane);
@@ -112,7 +114,6 @@ struct BlockState {
                 block.table_.set(feature, row);
             }
         }
-        return block;
     }
 
     // Calls use(feature id, weights by lane) for every feature in ascending order, use(-1, ...) first for the
@@ -208,7 +209,8 @@ struct TreeState {
                 a.weights.data() + a.row_ptr[i],        a.sums.data() + a.row_ptr[i],
                 a.gradients.data() + a.gradient_ptr[i], a.gradient_ptr[i + 1] - a.gradient_ptr[i]};
         };
-        tree.blocks_[0] = BlockState::load(part(number++), 2, 1, tree.numbers_);
+        tree.blocks_[0] = tree.blocks_.made(2);
+        BlockState::load(part(number++), tree.blocks_[0], 1, tree.numbers_);
         for (int32_t v = 0; v < n_nodes; ++v) {
             GrowingNode& node = tree.nodes_[v];
             if (node.is_leaf() && !node.auxiliary) {
@@ -216,8 +218,8 @@ struct TreeState {
                 continue;
             }
             if (node.block < 0) node.block = tree.blocks_.add(1);
-            tree.block_of(v) = BlockState::load(part(number++), 1 + node.n_children(), node.auxiliary ? 0 : 1,
-                                                tree.numbers_);
+            tree.block_of(v) = tree.blocks_.made(1 + node.n_children());
+            BlockState::load(part(number++), tree.block_of(v), node.auxiliary ? 0 : 1, tree.numbers_);
         }
         tree.seen_ = counters.seen;
         tree.updates_ = counters.updates;

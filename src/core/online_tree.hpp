@@ -32,7 +32,12 @@ struct LabelRecord {
 class OnlineTree {
   public:
     OnlineTree(const GrowthOptions& growth, const LearnerOptions& learner, bool normalize)
-        : nodes_(growth), learner_(learner), normalize_(normalize), blocks_(learner) {
+        : nodes_(growth),
+          learner_(learner),
+          normalize_(normalize),
+          memory_(std::make_shared<SegmentPool>()),
+          numbers_(memory_),
+          blocks_(learner, memory_) {
         blocks_.add(2);                       // the root's own classifier is lane 1 of block 0
         give_auxiliary(GrowingNodes::kRoot);  // Algorithm 2
     }
@@ -52,13 +57,13 @@ class OnlineTree {
             if (label[v] >= 0) place_label(v, label[v]);
         }
         growing_ = growing;
-        blocks_[nodes_[GrowingNodes::kRoot].block] = SiblingBlock(1);
+        blocks_[nodes_[GrowingNodes::kRoot].block] = blocks_.made(1);
         nodes_[GrowingNodes::kRoot].auxiliary = false;
         for (int32_t v = 0; v < n_nodes; ++v) {
             nodes_[v].auxiliary = growing && nodes_.may_extend(v);
             if (nodes_[v].is_leaf() && !nodes_[v].auxiliary) continue;
             if (nodes_[v].block < 0) nodes_[v].block = blocks_.add(1);
-            block_of(v) = SiblingBlock(1 + nodes_[v].n_children());
+            block_of(v) = blocks_.made(1 + nodes_[v].n_children());
         }
     }
 
@@ -283,6 +288,7 @@ class OnlineTree {
     LearnerOptions learner_;
     bool normalize_;
     bool growing_ = true;
+    PoolPointer memory_;
     FeatureNumbers numbers_;
     BlockPool blocks_;
     std::deque<LabelRecord> labels_;

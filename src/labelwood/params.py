@@ -8,6 +8,7 @@ Validation, the command line's flags, the documentation's table and the manifest
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import types
@@ -144,6 +145,7 @@ def _is_a(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
+@functools.cache
 def declared(cls: type) -> Mapping[str, Declared]:
     """The parameters of a class in the order of its ``__init__``."""
     init = cls.__init__  # type: ignore[misc]

@@ -57,7 +57,7 @@ def test_text_is_converted_in_a_stream(name, dataset, tmp_path):
     same(load(tmp_path / "rows.lw"), load(tmp_path / name))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(["1,2 3:1 5:0.5", " 1:2", "0", "", "2 4:1\r", "1 0:3"]), min_size=1, max_size=30

@@ -57,7 +57,7 @@ def test_shards_predict_as_the_model_does(name, many_labels, backwards, monkeypa
     assert model.predict_topk(X[:0], 3, executor=backwards)[0].shape == (0, 3)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 200), st.integers(2, 6), st.integers(1, 9))
 def test_every_node_is_trained_once(seed, n_labels, arity, max_leaf):
     """Parts cover the inner nodes, each once, and every label leads from its upper leaf into its part."""

@@ -80,7 +80,7 @@ def assert_twin(seed: int, **parameters) -> None:
         assert_same_tree(forest, tree, twin.grow(rows, Y, options_of(model, 20, 8), tree))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     arity=st.integers(2, 19),

@@ -44,7 +44,7 @@ def kernel_cut(X, graph, options, seed):
     return w, side.astype(bool)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(1, 40),

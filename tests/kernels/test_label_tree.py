@@ -54,7 +54,7 @@ def test_random_numbers_match_the_twin_in_their_effect():
     assert items == again != other
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 20), st.integers(1, 12), st.integers(0, 4))
 def test_label_vectors(seed, n_rows, n_features, n_labels, most):
     X, Y = planted(seed, n_rows, n_features, n_labels)
@@ -71,7 +71,7 @@ def test_label_vectors_by_hand():
     np.testing.assert_allclose(found, [[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]], atol=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 60), st.booleans(), st.integers(2, 6), st.integers(1, 9))
 def test_grown_trees(seed, n_labels, balanced, arity, max_leaf):
     rng = np.random.default_rng(seed)
@@ -111,7 +111,7 @@ def compare_with_twin(seed, n_rows, n_labels, options, atol):
 INTERCEPTS = [(1.0, 0.0), (0.3, -1.0), (0.0, -1.0)]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 15),
@@ -142,7 +142,7 @@ def test_solver_by_hand():
     assert found["weights"].tolist() == pytest.approx([2 / 3])
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.05, 0.2]))
 def test_pruned_rows_are_the_dense_blocks_without_small_weights(seed, threshold):
     X, Y = planted(seed, 40, 10, 30)
@@ -201,7 +201,7 @@ def assert_same_lists(labels, scores, expected, tolerance=1e-5):
             assert found[position] == label
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),
@@ -250,7 +250,7 @@ def test_wide_beam_is_exact():
     np.testing.assert_array_equal(beam[0], exact[0])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 6), st.integers(1, 6), st.integers(1, 8))
 def test_average(seed, n_members, n_rows, width, k):
     rng = np.random.default_rng(seed)

@@ -70,7 +70,7 @@ def packed(arrays, X, Y):
 
 
 @given(seed=st.integers(0, 2**31), options=SETTINGS)
-@settings(max_examples=30, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=30, phases=[Phase.explicit, Phase.generate])
 def test_kernel_is_twin(seed, options):
     rows, labels, X, Y = random_data(seed)
     arrays, splits = grow(X, Y, 2, seed, **options)
@@ -107,7 +107,7 @@ def test_kernel_is_twin(seed, options):
 
 
 @given(seed=st.integers(0, 2**31), arity=st.integers(2, 4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_tabulated_argmin_minimises_equation_1(seed, arity):
     """Algorithm 3 as printed, over all labels, from probabilities rather than sums."""
     random = np.random.default_rng(seed)
@@ -256,7 +256,6 @@ def _hits(labels, rows, n_labels, r):
 
 
 @given(seed=st.integers(0, 2**31), arity=st.integers(2, 4), r=st.integers(1, 3))
-@settings(deadline=None)
 def test_theorem_2_single_path_splits_never_lower_recall(seed, arity, r):
     """With every row in one child, the r best labels of the children find at least what the parent's found."""
     random = np.random.default_rng(seed)

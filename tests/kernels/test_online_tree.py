@@ -86,7 +86,7 @@ settings_of_tree = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(stream=streams, parameters=settings_of_tree)
 def test_properness(stream, parameters):
     """Definition 1, at every t of the stream that doubles: leaves are the labels seen, classifiers IPLT's."""
@@ -123,7 +123,7 @@ def test_properness_through_all_variants(policy):
     assert_same_classifiers(tree, iplt(tree, stream, **parameters), len(after))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(stream=streams, parameters=settings_of_tree)
 def test_efficiency(stream, parameters):
     """Definition 2: at most 2m - 1 nodes, at most twice the updates of IPLT on the same tree."""
@@ -135,7 +135,7 @@ def test_efficiency(stream, parameters):
     assert facts["updates"] <= 2 * given_tree.facts()["updates"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(stream=streams, parameters=settings_of_tree)
 def test_kernel_equals_twin(stream, parameters):
     tree, reference = learn(kernel(**parameters), stream), twin.OnlineTree(**parameters).train(stream)
@@ -187,7 +187,7 @@ def test_twin_by_hand():
     assert new.theta is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(stream=streams, parameters=settings_of_tree)
 def test_twin_is_proper(stream, parameters):
     tree = twin.OnlineTree(**parameters).train(stream)
@@ -209,7 +209,7 @@ def restored(tree, **parameters):
     return copy
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(stream=streams, parameters=settings_of_tree, cut=st.floats(0, 1))
 def test_batches_threads_and_interruptions_change_nothing(stream, parameters, cut):
     whole = learn(kernel(**parameters), stream)

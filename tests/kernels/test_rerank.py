@@ -17,7 +17,7 @@ def unit_rows(random, n_rows, n_cols, density):
     return (dense / np.linalg.norm(dense, axis=1, keepdims=True)).astype(np.float32)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_cols=st.sampled_from([5, 40, 3000]),

@@ -94,7 +94,7 @@ def leaves_of(paths: Paths, row: int, tree: int, n_trees: int) -> list[int]:
     return paths.nodes[paths.ptr[at] : paths.ptr[at + 1]].tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), shape=SHAPES)
 def test_router_is_its_twin(seed, shape):
     random = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ def arrays_of(X, Y):
     return (x.indptr, x.indices, x.data, x.n_cols, y.indptr, y.indices, y.n_cols)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 80), st.integers(1, 200), st.integers(1, 30), st.integers(1, 3))
 def test_counts_match_the_twin(seed, n_rows, n_features, n_labels, n_threads):
     X, Y = problem(seed, n_rows, n_features, n_labels)
@@ -33,7 +33,7 @@ def test_counts_match_the_twin(seed, n_rows, n_features, n_labels, n_threads):
         np.testing.assert_array_equal(kernel, twin)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.booleans())
 def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
     """Solved to the end, the weights are unique: counts agree but for those on the very threshold."""

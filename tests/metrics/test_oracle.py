@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, ndcg_score
 
@@ -72,7 +72,6 @@ def row_values(true, ranking, k, weights):
 
 
 @given(cases(), st.integers(1, 6), st.integers(0, 2**32 - 1))
-@settings(deadline=None)
 def test_row_metrics_are_the_mean_over_every_order(case, k, seed):
     truth, lists, n_labels = case
     weights = np.random.default_rng(seed).uniform(1, 9, n_labels)
@@ -93,7 +92,6 @@ def test_row_metrics_are_the_mean_over_every_order(case, k, seed):
 
 
 @given(cases(max_rows=2), st.integers(1, 6))
-@settings(deadline=None)
 def test_coverage_is_the_mean_over_every_joint_order(case, k):
     truth, lists, n_labels = case
     positive = set().union(*truth)
@@ -108,7 +106,6 @@ def test_coverage_is_the_mean_over_every_joint_order(case, k):
 
 
 @given(cases(), st.integers(1, 6))
-@settings(deadline=None)
 def test_macro_f1_is_that_of_the_mean_counts(case, k):
     truth, lists, n_labels = case
     right, predicted, positive = np.zeros(n_labels), np.zeros(n_labels), np.zeros(n_labels)
@@ -125,7 +122,6 @@ def test_macro_f1_is_that_of_the_mean_counts(case, k):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.booleans())
-@settings(deadline=None)
 def test_ndcg_is_scikit_learns_when_the_list_ranks_every_label(seed, k, tie):
     rng = np.random.default_rng(seed)
     dense = rng.random((4, 6)) < 0.4
@@ -137,7 +133,6 @@ def test_ndcg_is_scikit_learns_when_the_list_ranks_every_label(seed, k, tie):
 
 
 @given(cases(tie=False).filter(lambda case: any(case[0])), st.integers(1, 4))
-@settings(deadline=None)
 def test_macro_f1_is_scikit_learns_over_the_labels_with_a_positive(case, k):
     truth, lists, n_labels = case
     Y, top = from_lists(truth, n_labels), as_topk(lists, 4)
@@ -153,7 +148,6 @@ def test_macro_f1_is_scikit_learns_over_the_labels_with_a_positive(case, k):
 
 
 @given(cases(), st.integers(1, 5), st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_the_order_inside_a_tied_block_does_not_matter(case, k, random):
     truth, lists, n_labels = case
     shuffled = [random.choice(list(orders(items))) for items in lists]

@@ -39,7 +39,7 @@ def test_a_new_writer_goes_on(tmp_path):
 
 
 @given(cut=st.floats(0, 1), noise=st.binary(max_size=40))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_torn_tail_is_cut_off_and_told(tmp_path_factory, cut, noise):
     folder = tmp_path_factory.mktemp("log")
     frames = filled(folder, 3)

@@ -156,11 +156,26 @@ class OnlineTree(GrowingEstimator):
         return judge(predicted, targets, before)
 
     def test_then_learn(
-        self, X: Any, Y: Any, *, k: int = 1, label_names: Sequence[Hashable] | None = None
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        k: int = 1,
+        label_names: Sequence[Hashable] | None = None,
+        at_once: bool = False,
     ) -> tuple[I32, CSR]:
-        """Learn rows as ``partial_fit``; the ids of the k best labels of each beforehand, and of its true ones."""
+        """Learn rows as ``partial_fit``; the ids of the k best labels of each beforehand, and of its true ones.
+
+        Beforehand is before the row itself is learned, or, ``at_once``, before any of them is, which takes less time.
+        """
         tree = self._growing_tree()
         features, targets = self._read_batch(X, Y, label_names, type(self).__name__)
+        if at_once:
+            predicted, _ = tree.search(
+                features.indptr, features.indices, features.data, k, self._n_threads(), None
+            )
+            self._learn(features, targets, np.arange(features.n_rows, dtype=np.int64), None)
+            return predicted, targets
         found = [np.empty((0, k), np.int32)]
         for start in range(0, features.n_rows, _PROGRESSIVE_ROWS):
             stop = min(features.n_rows, start + _PROGRESSIVE_ROWS)

@@ -69,7 +69,7 @@ class Learner:
         queue_length: int = 1000,
         snapshot_seconds: float = 60.0,
         snapshot_records: int = 10_000,
-        patience_seconds: float = 0.05,
+        patience_seconds: float = 0.25,
         publish: bool = False,
     ) -> None:
         self.store, self._n_jobs = store, n_jobs

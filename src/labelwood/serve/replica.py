@@ -82,7 +82,7 @@ def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
 
 
 def change_model(model: Model, records: Sequence[Record], drift: Drift) -> tuple[list[Answer], list[Step]]:
-    """Apply the records of one frame to a model, each example predicted before it is learned.
+    """Apply the records of one frame to a model, the examples of a run of records predicted before they are learned.
 
     The answer of each record, and what was done: the same steps bring an equal model to the same state.
     """
@@ -117,7 +117,7 @@ def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step])
     before, labels = tree.n_labels_, [example["labels"] for example in examples]
     try:
         rows = rows_of(model, examples)
-        predicted, targets = tree.test_then_learn(rows, labels, k=1)
+        predicted, targets = tree.test_then_learn(rows, labels, k=1, at_once=True)
     except LabelwoodError as error:
         if len(records) == 1:
             return [{"refused": str(error)}]

@@ -36,6 +36,7 @@ from labelwood.serve.learner import Learner
 from labelwood.serve.limits import Limits
 from labelwood.serve.metrics import Metrics
 from labelwood.serve.pages import use_large_pages
+from labelwood.serve.priority import take_short_turns
 from labelwood.serve.replica import DRIFT_WINDOW, can_learn
 from labelwood.serve.service import Service
 from labelwood.serve.store import KEPT_SNAPSHOTS, Store
@@ -192,6 +193,7 @@ def _settled() -> Iterator[None]:
     gc.collect()
     gc.freeze()
     use_large_pages()
+    take_short_turns()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         yield
