@@ -192,7 +192,7 @@ def _misplace(random: Random, base: Saved, file: str) -> None:
     path = base.path / file
     if path.is_dir():
         return
-    path.unlink()
+    path.unlink(missing_ok=True)  # a second time
     kind = random.randrange(6)
     if kind == 0:
         path.mkdir()

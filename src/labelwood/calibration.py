@@ -82,7 +82,7 @@ class Calibration:
         flat = all(array.ndim == 1 for array in (ptr, x, y, group))
         if not (types and flat and len(ptr) > 1 and len(x) == len(y) and ptr[0] == 0 and ptr[-1] == len(x)):
             raise FormatError("calibration: ptr, x, y and group do not fit together")
-        if not ((np.diff(ptr) > 0).all() and ((group >= 0) & (group < len(ptr) - 1)).all()):
+        if not ((ptr[1:] > ptr[:-1]).all() and ((group >= 0) & (group < len(ptr) - 1)).all()):
             raise FormatError("calibration: every group must have points, every label one of the groups")
         if not (np.isfinite(x).all() and ((y >= 0) & (y <= 1)).all()):
             raise FormatError("calibration: scores must be finite, probabilities between 0 and 1")

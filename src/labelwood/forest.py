@@ -19,7 +19,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light
+from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light, never_falls
 from labelwood.trees import level_bounds
 from labelwood.values import Rebuilt
 
@@ -221,7 +221,7 @@ class RoutedForest(Rebuilt):
             len(ptr) > 1 and 0 < ptr[0] <= len(ptr) - 1 == ptr[-1],
             "child_ptr must end at the number of nodes",
         )
-        _require(bool((np.diff(ptr) >= 0).all()), "child_ptr must never fall")
+        _require(never_falls(ptr), "child_ptr must never fall")
         _require(bool((ptr[:-1] > np.arange(self.n_nodes)).all()), "children must follow their parent")
         vectors = (self.weight_ptr, self.weight_features, self.weights)
         _check_rows("weights", *vectors, n_rows=self.n_nodes, n_ids=self.n_columns)
@@ -330,7 +330,7 @@ def _check_rows(
     _require(ids.dtype == _id_type(n_ids), f"ids of {name} must be {np.dtype(_id_type(n_ids))}")
     _require(values.dtype in (np.float16, np.float32), f"{name} must be float16 or float32")
     _require(len(ids) == len(values), f"{name} and their ids must have the same length")
-    fits = len(ptr) == n_rows + 1 and ptr[0] == 0 and ptr[-1] == len(ids) and np.all(np.diff(ptr) >= 0)
+    fits = len(ptr) == n_rows + 1 and ptr[0] == 0 and ptr[-1] == len(ids) and never_falls(ptr)
     _require(bool(fits), f"the pointer of {name} must rise from 0 to {len(ids)} over {n_rows} rows")
     if not len(ids):
         return

@@ -23,6 +23,7 @@ logger.addHandler(logging.NullHandler())
 _REDRAW_SECONDS = 0.2
 _SHOW_AFTER_SECONDS = 0.5
 _BAR_CELLS = 24
+_MOST_THREADS = 1024
 _LOOK_EVERY = 1024  # items of a loop between two looks at the clock
 
 Item = TypeVar("Item")
@@ -129,4 +130,4 @@ def thread_count(n_jobs: int | None, *, owner: str) -> int:
         return available_cores()
     if n_jobs == 0:
         raise LabelwoodError(f"{owner}: n_jobs must not be 0; use None or -1 for every core")
-    return int(n_jobs) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))
+    return min(int(n_jobs), _MOST_THREADS) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))

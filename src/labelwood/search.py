@@ -21,7 +21,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light
+from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light, never_falls
 from labelwood.trees import LabelTree
 from labelwood.values import Rebuilt
 
@@ -122,12 +122,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _check_pointer(name: str, pointer: I64, n_inner: int, total: int) -> None:
-    fits = (
-        len(pointer) == n_inner + 1
-        and pointer[0] == 0
-        and pointer[-1] == total
-        and np.all(np.diff(pointer) >= 0)
-    )
+    fits = len(pointer) == n_inner + 1 and pointer[0] == 0 and pointer[-1] == total and never_falls(pointer)
     _require(bool(fits), f"{name} must rise from 0 to {total} over {n_inner} inner nodes")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.sparse import I64
+from labelwood.sparse import I64, never_falls
 
 U8 = npt.NDArray[np.uint8]
 
@@ -52,5 +52,5 @@ def are_sound(utf8: npt.NDArray[Any], offsets: npt.NDArray[Any], count: int) -> 
         and offsets.shape == (count + 1,)
         and offsets[0] == 0
         and offsets[-1] == len(utf8)
-        and (np.diff(offsets) >= 0).all()
+        and never_falls(offsets)
     )

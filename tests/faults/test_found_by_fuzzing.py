@@ -278,3 +278,41 @@ def test_an_empty_file_of_rows(tmp_path):
 def test_a_second_pair_of_dashes_is_no_action(online, capsys):
     assert main(["labels", str(online), "--", "--"]) == 2
     assert "ACTION is needed" in capsys.readouterr().err
+
+
+def test_offsets_whose_differences_wrap_around(tmp_path):
+    encoder = labelwood.TfidfEncoder(n_jobs=1)
+    labelwood.TextClassifier(OnlineTree(n_jobs=1), encoder).fit(
+        ["cats and dogs", "tax law"], [["a"], ["b"]]
+    ).save(tmp_path / "model")
+    name = next(path.stem for path in (tmp_path / "model").glob("*offsets.npy") if "encoder" in path.stem)
+    offsets = array_of(tmp_path / "model", name)
+    offsets[1:3] = np.iinfo(np.int64).max, -(2**31)
+    forge(tmp_path / "model", **{name: offsets})
+    refused(tmp_path / "model", "vocabulary is damaged")
+
+
+@pytest.mark.parametrize("name", ["feature_ptr", "row_ptr"])
+def test_pointers_whose_differences_wrap_around(online, name):
+    pointer = array_of(online, name)
+    pointer[1:3] = np.iinfo(np.int64).max, -(2**31)
+    forge(online, **{name: pointer})
+    refused(online, name)
+
+
+def test_terms_longer_than_any_text():
+    with pytest.raises(LabelwoodError, match="ngram_range must be two integers"):
+        labelwood.HashingEncoder(ngram_range=(1, 10**30)).encode(["cats"])
+
+
+def test_more_threads_than_memory_has_room_for():
+    model = CraftForest(n_jobs=2**31 - 2, n_trees=2, rerank=True).fit(X, Y)
+    labels, _ = model.predict_topk(X, k=1)
+    assert labels.shape == (6, 1)
+
+
+def test_the_explanation_of_a_frozen_tree_without_leaves(tmp_path):
+    model = OnlineTree(n_jobs=1).fit(X, Y)
+    for label in "abcdef":
+        model.labels.retire(label)
+    assert model.freeze().explain(X[:1], k=1)[0].suggestions == ()

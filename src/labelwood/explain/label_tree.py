@@ -41,7 +41,7 @@ class RowInTree:
         self._packed, self._asked, self._number = packed, asked, number
         self._columns, self._values = row.indices, row.data.astype(np.float64)
         label = packed.tree.label
-        self._label = label if leaf_labels is None else np.where(label >= 0, leaf_labels[label], -1)
+        self._label = label if leaf_labels is None else _renamed(label, leaf_labels)
         self._scores: dict[int, F64] = {}
 
     def path(self, label: int, members: Members) -> Path | None:
@@ -209,3 +209,10 @@ def explain_row(
         for place in missed
     )
     return Explanation(suggestions, missed=lost)
+
+
+def _renamed(label: I32, leaf_labels: I32) -> I32:
+    """The labels of nodes, -1 for those that have none, by their names."""
+    found, leaves = np.full_like(label, -1), label >= 0
+    found[leaves] = leaf_labels[label[leaves]]
+    return found

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.sparse import HEAVIEST, are_light
+from labelwood.sparse import HEAVIEST, are_light, never_falls
 
 _TYPES = {
     "parent": np.int32, "label": np.int32, "auxiliary": np.uint8, "answers_as": np.int32, "retired": np.uint8,
@@ -80,7 +80,7 @@ def _check_blocks(kept: dict[str, npt.NDArray[Any]], lanes: npt.NDArray[np.int64
     for pointer, target in ends.items():
         values = kept[pointer]
         fits = len(values) == n_blocks + 1 and values[0] == 0 and values[-1] == len(kept[target])
-        _require(fits and (np.diff(values) >= 0).all(), f"{pointer} does not fit")
+        _require(fits and never_falls(values), f"{pointer} does not fit")
     n_features = len(kept["features"])
     _require(len(kept["first"]) == len(kept["value"]) == n_features, "features do not agree")
     _require(len(kept["sums"]) == len(kept["weights"]), "weights and sums do not agree")

@@ -34,6 +34,7 @@ Norm = Annotated[Literal["l2", "l1"] | None, Param("scale every row to this leng
 Counts = tuple[I64, I32, I32]  # indptr, indices, counts
 
 _UNITS = {"word": 0, "char": 1, "char_wb": 2}
+_LONGEST = 1000  # characters or words of a term
 NORMS = {None: 0, "l1": 1, "l2": 2}
 
 
@@ -85,9 +86,9 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         check_parameters(self)
         owner, span = type(self).__name__, self.ngram_range
         whole = len(span) == 2 and all(isinstance(n, int | np.integer) for n in span)
-        if not whole or not 1 <= span[0] <= span[1]:
+        if not whole or not 1 <= span[0] <= span[1] <= _LONGEST:
             raise LabelwoodError(
-                f"{owner}: ngram_range must be two integers, 1 <= shortest <= longest; got {span!r}"
+                f"{owner}: ngram_range must be two integers, 1 <= shortest <= longest <= {_LONGEST}; got {span!r}"
             )
 
     def _pack(self, texts: Iterable[str]) -> tuple[strings.U8, I64]:
