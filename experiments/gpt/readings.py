@@ -14,7 +14,9 @@ from typing import Any
 from experiments.common import QUALITY, Report, chosen, held_out, measured, parse, repeated, thinned
 from labelwood import GraphForest
 
-FIRST = {"graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0}
+FIRST = {
+    "graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0, "feature_rows": 1,
+}  # fmt: skip
 READINGS = {
     "first reading": {},
     "10 epochs, l1 4 (printed)": {"epochs": 10, "l1": 4.0},
@@ -57,6 +59,12 @@ AROUND_DEFAULTS = {
     "rate 0.03, 2 epochs": {"learning_rate": 0.03, "epochs": 2},
     "rate 0.01": {"learning_rate": 0.01},
     "20 negatives": {"n_negatives": 20},
+    "20 neighbours, 20 negatives": {"n_neighbors": 20, "n_negatives": 20},
+    "2 epochs": {"epochs": 2},
+    "features of 1 row": {"feature_rows": 1},
+    "features of 2 rows": {"feature_rows": 2},
+    "features of 10 rows": {"feature_rows": 10},
+    "reranked": {"rerank": True},
 }
 
 

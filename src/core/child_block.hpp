@@ -121,7 +121,7 @@ void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
     float* dense = block.rows.data();
     each_weight(vectors, first, block, [&](size_t feature, float weight) { dense[feature] = weight; });
     use([dense, dot = forest_simd().i32_f32.gather_dot](const Query& row, double* scores) {
-        scores[0] = dot(row.columns, row.values, row.count, dense, nullptr);
+        scores[0] = dot(row.columns, row.values, row.count, dense);
         scores[1] = 0.0;
     });
     for (int64_t j = vectors.ptr[first]; j < vectors.ptr[first + 1]; ++j) dense[vectors.features[j]] = 0.0f;

@@ -3,8 +3,8 @@
 //     sum_{j in N_i} log s(c_i w.x_j) + sum_{j in S-} log s(-c_i w.x_j) - l1 |w|_1,   c_i = sign(w.x_i)
 //
 // with FTRL-Proximal and AdaGrad rates. The penalty stands once in the leader's objective, not once a step.
-// The 2k gradients of an example are taken at the same w and applied as one step. Only the node's own
-// features are touched.
+// The 2k gradients of an example are taken at the same w and applied as one step. Only features of several of
+// the node's rows are touched: one of a few rows tells these apart, not groups of rows.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +28,7 @@ struct CutOptions {
     float beta;       // of the AdaGrad rates, rate / (beta + root of the sum of squared gradients)
     float tolerance;  // stop when at most this share of the rows changes sides in an epoch
     CutStart start;
+    int32_t feature_rows;  // features of fewer rows are left out
 };
 
 // A cut of one worker; buffers are as long as there are features.
@@ -35,28 +36,32 @@ class GraphCut {
   public:
     explicit GraphCut(const Csr& x) : x_(x), local_(static_cast<size_t>(x.n_cols), -1) {}
 
-    // Copies the rows onto the features that occur in them.
-    void load(const int32_t* rows, int32_t n) {
+    // Copies the rows onto the features that occur in at least so many of them.
+    void load(const int32_t* rows, int32_t n, int32_t feature_rows) {
         features_.clear();
         ptr_.assign(1, 0);
         columns_.clear();
         values_.clear();
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = x_.indptr[rows[i]]; j < x_.indptr[rows[i] + 1]; ++j) {
-                int32_t& id = local_[static_cast<size_t>(x_.indices[j])];
-                if (id < 0) {
-                    id = 0;
-                    features_.push_back(x_.indices[j]);
-                }
+                if (++local_[static_cast<size_t>(x_.indices[j])] == 0) features_.push_back(x_.indices[j]);
             }
         }
+        std::erase_if(features_, [&](int32_t feature) {
+            int32_t& others = local_[static_cast<size_t>(feature)];
+            const bool rare = others + 1 < feature_rows;
+            if (rare) others = -1;
+            return rare;
+        });
         std::sort(features_.begin(), features_.end());
         for (size_t f = 0; f < features_.size(); ++f) {
             local_[static_cast<size_t>(features_[f])] = static_cast<int32_t>(f);
         }
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = x_.indptr[rows[i]]; j < x_.indptr[rows[i] + 1]; ++j) {
-                columns_.push_back(local_[static_cast<size_t>(x_.indices[j])]);
+                const int32_t id = local_[static_cast<size_t>(x_.indices[j])];
+                if (id < 0) continue;
+                columns_.push_back(id);
                 values_.push_back(x_.data[j]);
             }
             ptr_.push_back(static_cast<int64_t>(columns_.size()));
@@ -79,9 +84,10 @@ class GraphCut {
         }
         partners_.resize(static_cast<size_t>(most + options.n_negatives));
         margins_.assign(padded(partners_.size()), 0.0f);
-        CutState state{weights_.data(), z_.data(),    spread_.data(), gradient_.data(), margins_.data(),
-                       nullptr,         n_features(), options.rate,   options.beta,     options.l1};
-        make_room(static_cast<int64_t>(partners_.size()), &state);
+        CutState state{weights_.data(), z_.data(),  spread_.data(), gradient_.data(),
+                       margins_.data(), nullptr,    n_features(),   options.rate,
+                       options.beta,    options.l1, nullptr,        0};
+        if (!lay_out(&state)) make_room(static_cast<int64_t>(partners_.size()), &state);
         sides(&before_);
         for (int32_t epoch = 0; epoch < options.epochs && !order_.empty(); ++epoch) {
             rng.shuffle(order_.data(), static_cast<int64_t>(order_.size()));
@@ -166,6 +172,22 @@ class GraphCut {
         gradient_.assign(weights_.size(), 0.0f);
     }
 
+    // Whole vectors of features, zeros among them, take less time than one after the other where rows are not
+    // too sparse and all of them stay in the cache.
+    bool lay_out(CutState* state) {
+        const size_t width = weights_.size(), n = static_cast<size_t>(rows_.n_rows);
+        if (width * n > kDenseMost || width * n > kDenseWorth * columns_.size()) return false;
+        dense_.assign(width * n, 0.0f);
+        for (size_t i = 0; i < n; ++i) {
+            for (auto j = static_cast<size_t>(ptr_[i]); j < static_cast<size_t>(ptr_[i + 1]); ++j) {
+                dense_[i * width + static_cast<size_t>(columns_[j])] = values_[j];
+            }
+        }
+        state->dense = dense_.data();
+        state->width = static_cast<int64_t>(width);
+        return true;
+    }
+
     // Visiting all features is a sequential pass; a list of the touched ones costs more for each of them.
     void make_room(int64_t n_partners, CutState* state) {
         int64_t longest = 0;
@@ -188,12 +210,13 @@ class GraphCut {
     }
 
     static constexpr double kListWorth = 2.0;
+    static constexpr size_t kDenseMost = size_t{1} << 17, kDenseWorth = 20;
 
     const Csr x_;
     std::vector<int32_t> local_;  // of a feature within the node; -1 between uses
     std::vector<int32_t> features_, columns_, order_, partners_, touched_;
     std::vector<int64_t> ptr_;
-    std::vector<float> values_, weights_, z_, spread_, gradient_, margins_;
+    std::vector<float> values_, weights_, z_, spread_, gradient_, margins_, dense_;
     std::vector<uint8_t> before_, after_;
     NodeRows rows_{};
 };

@@ -79,12 +79,13 @@ class GraphTreeGrower {
     int32_t split(const Pending& node, GrownInstanceTree* tree) {
         const int32_t n = node.end - node.begin;
         builder_.build(rows(node), n, options_.graph, &graph_);
-        cut_.load(rows(node), n);
+        cut_.load(rows(node), n, options_.cut.feature_rows);
         cut_.train(graph_, options_.cut, Rng(node.key));
         cut_.sides(&side_);
         float bias = 0.0f;
         int32_t left = n_positive();
         Rng rng(node.key, 1);
+        if (left == 0 || left == n) cut_.load(rows(node), n, 1);
         for (int attempt = 0; attempt < kSeparations && (left == 0 || left == n); ++attempt) {
             const auto a = static_cast<int32_t>(rng.below(static_cast<uint32_t>(n)));
             const auto b = static_cast<int32_t>(rng.below(static_cast<uint32_t>(n)));

@@ -41,11 +41,11 @@ class NodeBlocks {
             const int64_t entries = vectors.ptr[last] - vectors.ptr[first];
             if (entries < kLarge || last - first < kFewest || last - first > kMaxLanes) continue;
             const int64_t columns = count_columns(vectors, first, last, used);
-            const int64_t weights = columns * (last - first);
-            if (columns * kSparse < n_columns || weights > kFill * entries) continue;
+            if (columns * kSparse < n_columns || columns * (last - first) > kFill * entries) continue;
             blocks_.resize(static_cast<size_t>(node) + 1);
             blocks_.back() = {n_blocks_++ * static_cast<int64_t>(n_words_), static_cast<int64_t>(n_weights)};
-            n_weights += static_cast<size_t>(weights);
+            const auto end = static_cast<size_t>(places_for(last - first)(static_cast<int32_t>(columns)));
+            n_weights += (end + kLineWeights - 1) / kLineWeights * kLineWeights;
         }
         if (n_blocks_ == 0) return;
         ranks_ = std::make_unique<ZeroArray<Rank>>(static_cast<size_t>(n_blocks_) * n_words_);
@@ -68,23 +68,21 @@ class NodeBlocks {
         for (; ranks < end; ranks += kLine) __builtin_prefetch(ranks);
     }
 
-    // Which of a row's columns the node's children use.
-    void match(int32_t node, const Query& row, Matched& matched) const {
+    // Which of a row's columns the node's children use, and where their weights are.
+    void match(int32_t node, int32_t n_children, const Query& row, Matched& matched) const {
         matched.reserve(row.count);
-        matched.count = simd().match(row.columns, row.values, row.count, ranks_of(node), matched.at.data(),
-                                     matched.values.data());
+        matched.count =
+            forest_simd().find_places(row.columns, row.values, row.count, ranks_of(node),
+                                      places_for(n_children), matched.at.data(), matched.values.data());
     }
-    void prefetch(int32_t node, int32_t n_children, const Matched& matched) const {
+    void prefetch(int32_t node, const Matched& matched) const {
         const Weight* weights = weights_of(node);
-        for (int64_t i = 0; i < matched.count; ++i) {
-            const Weight* row =
-                weights + static_cast<int64_t>(matched.at[static_cast<size_t>(i)]) * n_children;
-            __builtin_prefetch(row);
-            __builtin_prefetch(row + n_children - 1);
+        for (size_t i = 0; i < static_cast<size_t>(matched.count); ++i) {
+            __builtin_prefetch(weights + matched.at[i]);
         }
     }
 
-    // The dot products of a row with the children's vectors; writes kMaxLanes.
+    // The dot products of a row with the children's vectors; writes up to kMaxLanes.
     void score(int32_t node, int32_t n_children, const Matched& matched, double* scores) const {
         block_simd(weights_of(node))
             .lane_scores(matched.at.data(), matched.values.data(), matched.count, bits_of(weights_of(node)),
@@ -97,6 +95,19 @@ class NodeBlocks {
     static constexpr int64_t kLarge = 1024, kSparse = 32, kFill = 6;
     static constexpr int32_t kFewest = 5;
     static constexpr int64_t kLine = 64;
+    static constexpr int32_t kLineWeights = kLine / sizeof(Weight);
+
+    // As many rows as fit are put into a cache line, so that none is read from two. If that would leave more
+    // than a quarter of the memory unused, they follow one another.
+    static RowPlaces places_for(int32_t n_children) {
+        const int32_t fit = (kLineWeights - lanes_read(n_children)) / n_children + 1;
+        if (lanes_read(n_children) > kLineWeights || 4 * fit * n_children < 3 * kLineWeights) {
+            return {n_children, 0, 0};
+        }
+        if (fit == 1) return {kLineWeights, 0, 0};
+        return {n_children, kLineWeights - fit * n_children,
+                ((uint64_t{1} << 32) + static_cast<uint64_t>(fit) - 1) / static_cast<uint64_t>(fit)};
+    }
 
     struct Block {
         int64_t ranks = -1, weights = 0;
@@ -138,13 +149,14 @@ class NodeBlocks {
             ranks[word].before = before;
             before += static_cast<uint32_t>(__builtin_popcount(ranks[word].bits));
         }
+        const RowPlaces places = places_for(last - first);
         for (int32_t child = first; child < last; ++child) {
             for (int64_t j = vectors.ptr[child]; j < vectors.ptr[child + 1]; ++j) {
                 const auto column = static_cast<uint32_t>(vectors.features[j]);
                 const Rank rank = ranks[column / 32];
                 const uint32_t below = rank.bits & ((1u << (column % 32)) - 1u);
-                const auto at = static_cast<int64_t>(rank.before) + __builtin_popcount(below);
-                weights[at * (last - first) + (child - first)] = vectors.weights[j];
+                const int32_t row = static_cast<int32_t>(rank.before) + __builtin_popcount(below);
+                weights[places(row) + (child - first)] = vectors.weights[j];
             }
         }
     }

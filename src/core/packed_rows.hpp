@@ -71,12 +71,22 @@ struct LaidOut {
     // Dot product with ascending ids and their values, the cheapest way.
     template <class Id, class Value>
     double dot(const Id* ids, const Value* values, int64_t length) const {
-        constexpr int64_t kFull = 300;  // entries that set a quarter of the filter's bits
         if (kGather * static_cast<double>(length) > kFind * static_cast<double>(row.count)) {
             return find_dot(row, ids, values, length);
         }
-        const uint16_t* useful = row.count <= kFull ? filter.data() : nullptr;
-        return packed_simd(ids, values).gather_dot(ids, bits_of(values), length, dense, useful);
+        return packed_simd(ids, values).gather_dot(ids, bits_of(values), length, dense);
+    }
+
+    // Dot products with n such rows that follow one another, ptr[0] .. ptr[n].
+    template <class Id, class Value>
+    void dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t n, double* dots) const {
+        constexpr int64_t kFull = 300;  // entries that set a quarter of the filter's bits
+        const auto length = static_cast<double>(ptr[n] - ptr[0]);
+        if (row.count <= kFull && kGather * length <= kFind * static_cast<double>(row.count)) {
+            packed_simd(ids, values).gather_dots(ids, bits_of(values), ptr, n, dense, filter.data(), dots);
+            return;
+        }
+        for (int32_t i = 0; i < n; ++i) dots[i] = dot(ids + ptr[i], values + ptr[i], ptr[i + 1] - ptr[i]);
     }
 };
 

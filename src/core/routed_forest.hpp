@@ -53,7 +53,7 @@ class Router {
   private:
     static constexpr int64_t kFewRows = 4;
     static constexpr int32_t kTreesAtOnce = 8;  // whose projections of a row are laid out side by side
-    static constexpr size_t kNodesAhead = 3;
+    static constexpr size_t kNodesAhead = 3, kNodesBehind = 2;
     static constexpr int32_t kSeveral = -1;
     // Nanoseconds, roughly: an element laid out and cleared; a column looked up in a block, per 16 children;
     // what a row loses by going on alone.
@@ -155,7 +155,7 @@ class Router {
         space.scores.resize(space.group.size() * lanes + kMaxLanes);
         for (size_t i = 0; i < space.group.size(); ++i) {
             double* scores = space.scores.data() + i * lanes;
-            blocks_->match(node, seen(node, begin, space.group[i], space), space.matched[0]);
+            blocks_->match(node, count, seen(node, begin, space.group[i], space), space.matched[0]);
             blocks_->score(node, count, space.matched[0], scores);
             for (int32_t child = 0; child < count; ++child) scores[child] += routing_.bias[first + child];
         }
@@ -215,7 +215,7 @@ class Router {
                 continue;
             }
             if (per_node()) laid.lay(seen(at, begin, row, space), space.dense.data());
-            if (has_block(at)) blocks_->match(at, laid.row, space.matched[0]);
+            if (has_block(at)) match(at, laid.row, space.matched[0]);
             step(at, laid, space.matched[0], space.path, space);
             if (per_node()) laid.clear();
         }
@@ -231,11 +231,7 @@ class Router {
         if (has_block(node)) {
             blocks_->score(node, count, matched, space.scores.data());
         } else {
-            for (int32_t child = 0; child < count; ++child) {
-                const int64_t from = vectors_.ptr[first + child], length = vectors_.length(first + child);
-                space.scores[static_cast<size_t>(child)] =
-                    row.dot(vectors_.features + from, vectors_.weights + from, length);
-            }
+            row.dots(vectors_.features, vectors_.weights, vectors_.ptr + first, count, space.scores.data());
         }
         for (int32_t child = 0; child < count; ++child) {
             space.scores[static_cast<size_t>(child)] += routing_.bias[first + child];
@@ -307,21 +303,25 @@ class Router {
             }
             space.live.resize(kept);
             for (size_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_children(space.next[j]);
-            for (size_t j = 0; j < kept; ++j) {
+            for (size_t j = 0; j < kept + kNodesBehind; ++j) {
                 if (j + kNodesAhead < kept) prefetch_children(space.next[j + kNodesAhead]);
-                const int32_t node = space.next[j];
-                const auto i = static_cast<size_t>(space.live[j]);
-                if (!has_block(node)) continue;
-                blocks_->match(node, space.laid[plain ? 0 : i].row, space.matched[i]);
-                blocks_->prefetch(node, routing_.child_ptr[node + 1] - routing_.child_ptr[node],
-                                  space.matched[i]);
-            }
-            for (size_t j = 0; j < kept; ++j) {
-                const auto i = static_cast<size_t>(space.live[j]);
-                step(space.next[j], space.laid[plain ? 0 : i], space.matched[i], space.paths[i], space);
+                if (j < kept && has_block(space.next[j])) {
+                    const auto i = static_cast<size_t>(space.live[j]);
+                    match(space.next[j], space.laid[plain ? 0 : i].row, space.matched[i]);
+                }
+                if (j < kNodesBehind) continue;
+                const auto i = static_cast<size_t>(space.live[j - kNodesBehind]);
+                step(space.next[j - kNodesBehind], space.laid[plain ? 0 : i], space.matched[i],
+                     space.paths[i], space);
                 for (const int32_t node : space.paths[i]) __builtin_prefetch(routing_.child_ptr + node);
             }
         }
+    }
+
+    // A row alone meets cold memory: what it will read is asked for.
+    void match(int32_t node, const Query& row, Matched& matched) const {
+        blocks_->match(node, routing_.child_ptr[node + 1] - routing_.child_ptr[node], row, matched);
+        blocks_->prefetch(node, matched);
     }
 
     // The next inner node of a tree's path, or -1 at its end; leaves on the way are reached.

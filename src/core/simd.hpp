@@ -75,6 +75,8 @@ struct CutState {
     int32_t* touched;  // room for the features of one step, or null where visiting all features is cheaper
     int64_t n_features;
     float rate, beta, l1;
+    const float* dense;  // [rows, width], the rows with their zeros, or null where that is dearer
+    int64_t width;       // n_features, padded
 };
 
 struct Simd {

@@ -145,21 +145,68 @@ void step_touched(const CutState& s, int64_t count) {
     }
 }
 
+// The derivatives of the partners' terms by their margins, with the sign that they enter the gradient with;
+// dot(row) is w.x of a row.
+template <class Dot>
+inline void slopes(int32_t example, const int32_t* partners, int32_t n_near, int32_t n, const CutState& s,
+                   Dot&& dot) {
+    const float side = dot(example) >= 0.0f ? 1.0f : -1.0f;
+    for (int32_t p = 0; p < n; ++p) s.margins[p] = (p < n_near ? side : -side) * dot(partners[p]);
+    for (int32_t p = 0; p < n; p += kNative) {
+        store(s.margins + p, 1.0f / (1.0f + exponential<F, I>(load<F>(s.margins + p))));
+    }
+    for (int32_t p = 0; p < n; ++p) {
+        if ((p < n_near) == (side > 0.0f)) s.margins[p] = -s.margins[p];
+    }
+}
+
+inline float dense_dot(const float* row, const float* weights, int64_t width) {
+    F even{}, odd{};
+    int64_t f = 0;
+    for (; f + 2 * kNative <= width; f += 2 * kNative) {
+        even += load<F>(row + f) * load<F>(weights + f);
+        odd += load<F>(row + f + kNative) * load<F>(weights + f + kNative);
+    }
+    if (f < width) even += load<F>(row + f) * load<F>(weights + f);
+    return total(even + odd);
+}
+
+// The gradient of N vectors of features stays in registers, from the partners to the step.
+template <int N>
+inline void step_features(const int32_t* partners, int32_t n, int64_t f, const CutState& s) {
+    F gradient[N] = {};
+    for (int32_t p = 0; p < n; ++p) {
+        const float* row = s.dense + partners[p] * s.width + f;
+        for (int i = 0; i < N; ++i) gradient[i] += s.margins[p] * load<F>(row + i * kNative);
+    }
+    const float per_rate = 1.0f / s.rate;
+    for (int i = 0; i < N; ++i, f += kNative) {
+        Coordinates c{load<F>(s.z + f), load<F>(s.spread + f), load<F>(s.weights + f)};
+        c.step(gradient[i], s, per_rate);
+        store(s.z + f, c.z);
+        store(s.spread + f, c.spread);
+        store(s.weights + f, c.weights);
+    }
+}
+
+void dense_step(int32_t example, const int32_t* partners, int32_t n_near, int32_t n, const CutState& s) {
+    slopes(example, partners, n_near, n, s,
+           [&](int32_t row) { return dense_dot(s.dense + row * s.width, s.weights, s.width); });
+    int64_t f = 0;
+    for (; f + 4 * kNative <= s.width; f += 4 * kNative) step_features<4>(partners, n, f, s);
+    for (; f < s.width; f += kNative) step_features<1>(partners, n, f, s);
+}
+
 }  // namespace
 
 void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
               const CutState& s) {
+    if (s.dense != nullptr) return dense_step(example, partners, n_near, n, s);
     for (int32_t p = 0; p < n; ++p) prefetch(rows, partners[p]);
-    const float side = row_dot(rows, example, s.weights) >= 0.0f ? 1.0f : -1.0f;
-    for (int32_t p = 0; p < n; ++p) {
-        s.margins[p] = (p < n_near ? side : -side) * row_dot(rows, partners[p], s.weights);
-    }
-    for (int32_t p = 0; p < n; p += kNative) {
-        store(s.margins + p, 1.0f / (1.0f + exponential<F, I>(load<F>(s.margins + p))));
-    }
+    slopes(example, partners, n_near, n, s, [&](int32_t row) { return row_dot(rows, row, s.weights); });
     int64_t count = 0;
     for (int32_t p = 0; p < n; ++p) {
-        const float step = (p < n_near) == (side > 0.0f) ? -s.margins[p] : s.margins[p];
+        const float slope = s.margins[p];
         const int64_t end = rows.indptr[partners[p] + 1];
         for (int64_t j = rows.indptr[partners[p]]; j < end; ++j) {
             float& cell = s.gradient[rows.features[j]];
@@ -167,7 +214,7 @@ void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, in
                 s.touched[count] = rows.features[j];
                 count += cell == 0.0f;
             }
-            cell += step * rows.values[j];
+            cell += slope * rows.values[j];
         }
     }
     if (s.touched == nullptr) return step_all(s);

@@ -68,7 +68,7 @@ inline __m512d high_half(__m512 v) {
 
 // Sixteen independent sums; a product of two floats is exact in double precision.
 template <class Id, class Value>
-double gather_all(const Id* ids, const Value* values, int64_t count, const float* dense) {
+double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense) {
     __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
     for (int64_t i = 0; i < count; i += 16) {
         const auto mask = static_cast<__mmask16>(count - i >= 16 ? 0xffffu : 0xffffu >> (16 - (count - i)));
@@ -83,13 +83,22 @@ double gather_all(const Id* ids, const Value* values, int64_t count, const float
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// Thirty-two ids at a time meet the filter in registers; few get through.
+// Thirty-two ids at a time meet the filter in registers; few get through. Which row an entry belongs to is
+// counted without a branch, as no processor guesses it.
 template <class Value>
-double gather_filtered(const uint16_t* ids, const Value* values, int64_t count, const float* dense,
-                       const uint16_t* filter) {
+void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* ptr, int32_t n,
+                     const float* dense, const uint16_t* filter, double* dots) {
     const __m512i low = _mm512_loadu_si512(filter), high = _mm512_loadu_si512(filter + 32);
     const __m512i bits = _mm512_set1_epi16(15), one = _mm512_set1_epi16(1);
-    double sum = 0.0;
+    int32_t ends[16];
+    for (int32_t row = 0; row < 16; ++row) {
+        ends[row] = row < n ? static_cast<int32_t>(ptr[row + 1] - ptr[0]) : 0x7fffffff;
+    }
+    const __m512i row_ends = _mm512_loadu_si512(ends);
+    for (int32_t row = 0; row < n; ++row) dots[row] = 0.0;
+    ids += ptr[0];
+    values += ptr[0];
+    const int64_t count = ptr[n] - ptr[0];
     for (int64_t i = 0; i < count; i += 32) {
         const auto mask =
             static_cast<__mmask32>(count - i >= 32 ? 0xffffffffu : 0xffffffffu >> (32 - (count - i)));
@@ -98,26 +107,19 @@ double gather_filtered(const uint16_t* ids, const Value* values, int64_t count, 
         const __m512i wanted = _mm512_sllv_epi16(one, _mm512_and_si512(own, bits));
         __mmask32 through = _mm512_mask_test_epi16_mask(mask, words, wanted);
         for (; through != 0; through &= through - 1) {
-            const int64_t at = i + __builtin_ctz(through);
-            sum += static_cast<double>(widen_one(values[at])) * static_cast<double>(dense[ids[at]]);
+            const auto at = static_cast<int32_t>(i) + __builtin_ctz(through);
+            const __mmask16 before = _mm512_cmple_epi32_mask(row_ends, _mm512_set1_epi32(at));
+            dots[__builtin_popcount(before)] +=
+                static_cast<double>(widen_one(values[at])) * static_cast<double>(dense[ids[at]]);
         }
     }
-    return sum;
 }
 
-template <class Id, class Value>
-double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense,
-                  [[maybe_unused]] const uint16_t* filter) {
-    if constexpr (sizeof(Id) == 2) {
-        if (filter != nullptr) return gather_filtered(ids, values, count, dense, filter);
-    }
-    return gather_all(ids, values, count, dense);
-}
 #else
 // Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
 // precision.
 template <class Id, class Value>
-double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense, const uint16_t*) {
+double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense) {
     using D = double __attribute__((vector_size(64)));
     D sums{};
     int64_t i = 0;
@@ -138,6 +140,19 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
     return sum;
 }
 #endif
+
+template <class Id, class Value>
+void gather_dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t n, const float* dense,
+                 [[maybe_unused]] const uint16_t* filter, double* dots) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(Id) == 2) {
+        if (n <= 16) return gather_filtered(ids, values, ptr, n, dense, filter, dots);
+    }
+#endif
+    for (int32_t row = 0; row < n; ++row) {
+        dots[row] = gather_dot(ids + ptr[row], values + ptr[row], ptr[row + 1] - ptr[row], dense);
+    }
+}
 
 // The ids of a row differ, so the additions do not wait for each other.
 template <bool Marks, class Id, class Value>
@@ -201,16 +216,36 @@ void row_scores(const int32_t* rows, const float* values, int64_t count, const f
 }
 
 #if defined(__AVX512F__)
-// Two sets of accumulators hide the latency of the additions.
-template <class Value>
-void lane_scores(const int32_t* rows, const float* values, int64_t count, const Value* block, int lanes,
-                 double* scores) {
+inline __m512d eight_doubles(const uint16_t* half) {
+    return _mm512_maskz_cvtps_pd(0xff,
+                                 _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half))));
+}
+inline __m512d eight_doubles(const float* plain) {
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(plain));
+}
+inline __m256d four_doubles(const uint16_t* half) {
+    return _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(half))));
+}
+inline __m256d four_doubles(const float* plain) {
+    return _mm256_cvtps_pd(_mm_loadu_ps(plain));
+}
+
+// Two sets of accumulators hide the latency of the additions. `Lanes` are as lanes_read() says.
+template <int Lanes, class Value>
+void scores_in_lanes(const int32_t* at, const float* values, int64_t count, const Value* block,
+                     double* scores) {
     __m512d low[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()}, high[2] = {low[0], low[0]};
+    __m256d short_high[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
     auto add = [&](int64_t i, int to) {
-        const __m512 there = load_values(block + static_cast<int64_t>(rows[i]) * lanes, 0xffff);
-        const __m512d own = _mm512_set1_pd(static_cast<double>(values[i]));
-        low[to] = _mm512_fmadd_pd(own, low_half(there), low[to]);
-        high[to] = _mm512_fmadd_pd(own, high_half(there), high[to]);
+        const Value* there = block + at[i];
+        const __m512d own = _mm512_maskz_cvtps_pd(0xff, _mm256_broadcast_ss(values + i));
+        low[to] = _mm512_fmadd_pd(own, eight_doubles(there), low[to]);
+        if constexpr (Lanes == 12) {
+            const __m256d own4 = _mm512_castpd512_pd256(own);
+            short_high[to] = _mm256_fmadd_pd(own4, four_doubles(there + 8), short_high[to]);
+        } else if constexpr (Lanes == 16) {
+            high[to] = _mm512_fmadd_pd(own, eight_doubles(there + 8), high[to]);
+        }
     };
     int64_t i = 0;
     for (; i + 2 <= count; i += 2) {
@@ -219,19 +254,27 @@ void lane_scores(const int32_t* rows, const float* values, int64_t count, const 
     }
     if (i < count) add(i, 0);
     _mm512_storeu_pd(scores, _mm512_add_pd(low[0], low[1]));
-    _mm512_storeu_pd(scores + 8, _mm512_add_pd(high[0], high[1]));
+    if constexpr (Lanes == 12) _mm256_storeu_pd(scores + 8, _mm256_add_pd(short_high[0], short_high[1]));
+    if constexpr (Lanes == 16) _mm512_storeu_pd(scores + 8, _mm512_add_pd(high[0], high[1]));
+}
+
+template <class Value>
+void lane_scores(const int32_t* at, const float* values, int64_t count, const Value* block, int lanes,
+                 double* scores) {
+    if (lanes <= 8) return scores_in_lanes<8>(at, values, count, block, scores);
+    if (lanes <= 12) return scores_in_lanes<12>(at, values, count, block, scores);
+    scores_in_lanes<16>(at, values, count, block, scores);
 }
 #else
 template <class Value>
-void lane_scores(const int32_t* rows, const float* values, int64_t count, const Value* block, int lanes,
+void lane_scores(const int32_t* at, const float* values, int64_t count, const Value* block, int lanes,
                  double* scores) {
-    for (int lane = 0; lane < lanes; lane += 8) {
-        double sums[8] = {};
+    for (int lane = 0; lane < lanes; lane += 4) {
+        double sums[4] = {};
         for (int64_t i = 0; i < count; ++i) {
-            float there[8];
-            widen_eight(block + static_cast<int64_t>(rows[i]) * lanes + lane, there);
-            for (int n = 0; n < 8; ++n) {
-                sums[n] += static_cast<double>(values[i]) * static_cast<double>(there[n]);
+            for (int n = 0; n < 4; ++n) {
+                sums[n] +=
+                    static_cast<double>(values[i]) * static_cast<double>(widen_one(block[at[i] + lane + n]));
             }
         }
         __builtin_memcpy(scores + lane, sums, sizeof(sums));
@@ -251,6 +294,75 @@ int64_t find_columns(const int32_t* columns, const float* values, int64_t count,
     return n;
 }
 
+#if defined(__AVX512F__)
+inline __m512i count_bits(__m512i v) {
+    const __m512i counts =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i nibble = _mm512_set1_epi8(15);
+    const __m512i low = _mm512_shuffle_epi8(counts, _mm512_and_si512(v, nibble));
+    const __m512i high = _mm512_shuffle_epi8(counts, _mm512_and_si512(_mm512_srli_epi32(v, 4), nibble));
+    const __m512i pairs = _mm512_maddubs_epi16(_mm512_add_epi8(low, high), _mm512_set1_epi8(1));
+    return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+}
+
+// The upper halves of 32-bit products.
+inline __m512i upper_product(__m512i v, __m512i factor) {
+    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(v, factor), 32);
+    const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(v, 32), factor);
+    return _mm512_mask_blend_epi32(0xaaaa, even, odd);
+}
+
+int64_t find_places(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
+                    const RowPlaces& places, int32_t* at, float* found) {
+    const __m512i one = _mm512_set1_epi32(1), stride = _mm512_set1_epi32(places.stride);
+    const __m512i gap = _mm512_set1_epi32(places.gap);
+    const __m512i inverse = _mm512_set1_epi32(static_cast<int32_t>(places.inverse));
+    const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; i += 16) {
+        const auto mask = static_cast<__mmask16>(count - i >= 16 ? 0xffffu : 0xffffu >> (16 - (count - i)));
+        const __m512i column = _mm512_maskz_loadu_epi32(mask, columns + i);
+        const __m512i word = _mm512_srli_epi32(column, 5);
+        const __m512i first = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(mask),
+                                                          _mm512_castsi512_si256(word), ranks, 8);
+        const __m512i second =
+            _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(mask >> 8),
+                                        _mm512_maskz_extracti32x8_epi32(0xff, word, 1), ranks, 8);
+        const __m512i before = _mm512_permutex2var_epi32(first, evens, second);
+        const __m512i bits = _mm512_permutex2var_epi32(first, _mm512_add_epi32(evens, one), second);
+        const __m512i bit = _mm512_sllv_epi32(one, _mm512_and_si512(column, _mm512_set1_epi32(31)));
+        const __mmask16 there = _mm512_mask_test_epi32_mask(mask, bits, bit);
+        const __m512i below = _mm512_and_si512(bits, _mm512_sub_epi32(bit, one));
+        const __m512i row = _mm512_add_epi32(before, count_bits(below));
+        const __m512i place = _mm512_add_epi32(_mm512_mullo_epi32(row, stride),
+                                               _mm512_mullo_epi32(upper_product(row, inverse), gap));
+        const int more = __builtin_popcount(there);
+        const auto room = static_cast<__mmask16>((1u << more) - 1u);
+        _mm512_mask_storeu_epi32(at + n, room, _mm512_maskz_compress_epi32(there, place));
+        const __m512 own = _mm512_maskz_loadu_ps(mask, values + i);
+        _mm512_mask_storeu_ps(found + n, room, _mm512_maskz_compress_ps(there, own));
+        n += more;
+    }
+    return n;
+}
+#else
+// Without a branch: what is not found is overwritten by the next.
+int64_t find_places(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
+                    const RowPlaces& places, int32_t* at, float* found) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const Rank word = ranks[columns[i] >> 5];
+        const uint32_t bit = 1u << (columns[i] & 31);
+        const auto row = static_cast<int32_t>(word.before) + __builtin_popcount(word.bits & (bit - 1));
+        const auto lines = static_cast<int32_t>((static_cast<uint64_t>(row) * places.inverse) >> 32);
+        at[n] = row * places.stride + lines * places.gap;
+        found[n] = values[i];
+        n += (word.bits & bit) != 0;
+    }
+    return n;
+}
+#endif
+
 void hash_columns(const int32_t* columns, const float* values, int64_t count, uint32_t seed,
                   uint32_t n_columns, int32_t* targets, float* signed_values) {
     for (int64_t i = 0; i < count; ++i) {
@@ -265,7 +377,7 @@ void hash_columns(const int32_t* columns, const float* values, int64_t count, ui
 
 template <class Id, class Value>
 constexpr PackedSimd<Id, Value> packed() {
-    return {gather_dot<Id, Value>, add_leaf<Id, Value>};
+    return {gather_dot<Id, Value>, gather_dots<Id, Value>, add_leaf<Id, Value>};
 }
 
 }  // namespace
@@ -279,6 +391,7 @@ const ForestSimd forest_table = {packed<uint16_t, uint16_t>(),
                                  {lane_scores<float>},
                                  row_scores,
                                  find_columns,
+                                 find_places,
                                  hash_columns};
 
 }  // namespace labelwood::LABELWOOD_ISA

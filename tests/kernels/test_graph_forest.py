@@ -37,7 +37,7 @@ def kernel_cut(X, graph, options, seed):
     columns, weights, side = _core.graph_cut(
         matrix.indptr, matrix.indices, matrix.data, matrix.n_cols, ptr, flat, options.n_negatives,
         options.epochs, options.l1, options.learning_rate, options.beta, options.tolerance,
-        STARTS.index(options.start), seed,
+        STARTS.index(options.start), options.feature_rows, seed,
     )  # fmt: skip
     w = np.zeros(X.shape[1])
     w[columns] = weights
@@ -63,13 +63,17 @@ def test_the_graph_is_the_twins(seed, n, k, threshold, kind):
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("n_features", [30, 3000])  # all features in turn; a list of the touched ones
+# Rows with their zeros; sparse rows and a list of the touched features; sparse rows and all features in turn.
+@pytest.mark.parametrize(("n_features", "n_negatives"), [(30, 5), (3000, 5), (300, 20)])
 @pytest.mark.parametrize("l1", [0.0, 0.5])
-def test_the_cut_is_the_twins(start, n_features, l1):
+@pytest.mark.parametrize("feature_rows", [1, 2])
+def test_the_cut_is_the_twins(start, n_features, n_negatives, l1, feature_rows):
     random = np.random.default_rng(3)
     X = random_rows(random, 60, n_features, 9 / n_features)
     Y = random_labels(random, 60, 15)
-    options = twin.Options(n_neighbors=4, n_negatives=5, epochs=3, l1=l1, start=start)
+    options = twin.Options(
+        n_neighbors=4, n_negatives=n_negatives, epochs=3, l1=l1, start=start, feature_rows=feature_rows
+    )
     graph, _ = twin.label_graph(Y, 4, 50, "tail")
     wanted = twin.cut(X.astype(np.float64), graph, options, twin.Rng(11))
     w, side = kernel_cut(X, graph, options, 11)
@@ -123,13 +127,14 @@ def twin_leaves(node):
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("l1", [0.0, 0.3, 50.0])  # the last leaves no weight: the fallback splits
-def test_the_forest_is_the_twins(start, l1):
+@pytest.mark.parametrize("feature_rows", [1, 4])
+def test_the_forest_is_the_twins(start, l1, feature_rows):
     random = np.random.default_rng(8)
     X, Y = random_rows(random, 150, 40, 0.2), random_labels(random, 150, 20)
     labelled = Y.any(axis=1)  # the estimator leaves the others out
     X, Y = X[labelled], Y[labelled]
     shared = {"n_neighbors": 5, "n_negatives": 5, "label_threshold": 12, "graph": "tail", "epochs": 2}
-    shared |= {"l1": l1, "start": start, "max_leaf": 6}
+    shared |= {"l1": l1, "start": start, "max_leaf": 6, "feature_rows": feature_rows}
     options = twin.Options(**shared)
     plain = {"idf": False, "normalize": False, "weight_dtype": "float32"}
     model = GraphForest(n_trees=3, n_jobs=1, random_state=4, **shared, **plain).fit(X, sp.csr_array(Y))

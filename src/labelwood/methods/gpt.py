@@ -77,6 +77,9 @@ class GraphForest(ForestEstimator):
         tolerance: Annotated[
             float, Param("stop when at most this share of a node's rows changes sides", ge=0)
         ] = 0.0,
+        feature_rows: Annotated[
+            int, Param("a hyperplane uses features of at least so many of its node's rows", ge=1)
+        ] = 5,
         max_leaf: MaxLeaf = 10,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,
@@ -97,6 +100,7 @@ class GraphForest(ForestEstimator):
         self.learning_rate = learning_rate
         self.start = start
         self.tolerance = tolerance
+        self.feature_rows = feature_rows
         self.max_leaf = max_leaf
         self.leaf_size = leaf_size
         self.rerank = rerank
@@ -110,8 +114,8 @@ class GraphForest(ForestEstimator):
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {
             "n_trees": 50, "n_neighbors": 10, "n_negatives": 10, "label_threshold": 50, "graph": "tail",
-            "start": "rows", "epochs": 10, "l1": 4.0, "learning_rate": 0.1, "tolerance": 0.0, "max_leaf": 10,
-            "idf": False,
+            "start": "rows", "epochs": 10, "l1": 4.0, "learning_rate": 0.1, "tolerance": 0.0,
+            "feature_rows": 1, "max_leaf": 10, "idf": False,
         },
     }  # fmt: skip
 
@@ -137,6 +141,7 @@ class GraphForest(ForestEstimator):
             "beta": BETA,
             "tolerance": self.tolerance,
             "start": STARTS.index(self.start),
+            "feature_rows": self.feature_rows,
             "max_leaf": self.max_leaf,
         }
         arrays = forest_parts.grow(grow_trees, self.n_trees, X, Y, options, run)

@@ -80,6 +80,7 @@ class Options:
     beta: float = 1.0
     start: str = "zero"
     tolerance: float = 0.0
+    feature_rows: int = 1
     max_leaf: int = 10
 
 
@@ -156,7 +157,8 @@ def first_weights(X: F64, start: str, rng: Rng) -> F64:
 
 
 def cut(X: F64, graph: Graph, o: Options, rng: Rng) -> F64:
-    """The hyperplane that cuts a graph, example by example."""
+    """The hyperplane that cuts a graph, example by example, on features of at least ``feature_rows`` rows."""
+    X = X * ((X != 0).sum(axis=0) >= o.feature_rows)
     w = first_weights(X, o.start, rng)
     z = np.where(w == 0, 0.0, -w * o.beta / o.learning_rate - np.copysign(o.l1, w))
     n = np.zeros_like(w)
