@@ -8,7 +8,6 @@ Validation, the command line's flags, the documentation's table and the manifest
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import types
@@ -145,9 +144,17 @@ def _is_a(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-@functools.cache
+_READ: dict[type, Mapping[str, Declared]] = {}
+
+
 def declared(cls: type) -> Mapping[str, Declared]:
-    """The parameters of a class in the order of its ``__init__``."""
+    """The parameters of a class in the order of its ``__init__``; they are read once."""
+    if cls not in _READ:
+        _READ[cls] = _read(cls)
+    return _READ[cls]
+
+
+def _read(cls: type) -> Mapping[str, Declared]:
     init = cls.__init__  # type: ignore[misc]
     hints = get_type_hints(init, include_extras=True)
     found: dict[str, Declared] = {}

@@ -37,9 +37,7 @@ SAMPLED_SHARE = {"exact": 0.12, "quick": 0.03}  # of the training work goes into
 _FREE_WORK = 3.5e6  # visited entries, some hundredths of a second: always spent
 _MOST_BLOCKS = 20  # 320 siblings: the standard error is then about a hundredth
 _MOST_PASSES = 10  # by then the number of weights above a threshold is within half a percent of the last one
-_APPEAL = (
-    0.8  # the power of its reach that a sibling's chance follows: rare ones keep more than in proportion
-)
+_APPEAL = 0.8  # the power of its reach that a sibling is drawn by: rare ones keep more than in proportion
 _MARGIN = 0.025  # the most that an estimate is raised by, lest the truth be above it
 _DEAR = 0.01  # of all training work: a block that takes more is trained on a share of the rows
 _LEAST_SHARE, _ENOUGH_ROWS = (
