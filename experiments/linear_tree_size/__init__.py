@@ -6,11 +6,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from experiments.common import ROOT, Options, Report, parse
+from labelwood.data import save
 
 SETS = ("bibtex", "delicious", "eurlex57k", "yso_finna_en")
 
@@ -20,6 +21,15 @@ def apart(script: str, *job: Any) -> dict[str, Any]:
     command = [sys.executable, "-m", f"{__name__}.{script}", "--one", json.dumps(job, default=str)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     return json.loads(done.stdout)
+
+
+def saved(options: Options, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Title of every set, and a file with its training rows for other processes to read."""
+    for name in options.sets:
+        split = options.load(name)
+        path = folder / "train.npz"
+        save(path, split.train)
+        yield split.title, path
 
 
 def main(

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.common import Options, model_bytes, repeated
-from experiments.linear_tree_size import apart, main
+from experiments.linear_tree_size import apart, main, saved
 from labelwood import METHODS, LabelwoodError, memory
-from labelwood.data import load, save
+from labelwood.data import load
 
 VARIANTS = {
     "linear-tree, every weight": ("linear-tree", {"weight_threshold": None}),
@@ -67,19 +67,16 @@ def compared(path: Path, method: str, parameters: dict[str, Any]) -> dict[str, f
 def table(options: Options, folder: Path) -> list[dict[str, Any]]:
     """A row per data set and method."""
     rows = []
-    for name in options.sets:
-        split = options.load(name)
-        path = folder / "train.npz"
-        save(path, split.train)
-        for title in options.extra.methods.split(";"):
-            method, own = VARIANTS.get(title, (title, {}))
+    for title, path in saved(options, folder):
+        for variant in options.extra.methods.split(";"):
+            method, own = VARIANTS.get(variant, (variant, {}))
             if "forest" in method:
                 own = {"n_trees": options.extra.trees}
 
             def measured(seed: int, method=method, own=own, path=path) -> dict[str, float]:
                 return compared(path, method, {"n_jobs": options.threads, "random_state": seed, **own})
 
-            rows.append({"data, method": f"{split.title}, {title}", **repeated(options.seeds, measured)})
+            rows.append({"data, method": f"{title}, {variant}", **repeated(options.seeds, measured)})
             print(rows[-1], file=sys.stderr, flush=True)
     return rows
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.common import Options, model_bytes, repeated
-from experiments.linear_tree_size import apart, main
+from experiments.linear_tree_size import apart, main, saved
 from labelwood import LinearTree, memory
-from labelwood.data import load, save
+from labelwood.data import load
 
 SETTINGS = {
     "default": {},
@@ -63,16 +63,13 @@ def compared(path: Path, setting: str, seed: int, threads: int) -> dict[str, flo
 def table(options: Options, folder: Path) -> list[dict[str, Any]]:
     """A row per data set and setting."""
     rows = []
-    for name in options.sets:
-        split = options.load(name)
-        path = folder / "train.npz"
-        save(path, split.train)
+    for title, path in saved(options, folder):
         for setting in options.extra.settings.split(","):
             found = repeated(
                 options.seeds, lambda seed, s=setting, p=path: compared(p, s, seed, options.threads)
             )
             ends = {f"exact: bytes, {end.__name__}": end(found["exact: bytes"]) for end in (min, max)}
-            rows.append({"data, setting": f"{split.title}, {setting}", **found, **ends})
+            rows.append({"data, setting": f"{title}, {setting}", **found, **ends})
     return rows
 
 
