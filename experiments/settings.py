@@ -42,8 +42,8 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "craft-forest": {},
     "graph-forest": {
-        "bibtex": {"epochs": 2, "rerank": True},
-        "delicious": {"graph": "tail", "epochs": 2, "feature_rows": 1},
+        "bibtex": {"epochs": 2, "rerank": True, "feature_rows": 5},
+        "delicious": {"graph": "tail", "epochs": 2},
         "eurlex57k": {"epochs": 1, "l1": 0.5},
         "yso_finna_en": {"epochs": 1, "l1": 0.5},
     },

@@ -25,3 +25,10 @@ def real_data() -> Callable[[str], Path]:
         return folder
 
     return find
+
+
+@pytest.fixture
+def unwatched() -> None:
+    """Skips a test of how much memory a process takes where a sanitizer takes its share."""
+    if "san.so" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("a sanitizer takes memory of its own")

@@ -15,7 +15,7 @@ from experiments.common import QUALITY, Report, chosen, held_out, measured, pars
 from labelwood import GraphForest
 
 FIRST = {
-    "graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0, "feature_rows": 1,
+    "graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0,
 }  # fmt: skip
 READINGS = {
     "first reading": {},
@@ -60,11 +60,11 @@ AROUND_DEFAULTS = {
     "rate 0.01": {"learning_rate": 0.01},
     "20 negatives": {"n_negatives": 20},
     "20 neighbours, 20 negatives": {"n_neighbors": 20, "n_negatives": 20},
-    "2 epochs": {"epochs": 2},
-    "features of 1 row": {"feature_rows": 1},
     "features of 2 rows": {"feature_rows": 2},
+    "features of 5 rows": {"feature_rows": 5},
     "features of 10 rows": {"feature_rows": 10},
-    "reranked": {"rerank": True},
+    "features of 5 rows, 2 epochs": {"feature_rows": 5, "epochs": 2},
+    "features of 5 rows, reranked": {"feature_rows": 5, "rerank": True},
 }
 
 

@@ -79,7 +79,7 @@ class GraphForest(ForestEstimator):
         ] = 0.0,
         feature_rows: Annotated[
             int, Param("a hyperplane uses features of at least so many of its node's rows", ge=1)
-        ] = 5,
+        ] = 1,
         max_leaf: MaxLeaf = 10,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,
