@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "large_pages.hpp"
@@ -26,25 +27,26 @@ class SegmentPool {
     void* take(size_t bytes) {
         bytes = rounded(bytes);
         const std::lock_guard<std::mutex> guard(lock_);
-        if (const auto waiting = given_.find(bytes); waiting != given_.end() && !waiting->second.empty()) {
-            void* piece = waiting->second.back();
-            waiting->second.pop_back();
-            return piece;
-        }
+        void*& given = given_[bytes];
+        if (given != nullptr) return std::exchange(given, next_of(given));
         if (bytes > left_) add_slab(bytes);
         left_ -= bytes;
         void* piece = next_;
         next_ += bytes;
         return piece;
     }
+    // Asks for no memory itself, since whoever frees because there is none left must not fail.
     void give(void* piece, size_t bytes) {
         const std::lock_guard<std::mutex> guard(lock_);
-        given_[rounded(bytes)].push_back(piece);
+        void*& given = given_.find(rounded(bytes))->second;
+        next_of(piece) = std::exchange(given, piece);
     }
 
   private:
     static constexpr size_t kLine = 64, kLeast = size_t{64} << 10, kMost = size_t{16} << 20;
 
+    // A piece that waits holds the address of the next one of its size.
+    static void*& next_of(void* piece) { return *static_cast<void**>(piece); }
     static size_t rounded(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
     // Slabs grow with the model, so that a small one stays small.
@@ -60,8 +62,9 @@ class SegmentPool {
 
     std::mutex lock_;
     std::vector<LargeMemory> slabs_;
-    std::unordered_map<size_t, std::vector<void*>> given_;  // by size
-    std::byte* next_ = nullptr;                             // the rest of the newest slab
+    std::unordered_map<size_t, void*>
+        given_;                  // the first piece that waits, by size; of every size ever taken
+    std::byte* next_ = nullptr;  // the rest of the newest slab
     size_t left_ = 0;
     size_t total_ = 0;
 };

@@ -317,3 +317,14 @@ def test_only_matrices_with_columns(planted):
     assert model.n_labels_ == 0
     model.partial_fit(planted.X[:3], planted.names[:3])
     assert model.n_labels_ > 0
+
+
+def test_rows_tested_at_once_are_predicted_before_any_is_learned(planted, tmp_path):
+    X, names = planted.X, planted.names
+    model, other = (small().partial_fit(X[:50], names[:50]) for _ in range(2))
+    expected, _ = model.predict_topk(X[50:80], k=2)
+    found, targets = model.test_then_learn(X[50:80], names[50:80], k=2, at_once=True)
+    assert [[model.classes_[j] for j in row] for row in found] == expected.tolist()
+    assert targets.n_rows == 30
+    other.partial_fit(X[50:80], names[50:80])
+    assert state_bytes(model, tmp_path / "one") == state_bytes(other, tmp_path / "other")
