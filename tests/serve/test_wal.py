@@ -6,7 +6,7 @@ import os
 import shutil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from labelwood.errors import FormatError
@@ -50,6 +50,7 @@ def test_a_torn_tail_is_cut_off_and_told(tmp_path_factory, cut, noise):
     filled(shorter, 2)
     sizes.insert(0, segments(shorter)[0][1].stat().st_size)
     size = sizes[0] + round(cut * (sizes[1] - sizes[0] - 1))
+    assume(not noise.startswith(whole[size:]))  # else it mends what was cut off
     path.write_bytes(whole[:size] + noise)
     kept = list(read_log(folder))
     assert kept == frames[:2]
