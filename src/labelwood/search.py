@@ -172,9 +172,11 @@ class PackedTree(Rebuilt):
 
     def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: Run) -> TopK:
         """The k best labels of each row by beam search, or exactly by uniform-cost search."""
+        # A beam has memory of its width for every row, and no level is wider than all nodes.
+        width = min(beam_width, len(self.tree.label))
         with run.phase("search", X.nnz) as progress:
             labels, scores = self._searcher.search(
-                X.indptr, X.indices, X.data, k, beam_width, exact, run.n_threads, progress
+                X.indptr, X.indices, X.data, k, width, exact, run.n_threads, progress
             )
         return TopK(labels, scores)
 
