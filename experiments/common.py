@@ -5,13 +5,15 @@
 from the root of the checkout. Data sets are folders below --data (else LABELWOOD_DATA, else ../shared/data), in any
 of the shapes in which the extreme classification repository gives them out. A paper's data set that is not there is
 replaced by a small generated one of its shape, and the row says so. Results are out/experiments/PAPER/NAME.json, .md
-and .png; JSON holds the figure of every seed, Markdown their mean and standard deviation.
+and .png; JSON holds the figure of every seed, Markdown their mean and standard deviation. Runs that several tables
+share are kept below out/experiments/runs, seed by seed: what is there is not run again unless --again says so.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
 import os
 import re
@@ -78,6 +80,7 @@ class Options:
     sets: tuple[str, ...]
     seeds: range
     quick: bool
+    again: bool
     threads: int
     extra: argparse.Namespace
 
@@ -106,13 +109,16 @@ def parse(
     parser.add_argument("--sets", default=",".join(sets), help="data sets, folders below --data")
     parser.add_argument("--seeds", type=int, default=seeds, help="number of seeds, 0, 1, ...")
     parser.add_argument("--quick", action="store_true", help="few rows and trees: shows that it runs")
+    parser.add_argument("--again", action="store_true", help="run also what an earlier run has kept")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "experiments")
     if extra is not None:
         extra(parser)
     given = parser.parse_args()
     names = tuple(name for name in given.sets.split(",") if name)
-    return Options(given.data, given.out, names, range(given.seeds), given.quick, given.threads, given)
+    return Options(
+        given.data, given.out, names, range(given.seeds), given.quick, given.again, given.threads, given
+    )
 
 
 def find(data: Path, name: str) -> Path | None:
@@ -251,6 +257,38 @@ def repeated(seeds: Iterable[int], one: Callable[[int], Mapping[str, float]]) ->
     """What one run gives, for every seed, by name."""
     runs = [one(seed) for seed in seeds]
     return {name: [run[name] for run in runs] for name in runs[0]}
+
+
+def kept(options: Options, key: Mapping[str, Any], one: Callable[[int], Mapping[str, float]]) -> Runs:
+    """What one run gives, for every seed; a seed that was run before under the same key is read instead."""
+    path, found = _kept_file(options, key), {} if options.again else _kept_seeds(options, key)
+    for seed in options.seeds:
+        if seed not in found:
+            found[seed] = dict(one(seed))
+            facts = {"key": key, "seeds": {str(number): found[number] for number in sorted(found)}}
+            path.parent.mkdir(parents=True, exist_ok=True)
+            whole = path.with_suffix(f".{os.getpid()}")
+            whole.write_text(json.dumps(facts, indent=1) + "\n")
+            whole.replace(path)
+    return repeated(options.seeds, found.__getitem__)
+
+
+def recorded(options: Options, key: Mapping[str, Any]) -> Runs:
+    """What is kept of the seeds asked for; empty if nothing is."""
+    found = _kept_seeds(options, key)
+    seeds = [seed for seed in options.seeds if seed in found]
+    return repeated(seeds, found.__getitem__) if seeds else {}
+
+
+def _kept_file(options: Options, key: Mapping[str, Any]) -> Path:
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
+    return options.out / "runs" / f"{_plain(key['data'])}-{key['method']}-{digest}.json"
+
+
+def _kept_seeds(options: Options, key: Mapping[str, Any]) -> dict[int, dict[str, float]]:
+    path = _kept_file(options, key)
+    seeds = json.loads(path.read_text())["seeds"] if path.exists() else {}
+    return {int(seed): figures for seed, figures in seeds.items()}
 
 
 def chosen(runs: Runs, names: Iterable[str]) -> Runs:

@@ -1,12 +1,11 @@
 """One table of all methods, one-vs-rest, the blend and the peers on all data sets, and the plot of the frontier.
 
-    python -m experiments.grand_table [--quick] [--sets bibtex/xmc_split0,...] [--methods linear-tree,...] [--again]
+    python -m experiments.grand_table [--quick] [--sets bibtex/xmc_split0,...] [--methods linear-tree,...] [--kept]
 
-Ours are run here with the parameters of settings.py, one thread, and kept in out/experiments/grand/runs.json, so that
-the table can be made in parts: what is there already with the same parameters is not run again unless --again says
-so. The peers are read from out/versus-DATA.json, which `make versus DATA=... ARGS="--name NAME"` writes; theirs are
-means over the rounds. CPU seconds are of training; predictions are of whole batches, CPU milliseconds a row for ours
-and wall milliseconds for peers.
+Ours are run with the parameters of settings.py, on one thread, and kept below out/experiments/runs, so that the table
+can be made in parts and other tables find them there. The peers are read from out/versus-DATA.json, which
+`make versus DATA=... ARGS="--name NAME"` writes; theirs are means over the rounds. CPU seconds are of training;
+predictions are of whole batches, CPU milliseconds a row for ours and wall milliseconds for peers.
 """
 
 from __future__ import annotations
@@ -17,8 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, Report, markdown_table, parse
-from experiments.settings import CHOSEN, TREES, parameters, runs
+from experiments.common import (
+    AT_HAND,
+    NDCG,
+    PSP,
+    QUALITY,
+    ROOT,
+    Options,
+    Report,
+    markdown_table,
+    parse,
+    recorded,
+)
+from experiments.settings import CHOSEN, TREES, key_of, parameters, runs
 
 COSTS = ("train, CPU s", "predict, ms", "MB")
 OF_PEERS = {
@@ -29,30 +39,26 @@ OF_PEERS = {
 MARKS = ("<!-- grand table -->", "<!-- end of the grand table -->")
 
 
-def run_ours(options: Options, kept: Path) -> list[dict[str, Any]]:
-    """Run what is missing; every run is kept as soon as it is there."""
-    found: list[dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else []
+def run_ours(options: Options) -> list[dict[str, Any]]:
+    """Our rows: what is kept, and unless only that is wanted, what is missing."""
+    rows = []
     for name in options.sets:
         split = None
-        for method in () if options.extra.kept else options.extra.methods.split(","):
-            given = parameters(method, name)
-            if method in TREES:
-                given["n_trees"] = options.trees(given["n_trees"])
-            key = {"data": name, "method": method, "parameters": given, "quick": options.quick}
-            same = [run for run in found if all(run[part] == key[part] for part in key)]
-            if any(len(run["runs"]["P@1"]) >= len(options.seeds) for run in same) and not options.extra.again:
-                continue
-            split = split or options.load(name)
-            measured = runs(method, split, options, **given)
-            place = ("data", "method", "quick")
-            found = [run for run in found if any(run[part] != key[part] for part in place)]
-            found.append({**key, "runs": measured})
-            kept.write_text(json.dumps(found, indent=1) + "\n")
-            print(
-                name, method, given, {k: round(float(np.mean(v)), 3) for k, v in measured.items()}, flush=True
+        for method in options.extra.methods.split(","):
+            changes = (
+                {"n_trees": options.trees(parameters(method, name)["n_trees"])} if method in TREES else {}
             )
-    shown = [run for run in found if run["quick"] == options.quick and run["data"] in options.sets]
-    return sorted(shown, key=lambda run: list(CHOSEN).index(run["method"]))
+            figures = recorded(options, key_of(method, name, options, **changes))
+            if not options.extra.kept:
+                complete = len(figures.get("P@1", ())) == len(options.seeds) and not options.again
+                if not complete:
+                    split = split or options.load(name)
+                    figures = runs(method, split, options, **changes)
+            if figures:
+                rows.append({"data": name, "method": method, "runs": figures})
+                means = {score: round(float(np.mean(seeds)), 3) for score, seeds in figures.items()}
+                print(name, method, means, flush=True)
+    return rows
 
 
 def of_peers(name: str, folder: Path) -> list[dict[str, Any]]:
@@ -134,16 +140,13 @@ def main() -> None:
         parser.add_argument(
             "--kept", action="store_true", help="run nothing: make the table of what is there"
         )
-        parser.add_argument("--again", action="store_true", help="run also what is there already")
         parser.add_argument(
             "--into", type=Path, help="also put the tables and the plot into this page, between its marks"
         )
         parser.add_argument("--versus", type=Path, default=ROOT / "out", help="folder of versus-DATA.json")
 
     options = parse(__doc__, sets=AT_HAND, extra=extra)
-    kept = options.out / "grand" / "runs.json"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    rows = run_ours(options, kept)
+    rows = run_ours(options)
     if not options.quick:
         rows += [row for name in options.sets for row in of_peers(name, options.extra.versus)]
     report = Report("grand", "grand_table", "All methods and peers on all data sets", options)

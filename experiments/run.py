@@ -1,9 +1,11 @@
 """Every table and figure of the papers, one after the other: what ran, how long it took, and what it wrote.
 
-    python -m experiments.run [--quick] [--workers 2] [--only ldsm] [--data FOLDER] [--out FOLDER] [--list]
+    python -m experiments.run [--quick] [--workers 2] [--only ldsm] [--resume] [--data FOLDER] [--out FOLDER] [--list]
 
 --quick is a reduced size of everything, for a look and for tests. A part that fails does not stop the others; its
-last lines are shown at the end and the exit code is 1. The summary is out/experiments/index.md and .json.
+last lines are shown at the end and the exit code is 1. The summary is out/experiments/index.md and .json, written
+after every part: --resume goes on where an earlier run ended, with what has failed or not been run. Runs that several
+parts share are made once; without --resume and --only, all of them anew.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +82,30 @@ def run(name: str, flags: list[str]) -> dict[str, Any]:
     }
 
 
+class Index:
+    """What ran, in the folder of the results; with ``resume`` what is listed there stays."""
+
+    def __init__(self, out: Path, *, resume: bool) -> None:
+        self._path = out / "index.json"
+        listed = json.loads(self._path.read_text()) if resume and self._path.exists() else []
+        self._found = {part["part"]: part for part in listed if part["ok"]}
+
+    def has(self, name: str) -> bool:
+        """Whether a part was completed."""
+        return name in self._found
+
+    def parts(self, names: list[str]) -> list[dict[str, Any]]:
+        """Those that ran, in the order given."""
+        return [self._found[name] for name in names if name in self._found]
+
+    def add(self, part: dict[str, Any], seconds: float) -> None:
+        """List a part, and write the page after so many seconds."""
+        self._found[part["part"]] = part
+        found = self.parts(list(PARTS))
+        self._path.write_text(json.dumps(found, indent=1) + "\n")
+        self._path.with_suffix(".md").write_text(summary(found, sys.argv[1:], seconds))
+
+
 def summary(found: list[dict[str, Any]], flags: list[str], seconds: float) -> str:
     """The page that lists what ran."""
     lines = ["# What ran", "", f"`python -m experiments.run {' '.join(flags)}`, {seconds / 60:.1f} minutes.", "",
@@ -106,6 +133,9 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, help="folder (default out/experiments, quick runs out/experiments-quick)"
     )
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out what an earlier run into that folder has completed"
+    )
     parser.add_argument("--list", action="store_true", help="list the parts and stop")
     given = parser.parse_args()
     names = [name for name in PARTS if any(part in name for part in given.only.split(","))]
@@ -117,12 +147,17 @@ def main() -> int:
     flags = ["--out", str(out), *(["--quick"] if given.quick else [])]
     if given.data:
         flags += ["--data", str(given.data.resolve())]
+    if not given.resume and names == list(PARTS):
+        shutil.rmtree(
+            out / "runs", ignore_errors=True
+        )  # runs that parts share, of an earlier library perhaps
+    index = Index(out, resume=given.resume)
     start = time.perf_counter()
     with ThreadPoolExecutor(given.workers) as pool:
-        found = list(pool.map(lambda name: run(name, flags), names))
-    seconds = time.perf_counter() - start
-    (out / "index.json").write_text(json.dumps(found, indent=1) + "\n")
-    (out / "index.md").write_text(summary(found, sys.argv[1:], seconds))
+        running = [pool.submit(run, name, flags) for name in names if not index.has(name)]
+        for part in as_completed(running):
+            index.add(part.result(), time.perf_counter() - start)
+    seconds, found = time.perf_counter() - start, index.parts(names)
     failed = [part for part in found if not part["ok"]]
     for part in failed:
         print(f"\n{part['part']} failed:\n{part['error']}", file=sys.stderr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import Options, Runs, Split, measured, repeated
+from experiments.common import Options, Runs, Split, kept, measured
 from labelwood import METHODS, TreeEstimator
 
 TREES = {
@@ -43,7 +43,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "craft-forest": {},
     "graph-forest": {
         "bibtex": {"epochs": 2, "rerank": True, "feature_rows": 5},
-        "delicious": {"graph": "tail", "epochs": 2},
+        "delicious": {"graph": "tail", "epochs": 1, "l1": 0.5},
         "eurlex57k": {"epochs": 1, "l1": 0.5},
         "yso_finna_en": {"epochs": 1, "l1": 0.5},
     },
@@ -74,8 +74,16 @@ def model(method: str, data: str, **changes: Any) -> TreeEstimator:
 
 
 def runs(method: str, split: Split, options: Options, **changes: Any) -> Runs:
-    """A method as it is run on a data set, with changes: trained and judged once per seed."""
-    given = {"n_jobs": options.threads, **changes}
-    return repeated(
-        options.seeds, lambda seed: measured(model(method, split.name, random_state=seed, **given), split)
-    )
+    """A method as it is run on a data set, with changes: trained and judged once per seed, and kept."""
+
+    def one(seed: int) -> dict[str, float]:
+        own = model(method, split.name, n_jobs=options.threads, random_state=seed, **changes)
+        return measured(own, split)
+
+    return kept(options, key_of(method, split.name, options, **changes), one)
+
+
+def key_of(method: str, data: str, options: Options, **changes: Any) -> dict[str, Any]:
+    """What tells the runs of a method on a data set from all others that are kept."""
+    given = {**parameters(method, data), **changes}
+    return {"data": data, "method": method, "parameters": given, "quick": options.quick}

@@ -238,6 +238,17 @@ void bind_forest(nb::module_& m) {
         },
         arg("ptr"), arg("values"), arg("most"),
         "Positions of the entries largest in size, at most so many a row.");
+    m.def(
+        "keep_share",
+        [](Array<int64_t> ptr, Array<float> values, double share, int64_t least) {
+            KeptEntries kept = without_gil([&] {
+                return keep_share(ptr.data(), static_cast<int64_t>(ptr.shape(0)) - 1, values.data(), share,
+                                  least);
+            });
+            return nb::make_tuple(to_numpy(std::move(kept.ptr)), to_numpy(std::move(kept.positions)));
+        },
+        arg("ptr"), arg("values"), arg("share"), arg("least"),
+        "Pointer and positions of every row's largest entries, up to a share of its squared length.");
     m.def("rerank", &rerank_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
           arg("means_indptr"), arg("means_indices"), arg("means_data"), arg("labels"), arg("scores"),
           arg("candidates"), arg("k"), arg("share"), arg("sharpness"), arg("n_threads"),

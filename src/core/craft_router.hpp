@@ -150,7 +150,7 @@ class CentroidClassifier {
         }
         centroid.columns.clear();
         centroid.values.clear();
-        largest_.choose(rest_.data(), rest_.size(), size_.share, most, [&](size_t i) {
+        largest_.choose(rest_.data(), rest_.size(), size_.share, 0, most, [&](size_t i) {
             centroid.columns.push_back(common_columns_[i]);
             centroid.values.push_back(rest_[i]);
         });

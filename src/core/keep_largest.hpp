@@ -48,35 +48,45 @@ inline std::vector<int64_t> keep_largest(const int64_t* ptr, int64_t n_rows, con
 // counted by their leading bits, so that only the entries about the last one kept are sorted.
 class LargestShare {
   public:
-    // Calls keep(i) in order for the chosen entries of values[0:count], at most `most`; of equals the first.
+    // Calls keep(i) in order for the chosen entries of values[0:count], at least `least` and at most `most`;
+    // of equals the first.
     template <class Keep>
-    void choose(const float* values, size_t count, double share, int64_t most, Keep&& keep) {
+    void choose(const float* values, size_t count, double share, int64_t least, int64_t most, Keep&& keep) {
         squares_.resize(count);
         for (size_t i = 0; i < count; ++i) squares_[i] = values[i] * values[i];
         double total = 0.0;
+        size_t lowest = kBuckets, edge = 0;
         for (const float square : squares_) {
+            const size_t own = bucket(square);
             total += static_cast<double>(square);
-            sums_[bucket(square)] += static_cast<double>(square);
-            ++counts_[bucket(square)];
+            sums_[own] += static_cast<double>(square);
+            ++counts_[own];
+            lowest = std::min(lowest, own);
+            edge = std::max(edge, own);
         }
+        const auto used = static_cast<ptrdiff_t>(std::min(lowest, edge)),
+                   end = static_cast<ptrdiff_t>(edge) + 1;
         const double wanted =
             share < 1.0 ? share * total * (1.0 - kSlack) : std::numeric_limits<double>::infinity();
         double sum = 0.0;
         int64_t n_kept = 0;
-        size_t edge = kBuckets - 1;  // all entries of higher buckets are kept; the lowest holds the zeros
-        for (; edge > 0 && sum + sums_[edge] < wanted && n_kept + counts_[edge] <= most; --edge) {
+        // All entries of buckets above the edge are kept; bucket 0 holds the zeros.
+        auto enough = [&](double sum_kept, int64_t kept) { return sum_kept >= wanted && kept >= least; };
+        for (; edge > 0 && edge >= lowest; --edge) {
+            const int64_t with_these = n_kept + counts_[edge];
+            if (enough(sum + sums_[edge], with_these) || with_these > most) break;
             sum += sums_[edge];
             n_kept += counts_[edge];
         }
-        std::fill(sums_.begin(), sums_.end(), 0.0);
-        std::fill(counts_.begin(), counts_.end(), 0);
+        std::fill(sums_.begin() + used, sums_.begin() + end, 0.0);
+        std::fill(counts_.begin() + used, counts_.begin() + end, 0);
         at_edge_.clear();
         for (size_t i = 0; i < count && edge > 0; ++i) {
             if (bucket(squares_[i]) == edge) at_edge_.emplace_back(-squares_[i], i);
         }
         std::sort(at_edge_.begin(), at_edge_.end());
         for (const auto& [minus_square, i] : at_edge_) {
-            if (sum >= wanted || n_kept == most) break;
+            if (enough(sum, n_kept) || n_kept == most) break;
             sum -= static_cast<double>(minus_square);
             ++n_kept;
             squares_[i] = std::numeric_limits<float>::infinity();
@@ -97,5 +107,39 @@ class LargestShare {
     std::vector<float> squares_;
     std::vector<std::pair<float, size_t>> at_edge_;
 };
+
+struct KeptEntries {
+    std::vector<int64_t> ptr, positions;
+};
+
+// The largest entries of every row, at least `least` of them, until they make up a share below 1 of its
+// squared length; ascending positions. Squares are of values relative to the row's largest: none that matters
+// leaves the range.
+inline KeptEntries keep_share(const int64_t* ptr, int64_t n_rows, const float* values, double share,
+                              int64_t least) {
+    KeptEntries kept;
+    kept.ptr.assign(1, 0);
+    kept.ptr.reserve(static_cast<size_t>(n_rows) + 1);
+    kept.positions.reserve(static_cast<size_t>(ptr[n_rows] - ptr[0]));
+    LargestShare largest;
+    std::vector<float> relative;
+    auto keep = [&](int64_t row, size_t i) { kept.positions.push_back(ptr[row] + static_cast<int64_t>(i)); };
+    for (int64_t row = 0; row < n_rows; ++row) {
+        relative.assign(values + ptr[row], values + ptr[row + 1]);
+        if (static_cast<int64_t>(relative.size()) <= least) {
+            for (size_t i = 0; i < relative.size(); ++i) keep(row, i);
+        } else {
+            float top = 0.0f;
+            for (const float value : relative) top = std::max(top, std::fabs(value));
+            if (top > 0.0f) {
+                for (float& value : relative) value /= top;
+            }
+            largest.choose(relative.data(), relative.size(), share, least,
+                           std::numeric_limits<int64_t>::max(), [&](size_t i) { keep(row, i); });
+        }
+        kept.ptr.push_back(static_cast<int64_t>(kept.positions.size()));
+    }
+    return kept;
+}
 
 }  // namespace labelwood

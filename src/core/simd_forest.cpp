@@ -83,8 +83,9 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// Thirty-two ids at a time meet the filter in registers; few get through. Which row an entry belongs to is
-// counted without a branch, as no processor guesses it.
+// Thirty-two ids at a time meet the filter in registers; few get through and are listed. Neither how many of
+// them there are nor which row one belongs to is branched upon, as no processor guesses it. Neighbours in the
+// list belong to one row mostly: two sums of a row do not wait for each other.
 template <class Value>
 void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* ptr, int32_t n,
                      const float* dense, const uint16_t* filter, double* dots) {
@@ -95,24 +96,44 @@ void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* pt
         ends[row] = row < n ? static_cast<int32_t>(ptr[row + 1] - ptr[0]) : 0x7fffffff;
     }
     const __m512i row_ends = _mm512_loadu_si512(ends);
-    for (int32_t row = 0; row < n; ++row) dots[row] = 0.0;
+    double even[16] = {}, odd[16] = {};
     ids += ptr[0];
     values += ptr[0];
+    auto add = [&](int32_t at, double* sums) {
+        const __mmask16 before = _mm512_cmple_epi32_mask(row_ends, _mm512_set1_epi32(at));
+        sums[__builtin_popcount(before)] +=
+            static_cast<double>(widen_one(values[at])) * static_cast<double>(dense[ids[at]]);
+    };
+    constexpr int64_t kListed = 1024;
+    int32_t listed[kListed + 16];
+    const __m512i upwards = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const int64_t count = ptr[n] - ptr[0];
-    for (int64_t i = 0; i < count; i += 32) {
-        const auto mask =
-            static_cast<__mmask32>(count - i >= 32 ? 0xffffffffu : 0xffffffffu >> (32 - (count - i)));
-        const __m512i own = _mm512_maskz_loadu_epi16(mask, ids + i);
-        const __m512i words = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(own, 4), high);
-        const __m512i wanted = _mm512_sllv_epi16(one, _mm512_and_si512(own, bits));
-        __mmask32 through = _mm512_mask_test_epi16_mask(mask, words, wanted);
-        for (; through != 0; through &= through - 1) {
-            const auto at = static_cast<int32_t>(i) + __builtin_ctz(through);
-            const __mmask16 before = _mm512_cmple_epi32_mask(row_ends, _mm512_set1_epi32(at));
-            dots[__builtin_popcount(before)] +=
-                static_cast<double>(widen_one(values[at])) * static_cast<double>(dense[ids[at]]);
+    for (int64_t from = 0; from < count; from += kListed) {
+        const int64_t to = from + kListed < count ? from + kListed : count;
+        int32_t n_listed = 0;
+        auto list = [&](__mmask16 through, int64_t start) {
+            const __m512i at = _mm512_add_epi32(upwards, _mm512_set1_epi32(static_cast<int32_t>(start)));
+            _mm512_storeu_si512(listed + n_listed, _mm512_maskz_compress_epi32(through, at));
+            n_listed += __builtin_popcount(through);
+        };
+        for (int64_t i = from; i < to; i += 32) {
+            const auto mask =
+                static_cast<__mmask32>(to - i >= 32 ? 0xffffffffu : 0xffffffffu >> (32 - (to - i)));
+            const __m512i own = _mm512_maskz_loadu_epi16(mask, ids + i);
+            const __m512i words = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(own, 4), high);
+            const __m512i wanted = _mm512_sllv_epi16(one, _mm512_and_si512(own, bits));
+            const __mmask32 through = _mm512_mask_test_epi16_mask(mask, words, wanted);
+            list(static_cast<__mmask16>(through), i);
+            list(static_cast<__mmask16>(through >> 16), i + 16);
         }
+        int32_t i = 0;
+        for (; i + 2 <= n_listed; i += 2) {
+            add(listed[i], even);
+            add(listed[i + 1], odd);
+        }
+        if (i < n_listed) add(listed[i], even);
     }
+    for (int32_t row = 0; row < n; ++row) dots[row] = even[row] + odd[row];
 }
 
 #else

@@ -26,6 +26,7 @@ from labelwood.values import Rebuilt
 U32 = npt.NDArray[np.uint32]
 
 PROJECTIONS = ("none", "hash", "gaussian")
+SHORT_ROW = 100  # rows of so many entries are not cut, and longer ones to no fewer
 _HALF_MOST = 2**16  # ids below this fit 16 bits
 
 
@@ -34,7 +35,9 @@ class Routing:
     """How a row is prepared and which children it visits.
 
     ``threshold`` None: the best child, the first of equals. Else every child that scores above it, and the
-    best if none does. ``normalize``: rows are scaled to unit length, after the features have been weighted.
+    best if none does. Once features have been weighted, of each row the largest entries are kept that make up
+    ``row_share`` of its squared length, but no fewer than :data:`SHORT_ROW`; ``normalize``: it is then scaled
+    to unit length.
     ``projection`` "hash": column j becomes column h(j) of ``n_columns`` with a sign s(j); "gaussian": a
     dense normal matrix; the coefficients follow from a seed and are never stored.
     ``seed_per_node``: each inner node has its own, else each tree.
@@ -45,6 +48,7 @@ class Routing:
     projection: str = "none"
     n_columns: int = 0
     seed_per_node: bool = False
+    row_share: float = 1.0
 
     def facts(self) -> dict[str, Any]:
         """The JSON-able facts to save."""
@@ -54,13 +58,16 @@ class Routing:
     def restore(cls, facts: Any) -> Routing:
         """The inverse of :meth:`facts`; checks every value."""
         _require(isinstance(facts, dict), "routing must be an object")
-        routing = cls(**{field.name: facts[field.name] for field in fields(cls)})
+        whole_rows = {"row_share": 1.0}  # where a model tells nothing else
+        routing = cls(**{field.name: {**whole_rows, **facts}[field.name] for field in fields(cls)})
         threshold = routing.threshold
         _require(
             threshold is None or (type(threshold) in (int, float) and np.isfinite(threshold)), "bad threshold"
         )
         for flag in ("normalize", "seed_per_node"):
             _require(type(getattr(routing, flag)) is bool, f"{flag} must be true or false")
+        share = routing.row_share
+        _require(type(share) in (int, float) and 0 < share <= 1, "row_share must be above 0 and at most 1")
         _require(routing.projection in PROJECTIONS, "unknown projection")
         fits = type(routing.n_columns) is int and 0 <= routing.n_columns < 2**31
         _require(fits and (routing.n_columns > 0) == (routing.projection != "none"), "n_columns does not fit")
@@ -162,8 +169,9 @@ class RoutedForest(Rebuilt):
         return path[::-1]
 
     def prepare(self, X: CSR) -> CSR:
-        """Rows as training saw them: weighted and scaled, not yet projected."""
-        return prepare(X, self.feature_weights, normalize=self.routing.normalize)
+        """Rows as training saw them: weighted, cut and scaled, not yet projected."""
+        routing = self.routing
+        return prepare(X, self.feature_weights, normalize=routing.normalize, row_share=routing.row_share)
 
     def topk(self, X: CSR, k: int, run: Run) -> TopK:
         """The k labels of highest averaged probability for each row."""
@@ -287,12 +295,16 @@ def narrow(
     )  # fmt: skip
 
 
-def prepare(X: CSR, feature_weights: F32, *, normalize: bool) -> CSR:
-    """Weighted features, then rows of unit length."""
-    data = X.data * feature_weights[X.indices] if len(feature_weights) else X.data
+def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float = 1.0) -> CSR:
+    """Weighted features, of each row the largest that make up a share of its squared length, then unit length."""
+    indptr, indices = X.indptr, X.indices
+    data = X.data * feature_weights[indices] if len(feature_weights) else X.data
+    if row_share < 1:
+        indptr, kept = _core.keep_share(indptr, data, row_share, SHORT_ROW)
+        indices, data = indices[kept], data[kept]
     if normalize:
-        data = _core.unit_rows(X.indptr, X.indices, data)
-    return CSR(X.indptr, X.indices, data, X.n_cols)
+        data = _core.unit_rows(indptr, indices, data)
+    return CSR(indptr, indices, data, X.n_cols)
 
 
 def idf(X: CSR) -> F32:

@@ -162,3 +162,45 @@ def test_every_script_is_a_part_or_a_tool():
         if path.stem != "__init__"
     }
     assert there - tools == set(PARTS)
+
+
+def test_runs_are_kept_seed_by_seed(tmp_path, monkeypatch):
+    from experiments.common import kept, parse, recorded
+
+    monkeypatch.setattr(sys, "argv", ["x", "--out", str(tmp_path), "--seeds", "2"])
+    options, asked = parse("", sets=()), []
+    key = {"data": "made", "method": "craft-forest", "parameters": {"n_trees": 3}, "quick": False}
+
+    def one(seed):
+        asked.append(seed)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return {"P@1": 10.0 + seed}
+
+    with pytest.raises(KeyboardInterrupt):
+        kept(options, key, one)
+    assert recorded(options, key) == {"P@1": [10.0]}
+    assert kept(options, key, one) == {"P@1": [10.0, 11.0]}
+    assert asked == [0, 1, 1]
+    assert recorded(options, {**key, "parameters": {"n_trees": 4}}) == {}
+    options.again = True
+    kept(options, key, one)
+    assert asked == [0, 1, 1, 0, 1]
+
+
+def test_an_interrupted_list_of_parts_is_gone_on_with(tmp_path):
+    from experiments.run import Index
+
+    parts = [{"part": name, "what": "", "seconds": 1.0, "cpu_seconds": 1.0, "ok": name != "ldsm.figure2",
+              "files": [], "error": "no"} for name in ("ldsm.figure4", "ldsm.figure2")]  # fmt: skip
+    first = Index(tmp_path, resume=False)
+    for part in parts:
+        first.add(part, 1.0)
+    again = Index(tmp_path, resume=True)
+    assert [again.has(f"ldsm.figure{number}") for number in (2, 4, 5)] == [False, True, False]
+    again.add(parts[1] | {"ok": True}, 1.0)
+    assert [part["part"] for part in json.loads((tmp_path / "index.json").read_text())] == [
+        "ldsm.figure2",
+        "ldsm.figure4",
+    ]
+    assert not Index(tmp_path, resume=False).has("ldsm.figure4")

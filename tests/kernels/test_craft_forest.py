@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwood import CraftForest
-from labelwood.forest import RoutedForest, prepare
+from labelwood.forest import RoutedForest
 from labelwood.reference import craftml as twin
 from labelwood.sparse import CSR, from_scipy
 
@@ -74,7 +74,7 @@ def assert_twin(seed: int, **parameters) -> None:
         **{"n_trees": 2, "max_leaf": 4, "arity": 3, "weight_dtype": "float32", "n_jobs": 1, **parameters}
     )
     forest = model.set_params(random_state=seed).fit(X, Y).forest_.check()
-    rows = prepare(csr(X), forest.feature_weights, normalize=True).to_scipy().toarray()
+    rows = forest.prepare(csr(X)).to_scipy().toarray()
     assert forest.depth > 1
     for tree in range(2):
         assert_same_tree(forest, tree, twin.grow(rows, Y, options_of(model, 20, 8), tree))

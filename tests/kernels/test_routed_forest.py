@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labelwood import _core, forest
 from labelwood.errors import FormatError
 from labelwood.forest import Paths, RoutedForest, Routing, idf, narrow, prepare
 from labelwood.progress import Run
 from labelwood.reference import routed_forest as twin
-from labelwood.sparse import CSR
+from labelwood.sparse import CSR, from_scipy
 
 SHAPES = st.fixed_dictionaries(
     {
@@ -219,6 +221,40 @@ def test_idf_and_normalised_rows():
     np.testing.assert_allclose(weights, 1 + np.log(51 / (1 + counts)), rtol=1e-6)
     rows = prepare(X, weights, normalize=True).to_scipy()
     np.testing.assert_allclose(np.sqrt((rows**2).sum(axis=1)), 1.0, rtol=1e-5)
+
+
+@given(
+    st.lists(
+        st.lists(st.one_of(st.sampled_from([0.0, 1.0, -1.0]), st.floats(-10, 10, width=32)), max_size=30)
+    ),
+    st.sampled_from([0.1, 0.5, 0.9, 0.95, 0.999]),
+    st.sampled_from([0, 3, 10]),
+    st.sampled_from([1e-30, 1.0, 1e37]),
+)
+def test_the_largest_share_of_a_row_is_its_twin(rows, share, least, scale):
+    ptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    values = np.array([value * scale for row in rows for value in row], np.float32)
+    kept_ptr, kept = _core.keep_share(ptr, values, share, least)
+    for number in range(len(rows)):
+        found = kept[kept_ptr[number] : kept_ptr[number + 1]] - ptr[number]
+        assert found.tolist() == twin.cut_row(values[ptr[number] : ptr[number + 1]], share, least)
+
+
+def test_prepared_rows_are_cut_after_weighting_and_before_scaling(monkeypatch):
+    monkeypatch.setattr(forest, "SHORT_ROW", 1)
+    X = from_scipy(sp.csr_array(np.array([[3, 4, 0, 1], [0, 0, 0, 0]], np.float32)))
+    weights = np.array([2, 1, 1, 1], np.float32)  # squares 36, 16, -, 1
+    rows = prepare(X, weights, normalize=True, row_share=0.9).to_scipy().toarray()
+    np.testing.assert_allclose(rows, [[6 / 52**0.5, 4 / 52**0.5, 0, 0], [0, 0, 0, 0]], rtol=1e-6)
+    rows = prepare(X, weights, normalize=False, row_share=0.6).to_scipy().toarray()
+    np.testing.assert_array_equal(rows, [[6, 0, 0, 0], [0, 0, 0, 0]])
+
+
+def test_short_rows_are_not_cut():
+    X = random_rows(np.random.default_rng(3), 20, 8)
+    np.testing.assert_array_equal(
+        prepare(X, np.empty(0, np.float32), normalize=False, row_share=0.5).data, X.data
+    )
 
 
 def spoilt(name, change):

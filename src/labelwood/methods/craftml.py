@@ -28,6 +28,7 @@ from labelwood.methods.forests import (
     Normalize,
     NTrees,
     Rerank,
+    RowShare,
     WeightDtype,
 )
 from labelwood.params import Param
@@ -53,6 +54,7 @@ class CraftForest(ForestEstimator):
     """
 
     method_name: ClassVar[str] = "craft-forest"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"row_share": 1.0}
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class CraftForest(ForestEstimator):
         metric: Annotated[
             Literal["cosine", "euclidean"], Param("of the clustering and of the routing")
         ] = "cosine",
+        row_share: RowShare = 0.95,
         centroid_share: Annotated[
             float,
             Param(
@@ -113,6 +116,7 @@ class CraftForest(ForestEstimator):
         self.label_columns = label_columns
         self.diversity = diversity
         self.metric = metric
+        self.row_share = row_share
         self.centroid_share = centroid_share
         self.centroid_size = centroid_size
         self.centroid_rows = centroid_rows
@@ -136,6 +140,7 @@ class CraftForest(ForestEstimator):
         projected = self.projection != "none"
         routing = Routing(
             normalize=self.normalize,
+            row_share=self.row_share,
             projection=self.projection,
             n_columns=x_columns if projected else 0,
             seed_per_node=projected and "Dx" in self.diversity,

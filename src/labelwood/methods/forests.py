@@ -27,6 +27,14 @@ Idf = Annotated[
         "weight features by inverse document frequency of the training rows; auto: if all values are whole"
     ),
 ]
+RowShare = Annotated[
+    float,
+    Param(
+        "share of a row's squared length that its entries in use, the largest and at least 100, make up",
+        gt=0,
+        le=1,
+    ),
+]
 Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
 LeafSize = Annotated[int | None, Param("most probable labels kept in a leaf; None: all", ge=1)]
@@ -42,8 +50,8 @@ Rerank = Annotated[
 class ForestEstimator(TreeEstimator):
     """An instance forest; subclasses implement ``_grow_forest``.
 
-    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, ``rerank``. Fitted attributes:
-    ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
+    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, ``rerank``, and ``row_share`` if they cut rows.
+    Fitted attributes: ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
     :class:`labelwood.rerank.TailReranker` ``tail_``.
     """
 
@@ -55,6 +63,7 @@ class ForestEstimator(TreeEstimator):
     n_trees: int
     idf: bool | str
     normalize: bool
+    row_share: float = 1.0
     rerank: bool
     forest_: RoutedForest
     tail_: TailReranker
@@ -66,7 +75,7 @@ class ForestEstimator(TreeEstimator):
     def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
         weighted = is_counts(X) if self.idf == "auto" else self.idf
         feature_weights = idf(X) if weighted else np.empty(0, np.float32)
-        rows = prepare(X, feature_weights, normalize=self.normalize)
+        rows = prepare(X, feature_weights, normalize=self.normalize, row_share=self.row_share)
         run.executor = run.executor or executors.active()
         self.forest_ = self._grow_forest(rows, Y, feature_weights, run)
         if self.rerank:

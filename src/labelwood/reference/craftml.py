@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.reference.routed_forest import projection_matrix
+from labelwood.reference.routed_forest import in_order, largest_share, projection_matrix
 
 F64 = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer[Any]]
@@ -83,14 +83,6 @@ class Rng:
     def uniform(self) -> float:
         """Uniform on ``[0, 1)``."""
         return (self.next() >> 11) * 2.0**-53
-
-
-def in_order(values: list[float]) -> float:
-    """A plain sum from left to right; Python's own may compensate for rounding."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total
 
 
 def place_seed(seed: int, space: int, tree: int, node: int) -> int:
@@ -313,15 +305,7 @@ def centered(vectors: list[dict[int, np.float32]], share: float, most: int | Non
     cut = []
     for vector in vectors:
         rest = {column: vector.get(column, np.float32(0)) - mean[column] for column in sorted(mean)}
-        squares = {column: value * value for column, value in rest.items() if value != 0}
-        wanted = share * in_order([float(s) for s in squares.values()]) * (1 - _SAME) if share < 1 else np.inf
-        kept, reached = [], 0.0
-        for column in sorted(squares, key=lambda column: (-squares[column], column))[:most]:
-            if reached >= wanted:
-                break
-            kept.append(column)
-            reached += float(squares[column])
-        cut.append({column: float(rest[column]) for column in kept})
+        cut.append({column: float(rest[column]) for column in largest_share(rest, share, most)})
     return cut
 
 

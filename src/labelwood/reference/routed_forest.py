@@ -1,6 +1,6 @@
 """Twin of the router (routed_forest.hpp, forest_average.hpp, projection.hpp): one row, one node at a time.
 
-``forest`` is a :class:`labelwood.forest.RoutedForest`; rows are prepared (weighted and scaled) before they
+``forest`` is a :class:`labelwood.forest.RoutedForest`; rows are prepared (weighted, cut and scaled) before they
 come here.
 """
 
@@ -13,6 +13,9 @@ import numpy.typing as npt
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
+
+_SMALLEST = 2.0**-129 - 2.0**-149  # the largest square that counts as 0
+_SLACK = 1e-9  # rounding must not decide where entries of one size end
 
 
 def murmur3(keys: npt.ArrayLike, seed: int) -> U32:
@@ -60,6 +63,43 @@ def projection_rows(
     v = (bits & np.uint64(0xFFFFFF)).astype(np.float64) * 2.0**-24
     normal: npt.NDArray[np.float64] = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
     return normal
+
+
+def in_order(values: list[float]) -> float:
+    """A plain sum from left to right; Python's own may compensate for rounding."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def largest_share(
+    entries: dict[int, np.float32], share: float, most: int | None = None, least: int = 0
+) -> list[int]:
+    """The columns of the largest entries, at most ``most``, until they make up ``share`` of the squared length.
+
+    At least ``least`` of them, as far as there are as many other than 0.
+    """
+    squares = {column: value * value for column, value in entries.items() if value != 0}
+    wanted = share * in_order([float(s) for s in squares.values()]) * (1 - _SLACK) if share < 1 else np.inf
+    kept: list[int] = []
+    reached = 0.0
+    for column in sorted(squares, key=lambda column: (-squares[column], column))[:most]:
+        if reached >= wanted and len(kept) >= least:
+            break
+        kept.append(column)
+        reached += float(squares[column])
+    return kept
+
+
+def cut_row(values: npt.NDArray[np.float32], share: float, least: int) -> list[int]:
+    """Where the largest values, at least ``least``, are that make up a share of a row's squared length; ascending."""
+    if len(values) <= least:
+        return list(range(len(values)))
+    top = np.abs(values).max(initial=0)
+    relative = values / top if top > 0 else values
+    seen = {at: value for at, value in enumerate(relative) if value * value > _SMALLEST}
+    return sorted(largest_share(seen, share, least=least))
 
 
 def children_visited(scores: npt.NDArray[np.float64], threshold: float | None) -> npt.NDArray[Any]:
