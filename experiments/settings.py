@@ -17,6 +17,7 @@ TREES = {
     "craft-forest": {},
 }
 N_TREES = 50
+UNTOLD = ("random_state", "n_jobs", "verbose")  # of the parameters, what does not change a run, and the seed
 
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "linear-tree": {
@@ -84,6 +85,7 @@ def runs(method: str, split: Split, options: Options, **changes: Any) -> Runs:
 
 
 def key_of(method: str, data: str, options: Options, **changes: Any) -> dict[str, Any]:
-    """What tells the runs of a method on a data set from all others that are kept."""
-    given = {**parameters(method, data), **changes}
-    return {"data": data, "method": method, "parameters": given, "quick": options.quick}
+    """What tells the runs of a method on a data set from all others that are kept: every parameter, said or not."""
+    given = model(method, data, **changes).get_params(deep=False)
+    own = {name: given[name] for name in sorted(given) if name not in UNTOLD}
+    return {"data": data, "method": method, "parameters": own, "quick": options.quick}

@@ -9,7 +9,7 @@ On a held-out fifth of the training rows, as in the paper. Figure 3 keeps m_F x 
 from __future__ import annotations
 
 from experiments.common import Options, Report, Split, draw, parse
-from experiments.craftml.figures_1_2 import on_held_out
+from experiments.craftml.figures_1_2 import on_held_out, stood_in
 
 BUDGETS, TREES = (5_000, 50_000, 500_000), (1, 2, 5, 10, 20, 50, 100)
 LEAVES = (2, 5, 10, 20, 50)
@@ -56,7 +56,7 @@ def one_against_another(
 def main() -> None:
     """All three on every set."""
     options = parse(__doc__, sets=("bibtex/xmc_split0", "delicious/xmc_split0", "eurlex57k"))
-    splits = [options.load(name) for name in options.sets]
+    splits = stood_in(options)
     figure_3(options, splits)
     one_against_another(options, splits, "figure4", "CRAFTML, Figure 4: rows of a leaf", "max_leaf", LEAVES)
     title = "CRAFTML, impact of the sample size n_s"

@@ -75,18 +75,20 @@ class NodeBlocks {
             forest_simd().find_places(row.columns, row.values, row.count, ranks_of(node),
                                       places_for(n_children), matched.at.data(), matched.values.data());
     }
-    void prefetch(int32_t node, const Matched& matched) const {
-        const Weight* weights = weights_of(node);
-        for (size_t i = 0; i < static_cast<size_t>(matched.count); ++i) {
-            __builtin_prefetch(weights + matched.at[i]);
-        }
+
+    // What will be read of a node that has been matched.
+    auto ahead(int32_t node, const Matched& matched) const {
+        return Ahead{matched.at.data(), matched.count, bits_of(weights_of(node))};
     }
 
-    // The dot products of a row with the children's vectors; writes up to kMaxLanes.
-    void score(int32_t node, int32_t n_children, const Matched& matched, double* scores) const {
+    // The dot products of a row with the children's vectors; writes up to kMaxLanes. Asks for what is read
+    // `next`.
+    template <class Next>
+    void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next,
+               double* scores) const {
         block_simd(weights_of(node))
             .lane_scores(matched.at.data(), matched.values.data(), matched.count, bits_of(weights_of(node)),
-                         n_children, scores);
+                         n_children, next, scores);
     }
 
   private:

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "simd_forest.hpp"
 #include "weights.hpp"
@@ -29,6 +31,9 @@ inline const float* bits_of(const float* values) {
 inline const uint16_t* bits_of(const Half* values) {
     return &values->bits;
 }
+// What bits_of points to.
+template <class Value>
+using BitsOf = std::remove_cvref_t<decltype(*bits_of(std::declval<const Value*>()))>;
 
 // Nanoseconds, roughly: an element gathered; a column searched for.
 constexpr double kGather = 0.3, kFind = 12.0;

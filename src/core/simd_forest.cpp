@@ -254,7 +254,7 @@ inline __m256d four_doubles(const float* plain) {
 // Two sets of accumulators hide the latency of the additions. `Lanes` are as lanes_read() says.
 template <int Lanes, class Value>
 void scores_in_lanes(const int32_t* at, const float* values, int64_t count, const Value* block,
-                     double* scores) {
+                     const Ahead<Value>& next, double* scores) {
     __m512d low[2] = {_mm512_setzero_pd(), _mm512_setzero_pd()}, high[2] = {low[0], low[0]};
     __m256d short_high[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
     auto add = [&](int64_t i, int to) {
@@ -268,7 +268,15 @@ void scores_in_lanes(const int32_t* at, const float* values, int64_t count, cons
             high[to] = _mm512_fmadd_pd(own, eight_doubles(there + 8), high[to]);
         }
     };
+    const int64_t both = count < next.count ? count : next.count;
     int64_t i = 0;
+    for (; i + 2 <= both; i += 2) {
+        __builtin_prefetch(next.block + next.at[i]);
+        __builtin_prefetch(next.block + next.at[i + 1]);
+        add(i, 0);
+        add(i + 1, 1);
+    }
+    for (int64_t rest = i; rest < next.count; ++rest) __builtin_prefetch(next.block + next.at[rest]);
     for (; i + 2 <= count; i += 2) {
         add(i, 0);
         add(i + 1, 1);
@@ -281,15 +289,16 @@ void scores_in_lanes(const int32_t* at, const float* values, int64_t count, cons
 
 template <class Value>
 void lane_scores(const int32_t* at, const float* values, int64_t count, const Value* block, int lanes,
-                 double* scores) {
-    if (lanes <= 8) return scores_in_lanes<8>(at, values, count, block, scores);
-    if (lanes <= 12) return scores_in_lanes<12>(at, values, count, block, scores);
-    scores_in_lanes<16>(at, values, count, block, scores);
+                 const Ahead<Value>& next, double* scores) {
+    if (lanes <= 8) return scores_in_lanes<8>(at, values, count, block, next, scores);
+    if (lanes <= 12) return scores_in_lanes<12>(at, values, count, block, next, scores);
+    scores_in_lanes<16>(at, values, count, block, next, scores);
 }
 #else
 template <class Value>
 void lane_scores(const int32_t* at, const float* values, int64_t count, const Value* block, int lanes,
-                 double* scores) {
+                 const Ahead<Value>& next, double* scores) {
+    for (int64_t i = 0; i < next.count; ++i) __builtin_prefetch(next.block + next.at[i]);
     for (int lane = 0; lane < lanes; lane += 4) {
         double sums[4] = {};
         for (int64_t i = 0; i < count; ++i) {

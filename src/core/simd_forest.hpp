@@ -43,14 +43,22 @@ struct PackedSimd {
                      uint8_t* marks);
 };
 
+// Places of a block that will be read.
+template <class Value>
+struct Ahead {
+    const int32_t* at = nullptr;
+    int64_t count = 0;
+    const Value* block = nullptr;
+};
+
 // Functions of blocks exist for half and full precision.
 template <class Value>
 struct BlockSimd {
     // scores[0:lanes] = sum_i values[i] * block[at[i] : at[i] + lanes], in double precision; lanes is at most
     // kMaxLanes. Reads lanes_read(lanes) of the block and writes as many scores, of which those beyond
-    // `lanes` mean nothing.
+    // `lanes` mean nothing. Meanwhile asks for the memory that is read `next`.
     void (*lane_scores)(const int32_t* at, const float* values, int64_t count, const Value* block, int lanes,
-                        double* scores);
+                        const Ahead<Value>& next, double* scores);
 };
 
 struct ForestSimd {
