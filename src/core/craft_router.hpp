@@ -15,16 +15,16 @@
 namespace labelwood {
 
 // How much of a centroid is kept: its largest entries until they make up `share` of its squared length, and
-// at most `most` of them (0: all) in a node of fewer than `rows` rows. Nodes of few rows are nearly all of a
-// tree.
+// at most `most` of them (0: all) for every `rows` rows of the node, at least `most`. Nodes of few rows are
+// nearly all of a tree, and tell only a few entries from noise.
 struct CentroidSize {
     double share;
     int32_t most;
     int32_t rows;
 
     int64_t limit(size_t n_rows) const {
-        const bool bounded = most > 0 && n_rows < static_cast<size_t>(rows);
-        return bounded ? most : std::numeric_limits<int64_t>::max();
+        if (most == 0) return std::numeric_limits<int64_t>::max();
+        return std::max<int64_t>(most, most * static_cast<int64_t>(n_rows) / rows);
     }
 };
 

@@ -92,11 +92,11 @@ class CraftForest(ForestEstimator):
         ] = 0.95,
         centroid_size: Annotated[
             int | None,
-            Param("entries kept of a centroid at most, in nodes below centroid_rows; None: no limit", ge=1),
+            Param("entries kept of a centroid at most, for every centroid_rows rows of its node; None: all", ge=1),
         ] = 30,
         centroid_rows: Annotated[
-            int, Param("centroids of nodes of this many rows or more are not limited by centroid_size", ge=1)
-        ] = 300,
+            int, Param("rows of a node for each centroid_size entries of its centroids; below it, that many", ge=1)
+        ] = 100,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,
         idf: Idf = "auto",
@@ -178,13 +178,12 @@ class CraftForest(ForestEstimator):
 
         A row ends in one leaf of a tree, which lists no more labels than its rows have; a tree has no more leaves
         than rows, so fewer than twice as many centroids, each of at most as many entries as there are columns, or
-        ``centroid_size`` if all nodes are below ``centroid_rows``. Entries take up to 8 bytes, a node with its
-        pointers 40.
+        as a root's centroids may keep. Entries take up to 8 bytes, a node with its pointers 40.
         """
         n_rows = int(np.count_nonzero(np.diff(Y.indptr)))
         columns = X.n_cols if self.projection == "none" else self.feature_columns
-        limited = self.centroid_size is not None and n_rows < self.centroid_rows
-        centroid = min(columns, self.centroid_size or columns) if limited else columns
+        most = self.centroid_size or columns
+        centroid = min(columns, max(most, most * n_rows // self.centroid_rows))
         return self.n_trees * (8 * Y.nnz + 2 * n_rows * (8 * centroid + 40)) + 4 * X.n_cols
 
     @staticmethod

@@ -142,8 +142,9 @@ def divide(
                 centroids.append(centroid([seen[row] for row in members], options))
         if len(centroids) < 2:
             continue
-        bounded = options.centroid_size > 0 and len(rows) < options.centroid_rows
-        most = options.centroid_size if bounded else None
+        most = options.centroid_size or None
+        if most is not None:
+            most = max(most, most * len(rows) // options.centroid_rows)
         vectors = centered([vector for vector, _ in centroids], options.centroid_share, most)
         classifier = [(vector, bias) for vector, (_, bias) in zip(vectors, centroids, strict=True)]
         routed = [int(np.argmax([score(seen[row], *c) for c in classifier])) for row in rows]
