@@ -92,10 +92,16 @@ class CraftForest(ForestEstimator):
         ] = 0.95,
         centroid_size: Annotated[
             int | None,
-            Param("entries kept of a centroid at most, for every centroid_rows rows of its node; None: all", ge=1),
+            Param(
+                "entries kept of a centroid at most, for every centroid_rows rows of its node; None: all",
+                ge=1,
+            ),
         ] = 30,
         centroid_rows: Annotated[
-            int, Param("rows of a node for each centroid_size entries of its centroids; below it, that many", ge=1)
+            int,
+            Param(
+                "rows of a node for each centroid_size entries of its centroids; below it, that many", ge=1
+            ),
         ] = 100,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,
