@@ -41,7 +41,10 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
             "leaf_size": 100,
         },
     },
-    "craft-forest": {"delicious": {"centroid_share": 1.0, "centroid_size": 60, "max_leaf": 30}},
+    "craft-forest": {
+        "delicious": {"centroid_share": 1.0, "centroid_size": 60, "max_leaf": 30},
+        "yso_finna_en": {"idf": True, "feature_columns": 46761, "arity": 20},
+    },
     "graph-forest": {
         "bibtex": {"epochs": 2, "rerank": True, "feature_rows": 5},
         "delicious": {"graph": "tail", "epochs": 1, "l1": 0.5},
