@@ -37,6 +37,7 @@ CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("linear-tree", {"n_trees": 3, "C": 0.25}),
     ("craft-forest", {"centroid_size": 200}),
     ("craft-forest", {"centroid_size": 200, "n_trees": 100}),
+    ("craft-forest", {"centroid_share": 1.0, "centroid_size": 60, "max_leaf": 30}),
     ("one-vs-rest", {"C": 0.5}),
     ("one-vs-rest", {"C": 0.25}),
     ("online-tree", {"epochs": 3}),
