@@ -14,11 +14,13 @@
 
 namespace labelwood {
 
-// How much of a centroid is kept: its largest entries until they make up `share` of its squared length, and
-// at most `most` of them (0: all) for every `rows` rows of the node, at least `most`. Nodes of few rows are
+// How much of a centroid is kept: its largest entries until they make up `share` of its squared length and
+// are at least `least`, and at most `most` of them (0: all) for every `rows` rows of the node, at least
+// `most`. Nodes of few rows are
 // nearly all of a tree, and tell only a few entries from noise.
 struct CentroidSize {
     double share;
+    int32_t least;
     int32_t most;
     int32_t rows;
 
@@ -150,7 +152,7 @@ class CentroidClassifier {
         }
         centroid.columns.clear();
         centroid.values.clear();
-        largest_.choose(rest_.data(), rest_.size(), size_.share, 0, most, [&](size_t i) {
+        largest_.choose(rest_.data(), rest_.size(), size_.share, size_.least, most, [&](size_t i) {
             centroid.columns.push_back(common_columns_[i]);
             centroid.values.push_back(rest_[i]);
         });

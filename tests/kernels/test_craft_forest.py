@@ -43,6 +43,7 @@ def options_of(model: CraftForest, n_features: int, n_labels: int) -> twin.Optio
         y_per_node="Dy" in model.diversity,
         cosine=model.metric == "cosine",
         centroid_share=model.centroid_share,
+        centroid_least=model._SHORT_CENTROID,
         centroid_size=model.centroid_size or 0,
         centroid_rows=model.centroid_rows,
         seed=model.random_state,
@@ -67,17 +68,20 @@ def assert_same_tree(forest: RoutedForest, tree: int, root: twin.Node) -> None:
         assert forest.bias[node] == pytest.approx(expected.bias, rel=1e-5)
 
 
-def assert_twin(seed: int, **parameters) -> None:
+def assert_twin(seed: int, short: int = 0, **parameters) -> None:
     random = np.random.default_rng(seed)
     X, Y = random_data(random, 60, 20, 8)
     model = CraftForest(
         **{"n_trees": 2, "max_leaf": 4, "arity": 3, "weight_dtype": "float32", "n_jobs": 1, **parameters}
     )
-    forest = model.set_params(random_state=seed).fit(X, Y).forest_.check()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CraftForest, "_SHORT_CENTROID", short)
+        forest = model.set_params(random_state=seed).fit(X, Y).forest_.check()
+        options = options_of(model, 20, 8)
     rows = forest.prepare(csr(X)).to_scipy().toarray()
     assert forest.depth > 1
     for tree in range(2):
-        assert_same_tree(forest, tree, twin.grow(rows, Y, options_of(model, 20, 8), tree))
+        assert_same_tree(forest, tree, twin.grow(rows, Y, options, tree))
 
 
 @settings(max_examples=25)
@@ -88,13 +92,15 @@ def assert_twin(seed: int, **parameters) -> None:
     diversity=st.sampled_from(["SxSy", "SxDy", "DxSy", "DxDy"]),
     columns=st.integers(3, 20),
     sample=st.sampled_from([10, 30, 1000]),
+    short=st.sampled_from([0, 5, 100]),
     centroid=st.tuples(
         st.sampled_from([0.3, 0.7, 0.95, 1.0]), st.sampled_from([None, 3, 10]), st.sampled_from([1, 20, 100])
     ),
 )
-def test_kernel_is_its_twin(seed, arity, rounds, diversity, columns, sample, centroid):
+def test_kernel_is_its_twin(seed, arity, rounds, diversity, columns, sample, short, centroid):
     assert_twin(
         seed,
+        short,
         arity=arity,
         kmeans_rounds=rounds,
         diversity=diversity,

@@ -95,13 +95,14 @@ def test_nodes_of_many_rows_keep_more_of_their_centroids(planted):
     assert sizes[first[1] :].max() == 7  # a tenth of the rows, or fewer
 
 
-def test_a_share_of_the_centroids_length_is_kept(planted):
-    kept, whole = (
-        small(n_trees=1, centroid_share=share, centroid_size=None, weight_dtype="float32")
-        .fit(planted.X, planted.Y)
-        .forest_
-        for share in (0.6, 1.0)
-    )
+def grown(rows, monkeypatch, share, short):
+    monkeypatch.setattr(CraftForest, "_SHORT_CENTROID", short)
+    model = small(n_trees=1, centroid_share=share, centroid_size=None, weight_dtype="float32")
+    return model.fit(rows.X, rows.Y).forest_
+
+
+def test_a_share_of_the_centroids_length_is_kept(planted, monkeypatch):
+    kept, whole = (grown(planted, monkeypatch, share, 0) for share in (0.6, 1.0))
     for child in range(kept.child_ptr[0], kept.child_ptr[1]):  # the first split's centroids are the same
         columns, weights = kept.vector(child)
         all_columns, all_weights = whole.vector(child)
@@ -110,6 +111,16 @@ def test_a_share_of_the_centroids_length_is_kept(planted):
         assert rest <= 0.4 * np.square(all_weights).sum() * (1 + 1e-6)
         smaller = np.square(weights).sum() - np.square(weights).min()
         assert smaller < 0.6 * np.square(all_weights).sum() * (1 + 1e-6), "one entry less would be too few"
+
+
+def test_short_centroids_are_kept_whole(planted, monkeypatch):
+    cut, short, whole = (
+        np.diff(grown(planted, monkeypatch, *given).weight_ptr)
+        for given in ((0.1, 0), (0.1, 12), (1.0, 0))
+    )
+    first = slice(1, 11)  # the first split's centroids are the same but for what is cut
+    assert (short[first] == np.maximum(cut[first], np.minimum(whole[first], 12))).all()
+    assert cut[first].min() < 12
 
 
 def test_idf_is_learned_for_counts_only(planted):

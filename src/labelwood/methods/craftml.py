@@ -55,6 +55,7 @@ class CraftForest(ForestEstimator):
 
     method_name: ClassVar[str] = "craft-forest"
     ADDED_LATER: ClassVar[dict[str, Any]] = {"row_share": 1.0}
+    _SHORT_CENTROID: ClassVar[int] = 100  # entries below which centroid_share cuts nothing
 
     def __init__(
         self,
@@ -87,9 +88,11 @@ class CraftForest(ForestEstimator):
         centroid_share: Annotated[
             float,
             Param(
-                "share of a centroid's squared length that its kept entries, the largest, make up", gt=0, le=1
+                "share of a centroid's squared length that its kept entries, the largest, make up, beyond 100",
+                gt=0,
+                le=1,
             ),
-        ] = 0.95,
+        ] = 0.8,
         centroid_size: Annotated[
             int | None,
             Param(
@@ -163,6 +166,7 @@ class CraftForest(ForestEstimator):
             "y_per_node": "Dy" in self.diversity,
             "cosine": self.metric == "cosine",
             "centroid_share": self.centroid_share,
+            "centroid_least": self._SHORT_CENTROID,
             "centroid_size": self.centroid_size or 0,
             "centroid_rows": self.centroid_rows,
             "leaf_size": self.leaf_size or 0,

@@ -41,6 +41,7 @@ class Options:
     y_per_node: bool
     cosine: bool
     centroid_share: float
+    centroid_least: int
     centroid_size: int
     centroid_rows: int
     seed: int
@@ -145,7 +146,7 @@ def divide(
         most = options.centroid_size or None
         if most is not None:
             most = max(most, most * len(rows) // options.centroid_rows)
-        vectors = centered([vector for vector, _ in centroids], options.centroid_share, most)
+        vectors = centered([vector for vector, _ in centroids], options, most)
         classifier = [(vector, bias) for vector, (_, bias) in zip(vectors, centroids, strict=True)]
         routed = [int(np.argmax([score(seen[row], *c) for c in classifier])) for row in rows]
         if len(set(routed)) < 2:
@@ -292,11 +293,14 @@ def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, np.float3
     return {column: value * factor for column, value in sums.items() if value != 0}, bias
 
 
-def centered(vectors: list[dict[int, np.float32]], share: float, most: int | None) -> list[dict[int, float]]:
+def centered(
+    vectors: list[dict[int, np.float32]], options: Options, most: int | None
+) -> list[dict[int, float]]:
     """The centroids of siblings without their mean, cut to their largest entries.
 
     What siblings have in common changes no comparison of scores; without it the largest entries are those that
-    decide. They are kept until they make up ``share`` of the squared length, and at most ``most`` of them.
+    decide. They are kept until they make up ``centroid_share`` of the squared length and are at least
+    ``centroid_least``, and at most ``most`` of them.
     """
     mean: dict[int, np.float32] = {}
     part = np.float32(1) / np.float32(len(vectors))
@@ -306,7 +310,8 @@ def centered(vectors: list[dict[int, np.float32]], share: float, most: int | Non
     cut = []
     for vector in vectors:
         rest = {column: vector.get(column, np.float32(0)) - mean[column] for column in sorted(mean)}
-        cut.append({column: float(rest[column]) for column in largest_share(rest, share, most)})
+        columns = largest_share(rest, options.centroid_share, most, options.centroid_least)
+        cut.append({column: float(rest[column]) for column in columns})
     return cut
 
 
