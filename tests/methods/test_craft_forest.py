@@ -115,8 +115,7 @@ def test_a_share_of_the_centroids_length_is_kept(planted, monkeypatch):
 
 def test_short_centroids_are_kept_whole(planted, monkeypatch):
     cut, short, whole = (
-        np.diff(grown(planted, monkeypatch, *given).weight_ptr)
-        for given in ((0.1, 0), (0.1, 12), (1.0, 0))
+        np.diff(grown(planted, monkeypatch, *given).weight_ptr) for given in ((0.1, 0), (0.1, 12), (1.0, 0))
     )
     first = slice(1, 11)  # the first split's centroids are the same but for what is cut
     assert (short[first] == np.maximum(cut[first], np.minimum(whole[first], 12))).all()
