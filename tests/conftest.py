@@ -29,6 +29,6 @@ def real_data() -> Callable[[str], Path]:
 
 @pytest.fixture
 def unwatched() -> None:
-    """Skips a test of how much memory a process takes where a sanitizer takes its share."""
+    """Skips a test where a sanitizer decides it: memory is partly its own, sums are rounded in another order."""
     if "san.so" in os.environ.get("LD_PRELOAD", ""):
-        pytest.skip("a sanitizer takes memory of its own")
+        pytest.skip("a sanitizer takes memory of its own and rounds otherwise")

@@ -23,7 +23,7 @@ def main() -> None:
     options = parse(__doc__, sets=(*AT_HAND, *ABSENT))
     report = Report("ldsm", "figure2", "LdSM, Figure 2: depth against labels", options)
     report.notes.append(
-        f"The deepest of {TREES[2]} trees for M = 2, as in the paper, of {TREES[4]} for M = 4."
+        f"The deepest of {options.trees(TREES[2])} trees for M = 2 (the paper's 50), of {options.trees(TREES[4])} for M = 4."
     )
     (axis,) = report.axes(1, width=6)
     rows = []

@@ -16,8 +16,7 @@ namespace labelwood {
 
 // How much of a centroid is kept: its largest entries until they make up `share` of its squared length and
 // are at least `least`, and at most `most` of them (0: all) for every `rows` rows of the node, at least
-// `most`. Nodes of few rows are
-// nearly all of a tree, and tell only a few entries from noise.
+// `most`. Nodes of few rows are nearly all of a tree, and tell only a few entries from noise.
 struct CentroidSize {
     double share;
     int32_t least;

@@ -184,9 +184,11 @@ def _platt(scores: F64, hits: Bool) -> tuple[F64, F64]:
     for _ in range(_ROUNDS):
         p = _sigmoid(slope * z + offset)
         weight, gap = np.maximum(p * (1 - p), 1e-12), p - target
-        gradient = np.array([gap @ z, gap.sum()])
-        hessian = np.array([[weight @ (z * z), weight @ z], [weight @ z, weight.sum()]]) + 1e-6 * np.eye(2)
-        step = np.linalg.solve(hessian, gradient)
+        by_slope, by_offset = (gap * z).sum(), gap.sum()
+        steep, mixed, flat = (weight * z * z).sum() + 1e-6, (weight * z).sum(), weight.sum() + 1e-6
+        # By hand: LAPACK's work space, where there is no memory for it, ends the process.
+        step = np.array([flat * by_slope - mixed * by_offset, steep * by_offset - mixed * by_slope])
+        step /= steep * flat - mixed * mixed
         size = np.abs(step).max()
         slope, offset = np.array([slope, offset]) - step * min(1.0, 2.0 / max(size, 1e-12))
         if size < 1e-8:
