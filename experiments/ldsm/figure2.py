@@ -22,9 +22,8 @@ def main() -> None:
     """Train a few trees of both arities on every set and compare their depths with the bounds."""
     options = parse(__doc__, sets=(*AT_HAND, *ABSENT))
     report = Report("ldsm", "figure2", "LdSM, Figure 2: depth against labels", options)
-    report.notes.append(
-        f"The deepest of {options.trees(TREES[2])} trees for M = 2 (the paper's 50), of {options.trees(TREES[4])} for M = 4."
-    )
+    few, many = options.trees(TREES[4]), options.trees(TREES[2])
+    report.notes.append(f"The deepest of {many} trees for M = 2 (the paper: 50), of {few} for M = 4.")
     (axis,) = report.axes(1, width=6)
     rows = []
     for name in options.sets:
