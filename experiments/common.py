@@ -340,37 +340,49 @@ class Report:
 
     def markdown(self) -> str:
         """The page."""
-        quick = ["**A quick run: few rows and trees. It shows that it runs, not what it gives.**", ""]
-        lines = [f"# {self.title}", "", *(quick if self.options.quick else [])]
-        lines += [f"`{self.command}`, mean ± standard deviation of {len(self.options.seeds)} seeds.", ""]
-        lines += [line for note in self.notes for line in (note, "")]
-        for table in self.tables:
-            lines += [f"## {table['title']}", "", *markdown_table(table["rows"]), ""]
-        if self.figure is not None:
-            lines += [f"![{self.title}]({self.name}.png)", ""]
-        return "\n".join(lines)
+        return "\n".join(page_lines(self.facts, self.figure and f"{self.name}.png"))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What JSON holds."""
+        return {
+            "title": self.title, "command": self.command, "quick": self.options.quick,
+            "seeds": list(self.options.seeds), "notes": self.notes, "tables": self.tables,
+        }  # fmt: skip
 
     @property
     def command(self) -> str:
-        """What made it, from the root of the checkout."""
-        spec = sys.modules["__main__"].__spec__
-        return " ".join(["python", "-m", spec.name if spec else self.name, *sys.argv[1:]])
+        """What made it, from the root of the checkout; where it was written is no part of it."""
+        spec, flags = sys.modules["__main__"].__spec__, list(sys.argv[1:])
+        while "--out" in flags:
+            at = flags.index("--out")
+            del flags[at : at + 2]
+        return " ".join(["python", "-m", spec.name if spec else self.name, *flags])
 
     def write(self) -> None:
         """Write JSON, Markdown and the picture, and print the Markdown."""
         folder = self.options.out / self.paper
         folder.mkdir(parents=True, exist_ok=True)
-        facts = {
-            "title": self.title, "command": self.command, "quick": self.options.quick,
-            "seeds": list(self.options.seeds), "notes": self.notes, "tables": self.tables,
-        }  # fmt: skip
-        (folder / f"{self.name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+        (folder / f"{self.name}.json").write_text(json.dumps(self.facts, indent=1) + "\n")
         (folder / f"{self.name}.md").write_text(self.markdown())
         if self.figure is not None:
             self.figure.savefig(folder / f"{self.name}.png", dpi=100)
         print(self.markdown(), flush=True)
         kinds = ("json", "md") if self.figure is None else ("json", "md", "png")
         print("wrote", *(f"{self.paper}/{self.name}.{kind}" for kind in kinds), file=sys.stderr, flush=True)
+
+
+def page_lines(facts: Mapping[str, Any], picture: str | None, level: int = 1) -> list[str]:
+    """Lines of the Markdown that tells what a report's JSON holds, its title a heading of this level."""
+    quick = ["**A quick run: few rows and trees. It shows that it runs, not what it gives.**", ""]
+    lines = [f"{'#' * level} {facts['title']}", "", *(quick if facts["quick"] else [])]
+    lines += [f"`{facts['command']}`, mean ± standard deviation of {len(facts['seeds'])} seeds.", ""]
+    lines += [line for note in facts["notes"] for line in (note, "")]
+    for table in facts["tables"]:
+        lines += [f"{'#' * (level + 1)} {table['title']}", "", *markdown_table(table["rows"]), ""]
+    if picture:
+        lines += [f"![{facts['title']}]({picture})", ""]
+    return lines
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -42,7 +42,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "craft-forest": {
-        "delicious": {"centroid_share": 1.0, "centroid_size": 60, "max_leaf": 30},
+        "delicious": {"centroid_share": 1.0, "centroid_size": 60, "centroid_rows": 100, "max_leaf": 30},
         "yso_finna_en": {"idf": True, "feature_columns": 46761, "arity": 20},
     },
     "graph-forest": {
@@ -57,7 +57,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
 BLENDED = [
     {"method": "linear-tree", "n_trees": 3},
     {"method": "one-vs-rest"},
-    {"method": "craft-forest", "n_trees": 30, "centroid_size": 200},
+    {"method": "craft-forest", "n_trees": 30, "centroid_size": 200, "centroid_rows": 100},
 ]
 
 

@@ -7,9 +7,10 @@ Each --setting is a row; every seed holds out another fifth of the training rows
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from experiments.common import QUALITY, Report, chosen, held_out, literal, measured, parse, repeated
+from experiments.common import QUALITY, Report, chosen, held_out, literal, measured, parse, repeated, shown
 from labelwood import CraftForest
 
 
@@ -33,6 +34,7 @@ def main() -> None:
             found = repeated(options.seeds, lambda seed, s=split, g=given: measured(
                 CraftForest(n_jobs=1, random_state=seed, **g), held_out(s, seed)))  # fmt: skip
             rows.append({"setting": setting or "defaults", **chosen(found, (*QUALITY, "train, CPU s", "MB"))})
+            print(name, *(shown(cell) for cell in rows[-1].values()), sep=", ", file=sys.stderr, flush=True)
         report.table(name, rows)
     report.write()
 

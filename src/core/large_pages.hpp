@@ -53,4 +53,18 @@ class ZeroArray {
     LargeMemory memory_;
 };
 
+// A copy of an array in it.
+template <class T>
+class LargeCopy {
+  public:
+    LargeCopy(const T* from, size_t count) : memory_(count * sizeof(T)) {
+        if (count > 0) std::memcpy(memory_.data(), from, count * sizeof(T));
+    }
+
+    const T* data() const { return static_cast<const T*>(memory_.data()); }
+
+  private:
+    LargeMemory memory_;
+};
+
 }  // namespace labelwood

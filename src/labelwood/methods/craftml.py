@@ -92,20 +92,20 @@ class CraftForest(ForestEstimator):
                 gt=0,
                 le=1,
             ),
-        ] = 0.8,
+        ] = 0.85,
         centroid_size: Annotated[
             int | None,
             Param(
                 "entries kept of a centroid at most, for every centroid_rows rows of its node; None: all",
                 ge=1,
             ),
-        ] = 30,
+        ] = 10,
         centroid_rows: Annotated[
             int,
             Param(
                 "rows of a node for each centroid_size entries of its centroids; below it, that many", ge=1
             ),
-        ] = 100,
+        ] = 33,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,
         idf: Idf = "auto",
