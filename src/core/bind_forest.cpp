@@ -23,7 +23,7 @@ LargeCopy<T> copy_of(const Array<T>& array) {
 
 // A packed forest, ready to route: holds the arrays and the workers' buffers. A row reads a few bytes of
 // what there is for every node, at every node it meets: of that there are copies in large pages, since those
-// of a mapped file are small. With them a row alone takes nine tenths of the time.
+// of a mapped file are small. With them a row alone takes 0.93 of the time.
 class ForestRouter {
   public:
     ForestRouter(Array<int32_t> child_ptr, Array<int64_t> weight_ptr, AnyArray weight_features,
@@ -152,8 +152,8 @@ class ForestRouter {
         std::call_once(blocks_made_, [&] {
             const int64_t n_columns =
                 routing_.projection == ProjectionKind::kNone ? routing_.n_features : routing_.n_columns;
-            blocks = std::make_unique<NodeBlocks<Weight>>(
-                routing_, vectors, static_cast<int32_t>(n_nodes_), static_cast<int32_t>(n_columns));
+            blocks = std::make_unique<NodeBlocks<Weight>>(routing_, vectors, static_cast<int32_t>(n_nodes_),
+                                                          static_cast<int32_t>(n_columns));
         });
         return blocks->size() == 0 ? nullptr : blocks.get();
     }
