@@ -1,6 +1,6 @@
 """Size against quality of a CraftForest: entries kept of a centroid, labels kept in a leaf, number format.
 
-    python -m experiments.craftml.size_quality --sets eurlex57k --centroids 0.5:3 0.85:10
+    python -m experiments.craftml.size_quality --sets eurlex57k --centroids 0.5:3 0.95:10
 
 Every cut of the centroids, ``centroid_share:centroid_size``, is trained anew (training routes by the cut centroids);
 leaves and number formats are cut from the trained model.
@@ -54,7 +54,9 @@ def main() -> None:
     """The curve of every set."""
 
     def extra(parser: Any) -> None:
-        parser.add_argument("--centroids", type=parsed, nargs="+", default=[(0.5, 3), (0.7, 5), (0.85, 10), (0.95, 20)])
+        parser.add_argument(
+            "--centroids", type=parsed, nargs="+", default=[(0.5, 3), (0.7, 5), (0.9, 10), (0.95, 10)]
+        )
         parser.add_argument("--trees", type=int, default=50)
 
     options = parse(__doc__, sets=("eurlex57k",), extra=extra)

@@ -1,5 +1,6 @@
-"""The runs that are kept in the repository are those that the results page tells of."""
+"""The runs that are kept in the repository are those that the pages tell of."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -22,3 +23,47 @@ def test_the_table_of_all_methods_is_made_of_the_records(tmp_path):
         [*command, "--versus", str(RECORDS), "--into", str(page)], cwd=ROOT, check=True, capture_output=True
     )
     assert page.read_text(encoding="utf-8") == (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def publish():
+    sys.path.insert(0, str(ROOT))
+    import experiments.publish
+
+    return experiments.publish
+
+
+KEPT = sorted(path.relative_to(RECORDS / "tables").as_posix() for path in RECORDS.glob("tables/*/*.json"))
+
+
+def test_the_pages_of_the_papers_are_made_of_the_records(publish):
+    for paper in publish.PAPERS:
+        assert publish.reports(paper), paper
+        written = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+        assert written == publish.page(paper), f"python -m experiments.publish writes {paper}.md anew"
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_tables_are_of_full_runs_over_several_seeds(name):
+    facts = json.loads((RECORDS / "tables" / name).read_text())
+    assert not facts["quick"]
+    assert len(facts["seeds"]) >= 3
+    assert facts["command"].startswith("python -m experiments.")
+    assert "/tmp" not in facts["command"] and "--out" not in facts["command"]
+    for table in facts["tables"]:
+        cells = [cell for row in table["rows"] for cell in row.values() if isinstance(cell, list)]
+        assert all(len(cell) >= len(facts["seeds"]) for cell in cells), table["title"]
+
+
+def test_a_quick_run_is_not_taken_over(publish, tmp_path, monkeypatch):
+    monkeypatch.setattr(publish, "TABLES", tmp_path / "tables")
+    monkeypatch.setattr(publish, "PAGES", tmp_path / "pages")
+    made = tmp_path / "made" / "ldsm"
+    made.mkdir(parents=True)
+    facts = {"title": "T", "command": "c", "quick": True, "seeds": [0, 1, 2], "notes": [], "tables": []}
+    (made / "figure4.json").write_text(json.dumps(facts))
+    assert publish.take_over(tmp_path / "made") == []
+    (made / "figure4.json").write_text(json.dumps(facts | {"quick": False}))
+    (made / "figure4.png").write_bytes(b"picture")
+    assert publish.take_over(tmp_path / "made") == ["ldsm/figure4"]
+    assert "![T](ldsm/figure4.png)" in publish.page("ldsm")

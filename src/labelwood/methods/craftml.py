@@ -92,7 +92,7 @@ class CraftForest(ForestEstimator):
                 gt=0,
                 le=1,
             ),
-        ] = 0.85,
+        ] = 0.95,
         centroid_size: Annotated[
             int | None,
             Param(
