@@ -376,7 +376,10 @@ def page_lines(facts: Mapping[str, Any], picture: str | None, level: int = 1) ->
     """Lines of the Markdown that tells what a report's JSON holds, its title a heading of this level."""
     quick = ["**A quick run: few rows and trees. It shows that it runs, not what it gives.**", ""]
     lines = [f"{'#' * level} {facts['title']}", "", *(quick if facts["quick"] else [])]
-    lines += [f"`{facts['command']}`, mean ± standard deviation of {len(facts['seeds'])} seeds.", ""]
+    several = (
+        f", mean ± standard deviation of {len(facts['seeds'])} seeds." if len(facts["seeds"]) > 1 else "."
+    )
+    lines += [f"`{facts['command']}`{several}", ""]
     lines += [line for note in facts["notes"] for line in (note, "")]
     for table in facts["tables"]:
         lines += [f"{'#' * (level + 1)} {table['title']}", "", *markdown_table(table["rows"]), ""]
