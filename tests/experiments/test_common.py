@@ -149,6 +149,7 @@ def test_every_script_is_a_part_or_a_tool():
         "common",
         "settings",
         "measure",
+        "publish",
         "run",
         "ldsm.choose",
         "craftml.readings",
