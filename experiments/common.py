@@ -1,4 +1,4 @@
-"""What every experiment shares: flags, data sets, one measured run, and what is written.
+"""What every experiment shares: flags, data sets, one measured run, and runs that are kept; report.py writes.
 
     python -m experiments.PAPER.NAME [--quick] [--data FOLDER] [--sets NAME,...] [--seeds N] [--out FOLDER]
 
@@ -17,11 +17,10 @@ import hashlib
 import json
 import os
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -294,115 +293,6 @@ def _kept_seeds(options: Options, key: Mapping[str, Any]) -> dict[int, dict[str,
 def chosen(runs: Runs, names: Iterable[str]) -> Runs:
     """Some of the figures, in this order."""
     return {name: runs[name] for name in names}
-
-
-def shown(value: Any) -> str:
-    """A cell: the mean and standard deviation of several figures, anything else as it is."""
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return _number(value, value)
-    if not isinstance(value, list):
-        return str(value)
-    mean, spread = float(np.mean(value)), float(np.std(value))
-    if len(value) == 1:
-        return _number(mean, mean)
-    return f"{_number(mean, mean)} ± {_number(spread, mean)}"
-
-
-def _number(value: float, like: float) -> str:
-    digits = 2 if abs(like) >= 1 else 3 if abs(like) >= 0.1 else 4
-    return f"{value:.{digits}f}"
-
-
-@dataclass
-class Report:
-    """Tables and one picture, written under the name of what they reproduce."""
-
-    paper: str
-    name: str
-    title: str
-    options: Options
-    notes: list[str] = field(default_factory=list)
-    tables: list[dict[str, Any]] = field(default_factory=list)
-    figure: Any = None
-
-    def table(self, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a table; columns are those of the first row, a list of figures is one figure per seed."""
-        self.tables.append({"title": title, "rows": [dict(row) for row in rows]})
-
-    def axes(self, n_columns: int, n_rows: int = 1, *, width: float = 4.2, height: float = 3.4) -> list[Any]:
-        """Places to draw in, row by row."""
-        from matplotlib.figure import Figure
-
-        self.figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
-        return list(self.figure.subplots(n_rows, n_columns, squeeze=False).ravel())
-
-    def markdown(self) -> str:
-        """The page."""
-        return "\n".join(page_lines(self.facts, self.figure and f"{self.name}.png"))
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What JSON holds."""
-        return {
-            "title": self.title, "command": self.command, "quick": self.options.quick,
-            "seeds": list(self.options.seeds), "notes": self.notes, "tables": self.tables,
-        }  # fmt: skip
-
-    @property
-    def command(self) -> str:
-        """What made it, from the root of the checkout; where it was written is no part of it."""
-        spec, flags = sys.modules["__main__"].__spec__, list(sys.argv[1:])
-        while "--out" in flags:
-            at = flags.index("--out")
-            del flags[at : at + 2]
-        return " ".join(["python", "-m", spec.name if spec else self.name, *flags])
-
-    def write(self) -> None:
-        """Write JSON, Markdown and the picture, and print the Markdown."""
-        folder = self.options.out / self.paper
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.json").write_text(json.dumps(self.facts, indent=1) + "\n")
-        (folder / f"{self.name}.md").write_text(self.markdown())
-        if self.figure is not None:
-            self.figure.savefig(folder / f"{self.name}.png", dpi=100)
-        print(self.markdown(), flush=True)
-        kinds = ("json", "md") if self.figure is None else ("json", "md", "png")
-        print("wrote", *(f"{self.paper}/{self.name}.{kind}" for kind in kinds), file=sys.stderr, flush=True)
-
-
-def page_lines(facts: Mapping[str, Any], picture: str | None, level: int = 1) -> list[str]:
-    """Lines of the Markdown that tells what a report's JSON holds, its title a heading of this level."""
-    quick = ["**A quick run: few rows and trees. It shows that it runs, not what it gives.**", ""]
-    lines = [f"{'#' * level} {facts['title']}", "", *(quick if facts["quick"] else [])]
-    several = (
-        f", mean ± standard deviation of {len(facts['seeds'])} seeds." if len(facts["seeds"]) > 1 else "."
-    )
-    lines += [f"`{facts['command']}`{several}", ""]
-    lines += [line for note in facts["notes"] for line in (note, "")]
-    for table in facts["tables"]:
-        lines += [f"{'#' * (level + 1)} {table['title']}", "", *markdown_table(table["rows"]), ""]
-    if picture:
-        lines += [f"![{facts['title']}]({picture})", ""]
-    return lines
-
-
-def markdown_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of a Markdown table."""
-    if not rows:
-        return ["(nothing)"]
-    head = list(rows[0])
-    cells = [head, ["---"] * len(head), *([shown(row.get(name)) for name in head] for row in rows)]
-    return ["| " + " | ".join(line) + " |" for line in cells]
-
-
-def draw(
-    axes: Any, x: Sequence[float], runs: Sequence[Sequence[float]], label: str = "", **style: Any
-) -> None:
-    """A line through the means with the seeds' standard deviation."""
-    mean, spread = [np.mean(row) for row in runs], [np.std(row) for row in runs]
-    axes.errorbar(x, mean, spread, label=label or None, **{"marker": "o", "capsize": 3, **style})
 
 
 def literal(text: str) -> tuple[str, Any]:

@@ -23,11 +23,10 @@ from experiments.common import (
     QUALITY,
     ROOT,
     Options,
-    Report,
-    markdown_table,
     parse,
     recorded,
 )
+from experiments.report import Report, markdown_table
 from experiments.settings import CHOSEN, TREES, key_of, parameters, runs
 
 COSTS = ("train, CPU s", "predict, ms", "MB")

@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import AT_HAND, Report, held_out, literal, measured, parse, repeated
+from experiments.common import (
+    AT_HAND,
+    held_out,
+    literal,
+    measured,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from experiments.settings import CHOSEN, model, parameters
 
 

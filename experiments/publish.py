@@ -14,7 +14,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from experiments.common import ROOT, page_lines
+from experiments.common import ROOT
+from experiments.report import page_lines
 
 TABLES, PAGES = ROOT / "experiments" / "records" / "tables", ROOT / "docs" / "papers"
 PAPERS = {

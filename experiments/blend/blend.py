@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import KS, PSP, QUALITY, ROOT, Options, Report, Split, parse
+from experiments.common import (
+    KS,
+    PSP,
+    QUALITY,
+    ROOT,
+    Options,
+    Split,
+    parse,
+)
+from experiments.report import Report
 from experiments.settings import BLENDED
 from labelwood import Blend
 from labelwood.decisions import label_weights

@@ -14,17 +14,16 @@ from experiments.common import (
     QUALITY,
     SHAPES,
     Options,
-    Report,
     Runs,
     Split,
     chosen,
-    draw,
     held_out,
     kept,
     measured,
     parse,
     thinned,
 )
+from experiments.report import Report, draw
 from experiments.settings import key_of, model
 
 FEATURES, LABELS = (100, 500, 1000, 2000, 5000, 10000), (50, 100, 500, 1000, 5000, 10000)

@@ -8,8 +8,9 @@ On a held-out fifth of the training rows, as in the paper. Figure 3 keeps m_F x 
 
 from __future__ import annotations
 
-from experiments.common import Options, Report, Split, draw, parse
+from experiments.common import Options, Split, parse
 from experiments.craftml.figures_1_2 import on_held_out, stood_in
+from experiments.report import Report, draw
 
 BUDGETS, TREES = (5_000, 50_000, 500_000), (1, 2, 5, 10, 20, 50, 100)
 LEAVES = (2, 5, 10, 20, 50)

@@ -10,7 +10,16 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from experiments.common import QUALITY, Report, chosen, held_out, literal, measured, parse, repeated, shown
+from experiments.common import (
+    QUALITY,
+    chosen,
+    held_out,
+    literal,
+    measured,
+    parse,
+    repeated,
+)
+from experiments.report import Report, shown
 from labelwood import CraftForest
 
 

@@ -12,7 +12,15 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from experiments.common import QUALITY, Report, Split, chosen, judged, parse, repeated
+from experiments.common import (
+    QUALITY,
+    Split,
+    chosen,
+    judged,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from labelwood import CraftForest
 
 CUTS = ({}, {"dtype": "float16"}, {"leaf_size": 20}, {"leaf_size": 10}, {"leaf_size": 5})

@@ -8,7 +8,8 @@ The paper's own rows stand beside ours where the data are the same; eurlex57k an
 
 from __future__ import annotations
 
-from experiments.common import AT_HAND, QUALITY, Report, chosen, parse
+from experiments.common import AT_HAND, QUALITY, chosen, parse
+from experiments.report import Report
 from experiments.settings import runs
 
 ABSENT = (

@@ -10,7 +10,15 @@ from __future__ import annotations
 
 import time
 
-from experiments.common import AT_HAND, Dataset, Report, Split, model_bytes, parse, repeated
+from experiments.common import (
+    AT_HAND,
+    Dataset,
+    Split,
+    model_bytes,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from experiments.settings import model
 
 ABSENT = ("EURLex-4K", "WikiLSHTC-325K", "Delicious-200K", "Amazon-670K", "AmazonCat-13K")

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import Report, Split, parse
+from experiments.common import Split, parse
+from experiments.report import Report
 from labelwood import GraphForest
 from labelwood.neighbors import label_graph
 from labelwood.reference.gpt import kept_pairs

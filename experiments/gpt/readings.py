@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import QUALITY, Report, chosen, held_out, measured, parse, repeated, thinned
+from experiments.common import (
+    QUALITY,
+    chosen,
+    held_out,
+    measured,
+    parse,
+    repeated,
+    thinned,
+)
+from experiments.report import Report
 from labelwood import GraphForest
 
 FIRST = {

@@ -8,7 +8,8 @@ LinearTree are, and stand in their place on the four sets at hand. The paper's o
 
 from __future__ import annotations
 
-from experiments.common import AT_HAND, QUALITY, Report, chosen, parse
+from experiments.common import AT_HAND, QUALITY, chosen, parse
+from experiments.report import Report
 from experiments.settings import TREES, parameters, runs
 from labelwood import GraphForest
 

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import QUALITY, Options, Report, Split, chosen, held_out, measured, parse, repeated
+from experiments.common import (
+    QUALITY,
+    Options,
+    Split,
+    chosen,
+    held_out,
+    measured,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from labelwood import LdsmForest
 
 VALUES = {

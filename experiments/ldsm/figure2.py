@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from experiments.common import AT_HAND, Report, parse
+from experiments.common import AT_HAND, parse
+from experiments.report import Report
 from experiments.settings import runs
 
 ABSENT = ("Mediamill", "AmazonCat-13K", "Wiki10-31K", "Delicious-200K", "WikiLSHTC-325K", "Amazon-670K")

@@ -7,7 +7,8 @@ The first trees of a forest are judged alone, so that one training per seed give
 
 from __future__ import annotations
 
-from experiments.common import NDCG, QUALITY, Report, draw, judged, parse, repeated
+from experiments.common import NDCG, QUALITY, judged, parse, repeated
+from experiments.report import Report, draw
 from experiments.settings import model
 from labelwood.figures.prefixes import prefixes
 

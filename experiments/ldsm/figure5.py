@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.common import NDCG, QUALITY, Report, chosen, draw, parse
+from experiments.common import NDCG, QUALITY, chosen, parse
+from experiments.report import Report, draw
 from experiments.settings import runs
 
 NODES = (100, 300, 1000, 3000, 8000, 16000, 32000)

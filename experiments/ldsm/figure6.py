@@ -13,7 +13,16 @@ from itertools import product
 
 import numpy as np
 
-from experiments.common import NDCG, QUALITY, Report, Split, chosen, held_out, measured, parse
+from experiments.common import (
+    NDCG,
+    QUALITY,
+    Split,
+    chosen,
+    held_out,
+    measured,
+    parse,
+)
+from experiments.report import Report
 from experiments.settings import model, runs
 
 NODES, EPOCHS = (300, 1000, 3000, 8000, 32000), (5, 10, 20)

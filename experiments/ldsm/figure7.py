@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.common import Report, parse
+from experiments.common import parse
+from experiments.report import Report
 from experiments.settings import model
 from labelwood.split_plots import by_level
 

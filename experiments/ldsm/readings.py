@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import QUALITY, Report, chosen, held_out, measured, parse, repeated
+from experiments.common import (
+    QUALITY,
+    chosen,
+    held_out,
+    measured,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from labelwood import LdsmForest
 
 READINGS = [

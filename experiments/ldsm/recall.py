@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import KS, Report, parse
+from experiments.common import KS, parse
+from experiments.report import Report
 from labelwood import LdsmForest
 from labelwood.forest import RoutedForest
 

@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import PSP, QUALITY, Report, held_out, judged, parse, repeated
+from experiments.common import (
+    PSP,
+    QUALITY,
+    held_out,
+    judged,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from labelwood import METHODS
 
 FORESTS = ("ldsm-forest", "craft-forest", "graph-forest")

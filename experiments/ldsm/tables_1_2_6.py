@@ -8,7 +8,8 @@ when --data has them. The paper chose M = 2 or 4; M = 2 is our default, M = 4 is
 
 from __future__ import annotations
 
-from experiments.common import NDCG, QUALITY, Report, chosen, parse
+from experiments.common import NDCG, QUALITY, chosen, parse
+from experiments.report import Report
 from experiments.settings import runs
 
 SETS = ("bibtex/xmc_split0", "bibtex", "delicious/xmc_split0", "delicious", "Mediamill", "AmazonCat-13K", "Wiki10-31K",

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.common import ROOT, Options, Report, parse
+from experiments.common import ROOT, Options, parse
+from experiments.report import Report
 from labelwood.data import save
 
 SETS = ("bibtex", "delicious", "eurlex57k", "yso_finna_en")

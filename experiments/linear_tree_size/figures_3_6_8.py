@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.common import Options, Report, parse
+from experiments.common import Options, parse
+from experiments.report import Report
 from labelwood import size
 from labelwood.trees import LabelTree
 

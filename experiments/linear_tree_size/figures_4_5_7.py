@@ -13,7 +13,8 @@ import math
 
 import numpy as np
 
-from experiments.common import AT_HAND, Options, Report, Split, draw, parse
+from experiments.common import AT_HAND, Options, Split, parse
+from experiments.report import Report, draw
 from labelwood import LinearTree, size
 from labelwood.methods import tree_estimate
 from labelwood.methods.training_rows import TrainingRows

@@ -5,7 +5,17 @@ python -m experiments.linear_tree_size.table3
 
 from __future__ import annotations
 
-from experiments.common import AT_HAND, QUALITY, Report, Split, chosen, judged, model_bytes, parse, repeated
+from experiments.common import (
+    AT_HAND,
+    QUALITY,
+    Split,
+    chosen,
+    judged,
+    model_bytes,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from labelwood import LinearTree
 
 ABSENT = ("EURLex-4K", "AmazonCat-13K", "Wiki10-31K", "Amazon-670K")

@@ -5,7 +5,8 @@ python -m experiments.linear_tree_size.table5
 
 from __future__ import annotations
 
-from experiments.common import AT_HAND, SHAPES, Report, parse
+from experiments.common import AT_HAND, SHAPES, parse
+from experiments.report import Report
 
 ABSENT = ("AmazonCat-13K", "Wiki10-31K", "Wiki-500K", "Amazon-670K", "Amazon-3M")
 

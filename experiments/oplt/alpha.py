@@ -5,7 +5,8 @@ python -m experiments.oplt.alpha
 
 from __future__ import annotations
 
-from experiments.common import QUALITY, Report, chosen, draw, parse
+from experiments.common import QUALITY, chosen, parse
+from experiments.report import Report, draw
 from experiments.settings import runs
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)

@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import QUALITY, Report, chosen, held_out, measured, parse, repeated
+from experiments.common import (
+    QUALITY,
+    chosen,
+    held_out,
+    measured,
+    parse,
+    repeated,
+)
+from experiments.report import Report
 from labelwood import OnlineTree
 
 RATES, LEAVES = (0.3, 0.5, 1.0, 1.5, 2.0), (100, 200)

@@ -20,7 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import Options, Report, Split, find, parse, read, repeated
+from experiments.common import (
+    Options,
+    Split,
+    find,
+    parse,
+    read,
+    repeated,
+)
+from experiments.report import Report
 from labelwood import OnlineTree
 from labelwood.data import Dataset
 from labelwood.data.synth import _word, _zipf

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import Report, Split, parse, repeated
+from experiments.common import Split, parse, repeated
+from experiments.report import Report
 from experiments.settings import model
 
 

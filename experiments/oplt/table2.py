@@ -18,7 +18,6 @@ from experiments.common import (
     QUALITY,
     Dataset,
     Options,
-    Report,
     Runs,
     Split,
     chosen,
@@ -27,6 +26,7 @@ from experiments.common import (
     parse,
     repeated,
 )
+from experiments.report import Report
 from labelwood import LinearTree, OnlineTree, TreeEstimator
 
 ABSENT = ("AmazonCat-13K", "Wiki10-31K", "WikiLSHTC-325K", "Amazon-670K")

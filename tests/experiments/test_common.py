@@ -90,7 +90,7 @@ def test_a_stand_in_has_the_proportions_and_says_what_it_is():
 
 
 def test_cells_show_mean_and_standard_deviation():
-    from experiments.common import shown
+    from experiments.report import shown
 
     assert shown([1.0, 3.0]) == "2.00 ± 1.00"
     assert shown([2.5]) == "2.50"
@@ -150,6 +150,7 @@ def test_every_script_is_a_part_or_a_tool():
         "settings",
         "measure",
         "publish",
+        "report",
         "run",
         "ldsm.choose",
         "craftml.readings",
