@@ -5,8 +5,8 @@
 from the root of the checkout. Data sets are folders below --data (else LABELWOOD_DATA, else ../shared/data), in any
 of the shapes in which the extreme classification repository gives them out. A paper's data set that is not there is
 replaced by a small generated one of its shape, and the row says so. Results are out/experiments/PAPER/NAME.json, .md
-and .png; JSON holds the figure of every seed, Markdown their mean and standard deviation. Runs that several tables
-share are kept below out/experiments/runs, seed by seed: what is there is not run again unless --again says so.
+and .png; JSON holds the figure of every seed, Markdown their mean and standard deviation. Trainings are kept below
+out/experiments/runs, seed by seed: what is there is not run again unless --again says so.
 """
 
 from __future__ import annotations

@@ -11,16 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import (
-    AT_HAND,
-    held_out,
-    literal,
-    measured,
-    parse,
-    repeated,
-)
+from experiments.common import AT_HAND, literal, parse
 from experiments.report import Report
-from experiments.settings import CHOSEN, model, parameters
+from experiments.settings import CHOSEN, parameters, runs, tried
 
 
 def main() -> None:
@@ -41,14 +34,9 @@ def main() -> None:
         if "n_trees" in given:
             given["n_trees"] = options.trees(given["n_trees"])
 
-        def one(seed: int, split=split, given=given) -> dict[str, float]:
-            part = held_out(split, seed) if options.extra.held_out else split
-            return measured(
-                model(method, split.name, n_jobs=options.threads, random_state=seed, **given), part
-            )
-
+        found = (tried if options.extra.held_out else runs)(method, split, options, **given)
         said = " ".join(f"{key}={value}" for key, value in given.items()) or "defaults"
-        rows.append({"data": split.title, "parameters": f"`{said}`", **repeated(options.seeds, one)})
+        rows.append({"data": split.title, "parameters": f"`{said}`", **found})
     report = Report("measure", method, f"{method}{', held-out rows' * options.extra.held_out}", options)
     report.table(method, rows)
     report.write()

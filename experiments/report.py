@@ -30,9 +30,13 @@ def shown(value: Any) -> str:
     return f"{_number(mean, mean)} ± {_number(spread, mean)}"
 
 
+def digits(value: float) -> int:
+    """How many digits after the point a figure is shown with."""
+    return 2 if abs(value) >= 1 else 3 if abs(value) >= 0.1 else 4
+
+
 def _number(value: float, like: float) -> str:
-    digits = 2 if abs(like) >= 1 else 3 if abs(like) >= 0.1 else 4
-    return f"{value:.{digits}f}"
+    return f"{value:.{digits(like)}f}"
 
 
 @dataclass

@@ -4,8 +4,9 @@
 
 --quick is a reduced size of everything, for a look and for tests. A part that fails does not stop the others; its
 last lines are shown at the end and the exit code is 1. The summary is out/experiments/index.md and .json, written
-after every part: --resume goes on where an earlier run ended, with what has failed or not been run. Runs that several
-parts share are made once; without --resume and --only, all of them anew.
+after every part: --resume goes on where an earlier run ended, with what has failed or not been run. Long parts keep
+each training, so that one which was interrupted goes on as well, and what several parts share is made once; without
+--resume and --only, all is made anew.
 """
 
 from __future__ import annotations
@@ -148,9 +149,7 @@ def main() -> int:
     if given.data:
         flags += ["--data", str(given.data.resolve())]
     if not given.resume and names == list(PARTS):
-        shutil.rmtree(
-            out / "runs", ignore_errors=True
-        )  # runs that parts share, of an earlier library perhaps
+        shutil.rmtree(out / "runs", ignore_errors=True)  # of an earlier library perhaps
     index = Index(out, resume=given.resume)
     start = time.perf_counter()
     with ThreadPoolExecutor(given.workers) as pool:

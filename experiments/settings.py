@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import Options, Runs, Split, kept, measured
+from experiments.common import Options, Runs, Split, held_out, kept, measured
 from labelwood import METHODS, TreeEstimator
 
 TREES = {
@@ -87,8 +87,24 @@ def runs(method: str, split: Split, options: Options, **changes: Any) -> Runs:
     return kept(options, key_of(method, split.name, options, **changes), one)
 
 
+def tried(method: str, split: Split, options: Options, **given: Any) -> Runs:
+    """A method with these parameters alone, judged on a fifth of the training rows, another for every seed; kept."""
+
+    def one(seed: int) -> dict[str, float]:
+        own = METHODS[method](**given, n_jobs=options.threads, random_state=seed)
+        return measured(own, held_out(split, seed))
+
+    key = key_with(method, split.name, options, **given)
+    return kept(options, {**key, "held out of": split.train.n_rows}, one)
+
+
 def key_of(method: str, data: str, options: Options, **changes: Any) -> dict[str, Any]:
-    """What tells the runs of a method on a data set from all others that are kept: every parameter, said or not."""
-    given = model(method, data, **changes).get_params(deep=False)
-    own = {name: given[name] for name in sorted(given) if name not in UNTOLD}
+    """What tells the runs of a method as it is run on a data set, with changes, from all others that are kept."""
+    return key_with(method, data, options, **{**parameters(method, data), **changes})
+
+
+def key_with(method: str, data: str, options: Options, **given: Any) -> dict[str, Any]:
+    """The same of a method with these parameters alone; every parameter is in it, said or not."""
+    found = METHODS[method](**given).get_params(deep=False)
+    own = {name: found[name] for name in sorted(found) if name not in UNTOLD}
     return {"data": data, "method": method, "parameters": own, "quick": options.quick}

@@ -17,14 +17,11 @@ from experiments.common import (
     Runs,
     Split,
     chosen,
-    held_out,
-    kept,
-    measured,
     parse,
     thinned,
 )
 from experiments.report import Report, draw
-from experiments.settings import key_of, model
+from experiments.settings import parameters, tried
 
 FEATURES, LABELS = (100, 500, 1000, 2000, 5000, 10000), (50, 100, 500, 1000, 5000, 10000)
 DIVERSITIES, PAIRS = ("SxSy", "SxDy", "DxSy", "DxDy"), ((500, 500), (5000, 5000))
@@ -32,14 +29,8 @@ DIVERSITIES, PAIRS = ("SxSy", "SxDy", "DxSy", "DxDy"), ((500, 500), (5000, 5000)
 
 def on_held_out(split: Split, options: Options, **given) -> Runs:
     """Quality on held-out rows; every seed holds out others."""
-    changes = {"n_trees": options.trees(50), **given}
-
-    def one(seed: int) -> dict[str, float]:
-        own = model("craft-forest", split.name, n_jobs=options.threads, random_state=seed, **changes)
-        return measured(own, held_out(split, seed))
-
-    key = {**key_of("craft-forest", split.name, options, **changes), "held out of": split.train.n_rows}
-    return chosen(kept(options, key, one), QUALITY)
+    own = {**parameters("craft-forest", split.name), "n_trees": options.trees(50), **given}
+    return chosen(tried("craft-forest", split, options, **own), QUALITY)
 
 
 def stood_in(options: Options) -> list[Split]:

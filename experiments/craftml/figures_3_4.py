@@ -8,6 +8,8 @@ On a held-out fifth of the training rows, as in the paper. Figure 3 keeps m_F x 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from experiments.common import Options, Split, parse
 from experiments.craftml.figures_1_2 import on_held_out, stood_in
 from experiments.report import Report, draw
@@ -42,7 +44,7 @@ def one_against_another(
     """P@1 of one tree and of the forest against a parameter."""
     report = Report("craftml", name, title, options)
     axes = iter(report.axes(2, len(splits), width=5))
-    more = Options(**{**vars(options), "seeds": range(len(options.seeds) * (2 if options.quick else 10))})
+    more = replace(options, seeds=range(len(options.seeds) * (2 if options.quick else 10)))
     for split in splits:
         for n_trees, runs in ((1, more), (options.trees(50), options)):
             line = [on_held_out(split, runs, n_trees=n_trees, **{parameter: value}) for value in values]

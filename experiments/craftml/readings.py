@@ -10,17 +10,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from experiments.common import (
-    QUALITY,
-    chosen,
-    held_out,
-    literal,
-    measured,
-    parse,
-    repeated,
-)
+from experiments.common import QUALITY, chosen, literal, parse
 from experiments.report import Report, shown
-from labelwood import CraftForest
+from experiments.settings import tried
 
 
 def main() -> None:
@@ -40,8 +32,7 @@ def main() -> None:
                 "n_trees": options.trees(options.extra.trees),
                 **dict(literal(pair) for pair in setting.split()),
             }
-            found = repeated(options.seeds, lambda seed, s=split, g=given: measured(
-                CraftForest(n_jobs=1, random_state=seed, **g), held_out(s, seed)))  # fmt: skip
+            found = tried("craft-forest", split, options, **given)
             rows.append({"setting": setting or "defaults", **chosen(found, (*QUALITY, "train, CPU s", "MB"))})
             print(name, *(shown(cell) for cell in rows[-1].values()), sep=", ", file=sys.stderr, flush=True)
         report.table(name, rows)

@@ -12,16 +12,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from experiments.common import (
-    QUALITY,
-    Split,
-    chosen,
-    judged,
-    parse,
-    repeated,
-)
+from experiments.common import QUALITY, Split, chosen, judged, kept, parse
 from experiments.report import Report
-from labelwood import CraftForest
+from experiments.settings import key_with
+from labelwood import METHODS
 
 CUTS = ({}, {"dtype": "float16"}, {"leaf_size": 20}, {"leaf_size": 10}, {"leaf_size": 5})
 
@@ -32,11 +26,10 @@ def parsed(text: str) -> tuple[float, int]:
     return float(share), int(size)
 
 
-def one(split: Split, cut: tuple[float, int], n_trees: int, seed: int) -> dict[str, float]:
+def one(split: Split, given: dict[str, Any], seed: int) -> dict[str, float]:
     """Size, time and quality after each further cut of one forest."""
-    share, size = cut
-    model = CraftForest(n_trees=n_trees, centroid_share=share, centroid_size=size, weight_dtype="float32", n_jobs=1,
-                        random_state=seed).fit(split.train.X, split.train.Y.to_scipy())  # fmt: skip
+    model = METHODS["craft-forest"](**given, n_jobs=1, random_state=seed)
+    model.fit(split.train.X, split.train.Y.to_scipy())
     found = {}
     for place, further in enumerate(CUTS):
         if further:
@@ -72,8 +65,14 @@ def main() -> None:
     for name in options.sets:
         split, rows = options.load(name), []
         for cut in options.extra.centroids:
-            n_trees = options.trees(options.extra.trees)
-            runs = repeated(options.seeds, lambda seed, s=split, c=cut, n=n_trees: one(s, c, n, seed))
+            given = {
+                "n_trees": options.trees(options.extra.trees),
+                "centroid_share": cut[0],
+                "centroid_size": cut[1],
+                "weight_dtype": "float32",
+            }
+            key = {**key_with("craft-forest", name, options, **given), "what": "further cuts"}
+            runs = kept(options, key, lambda seed, s=split, g=given: one(s, g, seed))
             rows += rows_of(split, cut, runs)
         report.table(split.title, rows)
     report.write()

@@ -11,17 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import (
-    QUALITY,
-    chosen,
-    held_out,
-    measured,
-    parse,
-    repeated,
-    thinned,
-)
+from experiments.common import QUALITY, chosen, parse, thinned
 from experiments.report import Report
-from labelwood import GraphForest
+from experiments.settings import tried
 
 FIRST = {
     "graph": "tail", "start": "rows", "idf": True, "epochs": 3, "l1": 1.0, "tolerance": 0.0,
@@ -96,14 +88,8 @@ def main() -> None:
         for title, changes in (AROUND_DEFAULTS if around else READINGS).items():
             if only and not any(part in title for part in only):
                 continue
-            given = {
-                **({} if around else FIRST),
-                **changes,
-                "n_trees": options.trees(options.extra.trees),
-                "n_jobs": 1,
-            }
-            found = repeated(options.seeds, lambda seed, s=split, g=given: measured(
-                GraphForest(**g, random_state=seed), held_out(s, seed)))  # fmt: skip
+            given = {**({} if around else FIRST), **changes, "n_trees": options.trees(options.extra.trees)}
+            found = tried("graph-forest", split, options, **given)
             rows.append(
                 {"": title, **chosen(found, (*QUALITY, "train, CPU s", "predict, ms", "depth", "MB"))}
             )

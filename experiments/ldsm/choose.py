@@ -12,18 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import (
-    QUALITY,
-    Options,
-    Split,
-    chosen,
-    held_out,
-    measured,
-    parse,
-    repeated,
-)
+from experiments.common import QUALITY, Options, Split, chosen, parse
 from experiments.report import Report
-from labelwood import LdsmForest
+from experiments.settings import tried
 
 VALUES = {
     "max_nodes": [8000, 4000, 16000, 32000],
@@ -38,22 +29,18 @@ VALUES = {
 }
 
 
-def tried(split: Split, options: Options, order: list[str]) -> list[dict[str, Any]]:
+def climbed(split: Split, options: Options, order: list[str]) -> list[dict[str, Any]]:
     """A row per value tried; those kept are marked."""
-    best, kept, rows = -1.0, {name: values[0] for name, values in VALUES.items()}, []
+    best, best_of, rows = -1.0, {name: values[0] for name, values in VALUES.items()}, []
     n_trees = options.trees(options.extra.trees)
     for name in order:
         for value in VALUES[name][1:] if rows else VALUES[name]:
-            given = {**kept, name: value, "n_trees": n_trees, "n_jobs": options.threads}
-            found = repeated(
-                options.seeds,
-                lambda seed, g=given: measured(LdsmForest(**g, random_state=seed), held_out(split, seed + 1)),
-            )
+            found = tried("ldsm-forest", split, options, **{**best_of, name: value, "n_trees": n_trees})
             megabytes = 50 / n_trees * float(np.mean(found["MB"]))
             mean = float(np.mean([found[metric] for metric in QUALITY]))
             better = mean > best and megabytes <= options.extra.megabytes
             if better:
-                best, kept[name] = mean, value
+                best, best_of[name] = mean, value
             rows.append(
                 {
                     "change": f"{name}={value}{', kept' * better}",
@@ -61,7 +48,7 @@ def tried(split: Split, options: Options, order: list[str]) -> list[dict[str, An
                     "MB of 50 trees": megabytes,
                 }
             )
-    rows.append({"change": "chosen: " + " ".join(f"{name}={value}" for name, value in kept.items())})
+    rows.append({"change": "chosen: " + " ".join(f"{name}={value}" for name, value in best_of.items())})
     return rows
 
 
@@ -77,7 +64,7 @@ def main() -> None:
     report = Report("ldsm", "choose", "LdSM: parameters chosen on held-out rows", options)
     for name in options.sets:
         split = options.load(name)
-        report.table(split.title, tried(split, options, options.extra.order.split(",")))
+        report.table(split.title, climbed(split, options, options.extra.order.split(",")))
     report.write()
 
 

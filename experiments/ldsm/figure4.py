@@ -7,9 +7,9 @@ The first trees of a forest are judged alone, so that one training per seed give
 
 from __future__ import annotations
 
-from experiments.common import NDCG, QUALITY, judged, parse, repeated
+from experiments.common import NDCG, QUALITY, judged, kept, parse
 from experiments.report import Report, draw
-from experiments.settings import model
+from experiments.settings import key_of, model
 from labelwood.figures.prefixes import prefixes
 
 
@@ -30,7 +30,8 @@ def main() -> None:
                 for metric, value in judged(split, top).items()
             }
 
-        runs = repeated(options.seeds, one)
+        key = key_of("ldsm-forest", name, options, n_trees=options.trees(50))
+        runs = kept(options, {**key, "what": "first trees"}, one)
         counts = [int(key.split()[1]) for key in runs if key.startswith("P@1 ")]
         rows = [{"trees": n, **{m: runs[f"{m} {n}"] for m in (*QUALITY, *NDCG)}} for n in counts]
         report.table(split.title, rows)

@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.common import (
-    QUALITY,
-    chosen,
-    held_out,
-    measured,
-    parse,
-    repeated,
-)
+from experiments.common import QUALITY, chosen, parse
 from experiments.report import Report
-from labelwood import LdsmForest
+from experiments.settings import tried
 
 READINGS = [
     {},
@@ -57,14 +50,8 @@ def main() -> None:
     for name in options.sets:
         split, rows = options.load(name), []
         for reading in READINGS[:4] if options.quick else READINGS:
-            given = {
-                "weight_threshold": 0.0,
-                "n_trees": options.trees(options.extra.trees),
-                "n_jobs": 1,
-                **reading,
-            }
-            found = repeated(options.seeds, lambda seed, s=split, g=given: measured(
-                LdsmForest(**g, random_state=seed), held_out(s, seed + 1)))  # fmt: skip
+            given = {"weight_threshold": 0.0, "n_trees": options.trees(options.extra.trees), **reading}
+            found = tried("ldsm-forest", split, options, **given)
             said = ", ".join(f"{key}={value}" for key, value in reading.items()) or "default"
             rows.append({"reading": said, **chosen(found, (*QUALITY, "train, CPU s", "depth", "MB"))})
         report.table(split.title, rows)

@@ -10,15 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import (
-    PSP,
-    QUALITY,
-    held_out,
-    judged,
-    parse,
-    repeated,
-)
+from experiments.common import PSP, QUALITY, held_out, judged, kept, parse
 from experiments.report import Report
+from experiments.settings import key_with
 from labelwood import METHODS
 
 FORESTS = ("ldsm-forest", "craft-forest", "graph-forest")
@@ -34,13 +28,12 @@ def main() -> None:
     report = Report("ldsm", "rerank", "Re-ranking for the tail, held-out rows", options)
     for name in options.sets:
         split, rows = options.load(name), []
+        given = {"n_trees": options.trees(options.extra.trees), "rerank": True}
         for method in FORESTS:
 
-            def one(seed: int, method=method, split=split) -> dict[str, float]:
-                part, found = held_out(split, seed + 1), {}
-                model = METHODS[method](
-                    n_trees=options.trees(options.extra.trees), n_jobs=1, rerank=True, random_state=seed
-                )
+            def one(seed: int, method=method, split=split, given=given) -> dict[str, float]:
+                part, found = held_out(split, seed), {}
+                model = METHODS[method](**given, n_jobs=options.threads, random_state=seed)
                 model.fit(part.train.X, part.train.Y.to_scipy())
                 for kind in ("trees", "re-ranked"):
                     model.rerank = kind == "re-ranked"
@@ -53,7 +46,8 @@ def main() -> None:
                     found[f"{kind} labels that come first, %"] = 100 * first
                 return found
 
-            runs = repeated(options.seeds, one)
+            key = key_with(method, name, options, **given)
+            runs = kept(options, {**key, "what": "with and without re-ranking"}, one)
             for kind in ("trees", "re-ranked"):
                 own = {
                     key.removeprefix(f"{kind} "): v for key, v in runs.items() if key.startswith(f"{kind} ")

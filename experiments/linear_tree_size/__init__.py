@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.common import ROOT, Options, parse
+from experiments.common import ROOT, Options, Split, parse
 from experiments.report import Report
 from labelwood.data import save
 
@@ -24,13 +24,13 @@ def apart(script: str, *job: Any) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def saved(options: Options, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Title of every set, and a file with its training rows for other processes to read."""
+def saved(options: Options, folder: Path) -> Iterator[tuple[Split, Path]]:
+    """Every set, and a file with its training rows for other processes to read."""
     for name in options.sets:
         split = options.load(name)
         path = folder / "train.npz"
         save(path, split.train)
-        yield split.title, path
+        yield split, path
 
 
 def main(

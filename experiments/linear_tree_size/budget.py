@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from experiments.common import Options, model_bytes, repeated
+from experiments.common import Options, kept, model_bytes
 from experiments.linear_tree_size import apart, main, saved
+from experiments.settings import key_with
 from labelwood import METHODS, LabelwoodError, memory
 from labelwood.data import load
 
@@ -67,7 +68,7 @@ def compared(path: Path, method: str, parameters: dict[str, Any]) -> dict[str, f
 def table(options: Options, folder: Path) -> list[dict[str, Any]]:
     """A row per data set and method."""
     rows = []
-    for title, path in saved(options, folder):
+    for split, path in saved(options, folder):
         for variant in options.extra.methods.split(";"):
             method, own = VARIANTS.get(variant, (variant, {}))
             if "forest" in method:
@@ -76,7 +77,9 @@ def table(options: Options, folder: Path) -> list[dict[str, Any]]:
             def measured(seed: int, method=method, own=own, path=path) -> dict[str, float]:
                 return compared(path, method, {"n_jobs": options.threads, "random_state": seed, **own})
 
-            rows.append({"data, method": f"{title}, {variant}", **repeated(options.seeds, measured)})
+            key = key_with(method, split.name, options, **own)
+            found = kept(options, {**key, "what": "budgets", "threads": options.threads}, measured)
+            rows.append({"data, method": f"{split.title}, {variant}", **found})
             print(rows[-1], file=sys.stderr, flush=True)
     return rows
 
@@ -91,4 +94,4 @@ def flags(parser: Any) -> None:
 
 if __name__ == "__main__":
     titles = ("Budgets against measured memory", "Smallest budget that is accepted")
-    main("budget", __doc__, titles, one=one, table=table, extra=flags, seeds=1)
+    main("budget", __doc__, titles, one=one, table=table, extra=flags)

@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from experiments.common import Options, model_bytes, repeated
+from experiments.common import Options, kept, model_bytes
 from experiments.linear_tree_size import apart, main, saved
+from experiments.settings import key_with
 from labelwood import LinearTree, memory
 from labelwood.data import load
 
@@ -63,13 +64,16 @@ def compared(path: Path, setting: str, seed: int, threads: int) -> dict[str, flo
 def table(options: Options, folder: Path) -> list[dict[str, Any]]:
     """A row per data set and setting."""
     rows = []
-    for title, path in saved(options, folder):
+    for split, path in saved(options, folder):
         for setting in options.extra.settings.split(","):
-            found = repeated(
-                options.seeds, lambda seed, s=setting, p=path: compared(p, s, seed, options.threads)
+            key = key_with("linear-tree", split.name, options, **SETTINGS[setting])
+            found = kept(
+                options,
+                {**key, "what": "estimates", "threads": options.threads},
+                lambda seed, s=setting, p=path: compared(p, s, seed, options.threads),
             )
             ends = {f"exact: bytes, {end.__name__}": end(found["exact: bytes"]) for end in (min, max)}
-            rows.append({"data, setting": f"{title}, {setting}", **found, **ends})
+            rows.append({"data, setting": f"{split.title}, {setting}", **found, **ends})
     return rows
 
 

@@ -11,11 +11,12 @@ from experiments.common import (
     Split,
     chosen,
     judged,
+    kept,
     model_bytes,
     parse,
-    repeated,
 )
 from experiments.report import Report
+from experiments.settings import key_with
 from labelwood import LinearTree
 
 ABSENT = ("EURLex-4K", "AmazonCat-13K", "Wiki10-31K", "Amazon-670K")
@@ -51,7 +52,12 @@ def main() -> None:
     rows = []
     for name in options.sets:
         split = options.load(name)
-        found = repeated(options.seeds, lambda seed, s=split: one(s, seed, options.threads))
+        key = key_with("linear-tree", name, options, **LinearTree.PRESETS["paper"])
+        found = kept(
+            options,
+            {**key, "what": "before and after pruning"},
+            lambda seed, s=split: one(s, seed, options.threads),
+        )
         for kind, paper in zip(("every weight", "pruned"), PUBLISHED.get(name, (None, None)), strict=True):
             part = chosen(found, [f"{kind} {metric}" for metric in (*QUALITY, "MB")])
             rows.append(

@@ -11,6 +11,7 @@ Appendix D.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from experiments.common import (
@@ -22,11 +23,12 @@ from experiments.common import (
     Split,
     chosen,
     held_out,
+    kept,
     measured,
     parse,
-    repeated,
 )
 from experiments.report import Report
+from experiments.settings import key_with
 from labelwood import LinearTree, OnlineTree, TreeEstimator
 
 ABSENT = ("AmazonCat-13K", "Wiki10-31K", "WikiLSHTC-325K", "Amazon-670K")
@@ -61,13 +63,14 @@ PUBLISHED = {
         "42.21 / 37.60 / 34.25",
     ),
 }
+PARABEL = {**LinearTree.PRESETS["parabel"], "n_trees": 1}
 ONLINE = {"OPLT-R": {"policy": "random"}, "OPLT-B": {}, "OPLT-W": {"warm_share": 0.1}}
 COLUMNS = (*QUALITY, *PSP, "train, CPU s", "predict, ms", "MB", "depth")
 
 
 def parabel(seed: int, threads: int) -> LinearTree:
     """One tree of Parabel's kind."""
-    return LinearTree.preset("parabel", n_trees=1, random_state=seed, n_jobs=threads)
+    return LinearTree(**PARABEL, random_state=seed, n_jobs=threads)
 
 
 def incremental(model: TreeEstimator, rows: Dataset) -> Any:
@@ -86,9 +89,15 @@ def online(split: Split, options: Options, *, planted: bool = False, **given: An
         model = OnlineTree(epochs=passes, n_jobs=options.threads, random_state=seed, **given)
         return {**measured(model, part, learn), "passes": passes}
 
-    part = held_out(split, seed=0)
-    passes = max((1, 3), key=lambda epochs: one(0, epochs, part)["P@1"])
-    return repeated(options.seeds, lambda seed: one(seed, passes, split))
+    def key(passes: int, what: str) -> dict[str, Any]:
+        own = key_with("online-tree", split.name, options, epochs=passes, **given)
+        return {**own, "planted": planted, "what": what}
+
+    part, first = held_out(split, seed=0), replace(options, seeds=range(1))
+    passes = max(
+        (1, 3), key=lambda n: kept(first, key(n, "held-out rows"), lambda seed: one(seed, n, part))["P@1"]
+    )
+    return kept(options, key(passes, "test rows"), lambda seed: one(seed, passes, split))
 
 
 def main() -> None:
@@ -101,8 +110,10 @@ def main() -> None:
     for name in options.sets:
         split = options.load(name)
         found: dict[str, Runs] = {
-            "Parabel": repeated(
-                options.seeds, lambda seed, s=split: measured(parabel(seed, options.threads), s)
+            "Parabel": kept(
+                options,
+                key_with("linear-tree", name, options, **PARABEL),
+                lambda seed, s=split: measured(parabel(seed, options.threads), s),
             ),
             "IPLT": online(split, options, planted=True),
         }

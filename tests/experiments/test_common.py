@@ -147,6 +147,7 @@ def test_every_script_is_a_part_or_a_tool():
 
     tools = {
         "common",
+        "compare",
         "settings",
         "measure",
         "publish",
@@ -206,3 +207,23 @@ def test_an_interrupted_list_of_parts_is_gone_on_with(tmp_path):
         "ldsm.figure4",
     ]
     assert not Index(tmp_path, resume=False).has("ldsm.figure4")
+
+
+def test_what_is_tried_is_judged_on_other_training_rows_for_every_seed(tmp_path, monkeypatch, made):
+    from experiments.common import Split, held_out, measured, parse
+    from experiments.settings import tried
+    from labelwood import CraftForest
+
+    monkeypatch.setattr(sys, "argv", ["x", "--out", str(tmp_path), "--seeds", "2"])
+    options, split = parse("", sets=()), Split("made", made, made)
+    found = tried("craft-forest", split, options, n_trees=3)
+    for seed in (0, 1):
+        alone = measured(CraftForest(n_trees=3, n_jobs=1, random_state=seed), held_out(split, seed))
+        assert [found[name][seed] for name in ("P@1", "P@5", "MB")] == [
+            alone[name] for name in ("P@1", "P@5", "MB")
+        ]
+    files = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert tried("craft-forest", split, options, n_trees=3) == found  # its times too: nothing ran again
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == files
+    tried("craft-forest", split, options, n_trees=2)
+    assert len(list((tmp_path / "runs").iterdir())) == 2

@@ -68,3 +68,18 @@ def test_a_quick_run_is_not_taken_over(publish, tmp_path, monkeypatch):
     (made / "figure4.png").write_bytes(b"picture")
     assert publish.take_over(tmp_path / "made") == ["ldsm/figure4"]
     assert "![T](ldsm/figure4.png)" in publish.page("ldsm")
+
+
+def test_a_figure_comes_out_again_within_its_spread(publish):
+    from experiments.compare import outside
+
+    def report(**cells):
+        return {"tables": [{"title": "T", "rows": [{"data": "bibtex", **cells}]}]}
+
+    kept = report(**{"P@1": [60.0, 62.0], "P@5": [30.0, 30.0], "train, CPU s": [1.0, 1.0]})
+    assert outside(kept, kept) == (2, [])
+    other = report(**{"P@1": [61.0, 63.0], "P@5": [30.004, 30.0], "train, CPU s": [9.0, 9.0]})
+    assert outside(kept, other) == (2, [])
+    count, found = outside(kept, report(**{"P@1": [61.0, 63.2]}))
+    assert count == 2
+    assert [line.partition(":")[0] for line in found] == ["T, row 1 (bibtex), P@1", "T, row 1 (bibtex), P@5"]

@@ -1,0 +1,71 @@
+"""Whether what is kept comes out again: the tables of a run beside those of the repository, figure by figure.
+
+    python -m experiments.compare out/experiments
+
+A figure is a mean over seeds; it has come out again if the two means differ by no more than the standard deviation of
+the kept seeds (half a unit of the last digit shown, where that is more). Times are of a machine at a moment and are
+not compared. What lies outside is listed, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.publish import PAPERS, TABLES
+from experiments.report import digits
+
+TIMED = re.compile(r"\b(s|ms|us|seconds?|time|cost|added|thread|threads)\b")
+
+
+def figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, list[float]]]:
+    """Where each figure of a report stands, and its seeds; but for times."""
+    for table in facts["tables"]:
+        for place, row in enumerate(table["rows"]):
+            first = next(iter(row.values()))
+            said = f"{table['title']}, row {place + 1}{'' if isinstance(first, list) else f' ({first})'}"
+            for name, cell in row.items():
+                if isinstance(cell, list) and not TIMED.search(name):
+                    yield f"{said}, {name}", cell
+
+
+def outside(kept: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[int, list[str]]:
+    """How many figures are kept of a report, and those that have not come out again."""
+    again, kept_figures, found = dict(figures(made)), dict(figures(kept)), []
+    for where, seeds in kept_figures.items():
+        old, new = float(np.mean(seeds)), float(np.mean(again.get(where, np.nan)))
+        room = max(float(np.std(seeds)), 0.5 * 10.0 ** -digits(old))
+        if not abs(new - old) <= room * (1 + 1e-9):  # one that is missing is not a number
+            found.append(f"{where}: {old:.4f} ± {np.std(seeds):.4f}, now {new:.4f}")
+    return len(kept_figures), found
+
+
+def main() -> int:
+    """Compare everything that both folders have."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("made", type=Path, help="folder of a full run")
+    given, failed, compared = parser.parse_args(), 0, 0
+    for paper in PAPERS:
+        for path in sorted((TABLES / paper).glob("*.json")):
+            other = given.made / paper / path.name
+            made = json.loads(other.read_text()) if other.exists() else {"quick": True}
+            if made["quick"]:
+                continue
+            count, found = outside(json.loads(path.read_text()), made)
+            print(f"{paper}/{path.stem}: {count - len(found)} of {count} within the spread")
+            print(*(f"    {line}" for line in found), sep="\n", end="\n" if found else "")
+            failed, compared = failed + len(found), compared + count
+    print(f"{compared - failed} of {compared} figures have come out again")
+    return 1 if failed or not compared else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
