@@ -5,6 +5,7 @@
 // are read as they are packed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -39,9 +40,11 @@ class NodeBlocks {
         for (int32_t node = 0; node < n_nodes; ++node) {
             const int32_t first = routing.child_ptr[node], last = routing.child_ptr[node + 1];
             const int64_t entries = vectors.ptr[last] - vectors.ptr[first];
-            if (entries < kLarge || last - first < kFewest || last - first > kMaxLanes) continue;
+            if (entries < kLarge || last - first < kFewest) continue;
             const int64_t columns = count_columns(vectors, first, last, used);
-            if (columns * kSparse < n_columns || columns * (last - first) > kFill * entries) continue;
+            const int64_t fill = entries < kVeryLarge ? kFill : kVeryLargeFill;
+            const int64_t most = std::min(fill * entries, kMostPlaces);
+            if (columns * kSparse < n_columns || columns * (last - first) > most) continue;
             blocks_.resize(static_cast<size_t>(node) + 1);
             blocks_.back() = {n_blocks_++ * static_cast<int64_t>(n_words_), static_cast<int64_t>(n_weights)};
             const auto end = static_cast<size_t>(places_for(last - first)(static_cast<int32_t>(columns)));
@@ -81,21 +84,27 @@ class NodeBlocks {
         return Ahead{matched.at.data(), matched.count, bits_of(weights_of(node))};
     }
 
-    // The dot products of a row with the children's vectors; writes up to kMaxLanes. Asks for what is read
-    // `next`.
+    // The dot products of a row with the children's vectors; writes up to kMaxLanes beyond them. Asks for
+    // what is read `next`.
     template <class Next>
     void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next,
                double* scores) const {
-        block_simd(weights_of(node))
-            .lane_scores(matched.at.data(), matched.values.data(), matched.count, bits_of(weights_of(node)),
-                         n_children, next, scores);
+        const auto* weights = bits_of(weights_of(node));
+        for (int32_t lane = 0; lane < n_children; lane += kMaxLanes) {
+            block_simd(weights_of(node))
+                .lane_scores(matched.at.data(), matched.values.data(), matched.count, weights + lane,
+                             std::min(kMaxLanes, n_children - lane), lane == 0 ? next : Next{},
+                             scores + lane);
+        }
     }
 
   private:
     // Weights from which on a block is worth its memory; columns to a used one up to which ranks are; places
-    // of a block to a weight. A batch lays a few children out faster than it matches columns.
-    static constexpr int64_t kLarge = 1024, kSparse = 32, kFill = 6;
+    // of a block to a weight, more of them where a row would have many weights to read. A batch lays a few
+    // children out faster than it matches columns.
+    static constexpr int64_t kLarge = 1024, kVeryLarge = 8192, kSparse = 32, kFill = 6, kVeryLargeFill = 12;
     static constexpr int32_t kFewest = 5;
+    static constexpr int64_t kMostPlaces = int64_t{1} << 30;  // they are told in 32 bits
     static constexpr int64_t kLine = 64;
     static constexpr int32_t kLineWeights = kLine / sizeof(Weight);
 
@@ -103,7 +112,8 @@ class NodeBlocks {
     // than a quarter of the memory unused, they follow one another.
     static RowPlaces places_for(int32_t n_children) {
         const int32_t fit = (kLineWeights - lanes_read(n_children)) / n_children + 1;
-        if (lanes_read(n_children) > kLineWeights || 4 * fit * n_children < 3 * kLineWeights) {
+        if (std::max(n_children, lanes_read(n_children)) > kLineWeights ||
+            4 * fit * n_children < 3 * kLineWeights) {
             return {n_children, 0, 0};
         }
         if (fit == 1) return {kLineWeights, 0, 0};

@@ -230,7 +230,7 @@ class Router {
     void step(int32_t node, const LaidOut& row, const Matched& matched, const Next& next,
               std::vector<int32_t>& path, RouteSpace& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        space.scores.resize(static_cast<size_t>(std::max(count, kMaxLanes)));
+        space.scores.resize(static_cast<size_t>(count + kMaxLanes));
         if (has_block(node)) {
             blocks_->score(node, count, matched, next, space.scores.data());
         } else {

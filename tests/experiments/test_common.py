@@ -210,8 +210,9 @@ def test_an_interrupted_list_of_parts_is_gone_on_with(tmp_path):
 
 
 def test_what_is_tried_is_judged_on_other_training_rows_for_every_seed(tmp_path, monkeypatch, made):
-    from experiments.common import Split, held_out, measured, parse
+    from experiments.common import QUALITY, Split, held_out, measured, parse
     from experiments.settings import tried
+
     from labelwood import CraftForest
 
     monkeypatch.setattr(sys, "argv", ["x", "--out", str(tmp_path), "--seeds", "2"])
@@ -219,9 +220,7 @@ def test_what_is_tried_is_judged_on_other_training_rows_for_every_seed(tmp_path,
     found = tried("craft-forest", split, options, n_trees=3)
     for seed in (0, 1):
         alone = measured(CraftForest(n_trees=3, n_jobs=1, random_state=seed), held_out(split, seed))
-        assert [found[name][seed] for name in ("P@1", "P@5", "MB")] == [
-            alone[name] for name in ("P@1", "P@5", "MB")
-        ]
+        assert [found[metric][seed] for metric in QUALITY] == [alone[metric] for metric in QUALITY]
     files = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert tried("craft-forest", split, options, n_trees=3) == found  # its times too: nothing ran again
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == files

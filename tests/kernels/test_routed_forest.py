@@ -134,13 +134,14 @@ def test_batches_of_any_size_go_the_same_way(threshold, long):
         np.testing.assert_array_equal(top.scores[0], scores[row])
 
 
+@pytest.mark.parametrize("arity", [12, 24, 45])
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize(("projection", "per_node"), [("none", False), ("hash", False), ("hash", True)])
-def test_large_nodes_go_the_same_way_when_they_get_blocks(projection, per_node, dtype):
+def test_large_nodes_go_the_same_way_when_they_get_blocks(projection, per_node, dtype, arity):
     random = np.random.default_rng(3)
-    forest = random_forest(
-        random, n_features=900, n_columns=900, projection=projection, per_node=per_node, dtype=dtype, arity=12
-    )
+    shape = {"projection": projection, "per_node": per_node, "dtype": dtype, "arity": arity}
+    forest = random_forest(random, n_features=900, n_columns=900, **shape)
+    assert arity == 12 or np.diff(forest.child_ptr).max() > 16  # more than are scored at once
     X = random_rows(random, 130, forest.n_features, density=0.05)
     n_trees, run = forest.n_trees, Run(n_threads=1)
     before = [forest.paths(X.rows(row, row + 1), run).nodes.tolist() for row in range(60)]

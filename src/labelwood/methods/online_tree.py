@@ -64,7 +64,10 @@ class OnlineTree(GrowingEstimator):
         ] = "best-greedy",
         arity: Annotated[int, Param("children of an inner node", ge=2)] = 2,
         max_leaf: Annotated[int, Param("labels below a last inner node (best-greedy, random)", ge=2)] = 100,
-        alpha: Annotated[float, Param("balance of the tree against fit (best-greedy)", ge=0, le=1)] = 0.75,
+        alpha: Annotated[
+            float,
+            Param("balance of the tree against fit (best-greedy); below 0.25 it grows deep", ge=0, le=1),
+        ] = 0.75,
         learning_rate: Annotated[float, Param("AdaGrad's step size", gt=0)] = 1.0,
         epsilon: Annotated[float, Param("AdaGrad's addition to the sums of squared gradients", gt=0)] = 0.01,
         epochs: Annotated[int, Param("passes of fit over the rows, shuffled each time", ge=1)] = 1,
