@@ -19,7 +19,8 @@ from labelwood.sparse import CSR
 
 Grade = Literal["exact", "quick"]
 GRADES: tuple[Grade, ...] = ("exact", "quick")
-_SAFETY, _SLACK = 1.1, 1e7  # of what training holds: what the allocator rounds up, stacks of threads
+# Of what training holds: what the allocator rounds up; stacks of threads, or pages that were there before it began.
+_SAFETY, _SLACK = 1.1, 1e7
 _SAMPLE_ROWS = 1000  # at least, to try a method on
 _SAMPLE_SHARE = {"exact": 0.07, "quick": 0.03}  # of the work: one tree of many may take all rows
 
@@ -48,8 +49,8 @@ def known(value: float) -> Figure:
 
 
 def safe(held: Figure) -> Figure:
-    """What training holds, its upper end raised to where no measured peak came."""
-    return Figure(held.value, held.low, _SAFETY * held.high + _SLACK)
+    """What training holds: its upper end raised to where no measured peak came, its lower end by what is used again."""
+    return Figure(held.value, held.low - _SLACK, _SAFETY * held.high + _SLACK)
 
 
 class Choice(NamedTuple):

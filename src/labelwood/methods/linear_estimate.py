@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labelwood import memory, size
-from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees, known, safe
+from labelwood.estimate import Choice, Estimate, Figure, Grade, fewer_trees, safe
 from labelwood.methods import tree_estimate, tree_sample
 from labelwood.methods.training_rows import TrainingRows
 from labelwood.methods.tree_estimate import Kept, Plan, Solver
@@ -131,7 +131,7 @@ class Planner:
         layout = tree_estimate.layout(self._plan, kept, WEIGHT_BYTES[setting.dtype])
         files = _MANIFEST + setting.n_trees * _ARRAYS * _HEADER
         model = layout.stored.times(setting.n_trees).plus(float(self._names_bytes))
-        model = model.plus(known(files) if kept is None else Figure(files, files / 2, files))
+        model = model.plus(Figure(files, files / 2, files))
         space = tree_estimate.workspace(self._plan, self._rows, self._run.n_threads, keeps_all=kept is None)
         training = layout.in_training.plus(layout.stored.times(setting.n_trees - 1)).plus(space)
         return model, safe(training).plus(self._resident)
