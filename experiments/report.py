@@ -6,6 +6,7 @@ JSON holds the figure of every seed; Markdown is made of it alone, so that a kep
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,6 +62,13 @@ class Report:
 
         self.figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
         return list(self.figure.subplots(n_rows, n_columns, squeeze=False).ravel())
+
+    def grid(self, count: int, *, across: int = 3) -> list[Any]:
+        """So many places to draw in, at most three beside each other."""
+        axes = self.axes(min(count, across), math.ceil(count / across))
+        for axis in axes[count:]:
+            axis.remove()
+        return axes[:count]
 
     def markdown(self) -> str:
         """The page."""

@@ -55,8 +55,8 @@ def figure_1(options: Options, splits: list[Split]) -> None:
         rows.append({"d'_x": "none", "d'_y": "none", **without})
         axis.axhline(np.mean(without["P@1"]), linestyle=":", color="black", label="no projection")
         axis.set(xscale="log", xlabel="d'_y", ylabel="P@1", title=split.title)
-        axis.legend(fontsize=7)
         report.table(split.title, rows)
+    report.figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper", fontsize=7)
     report.write()
 
 

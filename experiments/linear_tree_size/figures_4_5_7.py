@@ -59,7 +59,7 @@ def ratios(options: Options, found: dict[str, list[list[tree_estimate.Plan]]]) -
         title = f"Linear tree size, Figure {number}: tree / one-vs-rest, {setting}"
         report = Report("linear_tree_size", f"figure{number}", title, options)
         rows = []
-        for (name, by_seed), axis in zip(found.items(), report.axes(len(found)), strict=True):
+        for (name, by_seed), axis in zip(found.items(), report.grid(len(found)), strict=True):
             values = np.array([[ratio(plan) for plan in seed[part]] for seed in by_seed]).T
             rows.append(
                 {
