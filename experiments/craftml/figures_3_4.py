@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from experiments.common import Options, Split, parse
-from experiments.craftml.figures_1_2 import on_held_out, stood_in
+from experiments.craftml.figures_1_2 import NOTE, on_held_out, stood_in
 from experiments.report import Report, draw
 
 BUDGETS, TREES = (5_000, 50_000, 500_000), (1, 2, 5, 10, 20, 50, 100)
@@ -21,9 +21,8 @@ SAMPLES = (100, 500, 2_000, 10_000, 20_000)
 
 def figure_3(options: Options, splits: list[Split]) -> None:
     """P@1 against the number of trees at constant m_F x d'_x."""
-    report = Report(
-        "craftml", "figure3", "CRAFTML, Figure 3: trees against dimensions at equal cost", options
-    )
+    title = "CRAFTML, Figure 3: trees against dimensions at equal cost"
+    report = Report("craftml", "figure3", title, options, [NOTE])
     for split, axis in zip(splits, report.axes(len(splits), width=5), strict=True):
         rows = []
         for budget in BUDGETS[:2] if options.quick else BUDGETS:
@@ -42,7 +41,7 @@ def one_against_another(
     options: Options, splits: list[Split], name: str, title: str, parameter: str, values
 ) -> None:
     """P@1 of one tree and of the forest against a parameter."""
-    report = Report("craftml", name, title, options)
+    report = Report("craftml", name, title, options, [NOTE])
     axes = iter(report.axes(2, len(splits), width=5))
     more = replace(options, seeds=range(len(options.seeds) * (2 if options.quick else 10)))
     for split in splits:
