@@ -25,8 +25,8 @@ from experiments.settings import parameters, tried
 
 FEATURES, LABELS = (100, 500, 1000, 2000, 5000, 10000), (50, 100, 500, 1000, 5000, 10000)
 NOTE = (
-    "On a held-out fifth of the training rows, another for every seed. Of eurlex57k as many rows are used as the paper's "
-    "EURLex-4K has, which is not at hand."
+    "On a held-out fifth of the training rows, another for every seed. Of eurlex57k as many rows are used as the "
+    "paper's EURLex-4K has, which is not at hand."
 )
 DIVERSITIES, PAIRS = ("SxSy", "SxDy", "DxSy", "DxDy"), ((500, 500), (5000, 5000))
 
