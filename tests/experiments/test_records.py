@@ -56,6 +56,14 @@ def test_kept_tables_are_of_full_runs_over_several_seeds(name):
     assert all(len(cell) >= len(facts["seeds"]) for cell in of_seeds)
 
 
+def test_every_part_is_kept_as_its_plain_command_makes_it():
+    """On all of its data sets; the table of all methods has records of its own."""
+    from experiments.run import PARTS
+
+    commands = {json.loads((RECORDS / "tables" / name).read_text())["command"] for name in KEPT}
+    assert commands == {f"python -m experiments.{part}" for part in PARTS if part != "grand_table"}
+
+
 def test_a_quick_run_is_not_taken_over(publish, tmp_path, monkeypatch):
     monkeypatch.setattr(publish, "TABLES", tmp_path / "tables")
     monkeypatch.setattr(publish, "PAGES", tmp_path / "pages")
