@@ -56,6 +56,12 @@ def test_kept_tables_are_of_full_runs_over_several_seeds(name):
     assert all(len(cell) >= len(facts["seeds"]) for cell in of_seeds)
 
 
+def test_the_table_of_all_methods_is_of_several_seeds():
+    kept = sorted(RECORDS.glob("runs/*.json"))
+    assert kept
+    assert [path.name for path in kept if len(json.loads(path.read_text())["seeds"]) < 3] == []
+
+
 def test_every_part_is_kept_as_its_plain_command_makes_it():
     """On all of its data sets; the table of all methods has records of its own."""
     from experiments.run import PARTS
