@@ -2,9 +2,9 @@
 
     python -m experiments.compare out/experiments
 
-A figure is a mean over seeds; it has come out again if the two means differ by no more than the standard deviation of
-the kept seeds (half a unit of the last digit shown, where that is more). Times are of a machine at a moment and are
-not compared. What lies outside is listed, and the exit code is 1.
+A figure is a mean over seeds, if chance has a part in it; it has come out again if the two means differ by no more
+than the standard deviation of the kept seeds (half a unit of the last digit shown, where that is more). Times are of
+a machine at a moment and are not compared. What lies outside is listed, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TIMED = re.compile(r"\b(s|ms|us|seconds?|time|cost|added|thread|threads)\b")
 
 
 def figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, list[float]]]:
-    """Where each figure of a report stands, and its seeds; but for times."""
+    """Where each figure of a report stands, and its seeds (one, where chance has no part); but for times."""
     for table in facts["tables"]:
         for place, row in enumerate(table["rows"]):
             first = next(iter(row.values()))
             said = f"{table['title']}, row {place + 1}{'' if isinstance(first, list) else f' ({first})'}"
             for name, cell in row.items():
-                if isinstance(cell, list) and not TIMED.search(name):
-                    yield f"{said}, {name}", cell
+                if isinstance(cell, list | float) and not TIMED.search(name):
+                    yield f"{said}, {name}", cell if isinstance(cell, list) else [cell]
 
 
 def outside(kept: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[int, list[str]]:
