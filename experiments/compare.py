@@ -21,7 +21,7 @@ import numpy as np
 from experiments.publish import PAPERS, TABLES
 from experiments.report import digits
 
-TIMED = re.compile(r"\b(s|ms|us|seconds?|time|cost|added|thread|threads)\b")
+TIMED = re.compile(r"\b(s|ms|us|seconds?|time|cost|added|threads?)\b")
 
 
 def figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, list[float]]]:
@@ -61,7 +61,8 @@ def main() -> int:
                 continue
             count, found = outside(json.loads(path.read_text()), made)
             print(f"{paper}/{path.stem}: {count - len(found)} of {count} within the spread")
-            print(*(f"    {line}" for line in found), sep="\n", end="\n" if found else "")
+            for line in found:
+                print(f"    {line}")
             failed, compared = failed + len(found), compared + count
     print(f"{compared - failed} of {compared} figures have come out again")
     return 1 if failed or not compared else 0

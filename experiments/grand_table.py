@@ -16,16 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import (
-    AT_HAND,
-    NDCG,
-    PSP,
-    QUALITY,
-    ROOT,
-    Options,
-    parse,
-    recorded,
-)
+from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, parse, recorded
 from experiments.report import Report, markdown_table
 from experiments.settings import CHOSEN, TREES, key_of, parameters, runs
 

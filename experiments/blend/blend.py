@@ -15,15 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import (
-    KS,
-    PSP,
-    QUALITY,
-    ROOT,
-    Options,
-    Split,
-    parse,
-)
+from experiments.common import KS, PSP, QUALITY, ROOT, Options, Split, parse
 from experiments.report import Report
 from experiments.settings import BLENDED
 from labelwood import Blend

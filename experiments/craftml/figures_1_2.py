@@ -10,16 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.common import (
-    QUALITY,
-    SHAPES,
-    Options,
-    Runs,
-    Split,
-    chosen,
-    parse,
-    thinned,
-)
+from experiments.common import QUALITY, SHAPES, Options, Runs, Split, chosen, parse, thinned
 from experiments.report import Report, draw
 from experiments.settings import parameters, tried
 

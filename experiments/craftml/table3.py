@@ -2,22 +2,15 @@
 
     python -m experiments.craftml.table3
 
-Wall seconds with one thread and with two (the paper: one core and five). Run it on an idle machine; ratios between
-rows of one run are what compares.
+Wall seconds with one thread and with two (the paper: one core and five). Run it on an idle machine, with --again if
+an earlier run has kept its times; ratios between rows of one run are what compares.
 """
 
 from __future__ import annotations
 
 import time
 
-from experiments.common import (
-    AT_HAND,
-    Dataset,
-    Split,
-    kept,
-    model_bytes,
-    parse,
-)
+from experiments.common import AT_HAND, Dataset, Split, kept, model_bytes, parse
 from experiments.report import Report
 from experiments.settings import key_of, model
 

@@ -13,15 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from experiments.common import (
-    NDCG,
-    QUALITY,
-    Split,
-    chosen,
-    held_out,
-    measured,
-    parse,
-)
+from experiments.common import NDCG, QUALITY, Split, chosen, held_out, measured, parse
 from experiments.report import Report
 from experiments.settings import model, runs
 

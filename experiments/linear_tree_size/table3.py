@@ -5,16 +5,7 @@ python -m experiments.linear_tree_size.table3
 
 from __future__ import annotations
 
-from experiments.common import (
-    AT_HAND,
-    QUALITY,
-    Split,
-    chosen,
-    judged,
-    kept,
-    model_bytes,
-    parse,
-)
+from experiments.common import AT_HAND, QUALITY, Split, chosen, judged, kept, model_bytes, parse
 from experiments.report import Report
 from experiments.settings import key_with
 from labelwood import LinearTree

@@ -20,14 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import (
-    Options,
-    Split,
-    find,
-    parse,
-    read,
-    repeated,
-)
+from experiments.common import Options, Split, find, parse, read, repeated
 from experiments.report import Report
 from labelwood import OnlineTree
 from labelwood.data import Dataset

@@ -49,7 +49,7 @@ def known(value: float) -> Figure:
 
 
 def safe(held: Figure) -> Figure:
-    """What training holds: its upper end raised to where no measured peak came, its lower end by what is used again."""
+    """What training holds, with room above, where no measured peak came, and below, for pages that are used again."""
     return Figure(held.value, held.low - _SLACK, _SAFETY * held.high + _SLACK)
 
 
