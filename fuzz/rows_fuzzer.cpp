@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../src/core/hash_terms.hpp"
-#include "../src/core/parse.hpp"
+#include "rows/parse.hpp"
+#include "text/hash_terms.hpp"
 
 using namespace labelwood;
 

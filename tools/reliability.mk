@@ -45,10 +45,10 @@ fuzz-guided: build/fuzz/rows
 	  build/fuzz/grown fuzz/corpus 2>&1 | tee build/fuzz/guided.log | grep -v NEW
 	grep -q 'Done [0-9]* runs' build/fuzz/guided.log
 
-build/fuzz/rows: fuzz/rows_fuzzer.cpp $(wildcard src/core/*.hpp)
+build/fuzz/rows: fuzz/rows_fuzzer.cpp $(shell find src/core -name "*.hpp")
 	mkdir -p build/fuzz
 	$(CLANG) -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS \
-	  -o $@ fuzz/rows_fuzzer.cpp -pthread
+	  -Isrc/core -o $@ fuzz/rows_fuzzer.cpp -pthread
 
 # What is installed, by hash: `make locked` fills $(VENV) from the lock before anything else does; `make lock` renews the lock.
 .PHONY: lock locked sbom audit test-sdist wheels

@@ -1,4 +1,4 @@
-"""Write src/core/unicode_tables.hpp: what the tokenizer must know of every code point, as this Python knows it.
+"""Write src/core/text/unicode_tables.hpp: what the tokenizer must know of every code point, as this Python knows it.
 
     python tools/unicode_tables.py            write the header
     python tools/unicode_tables.py --check    fail if the header is not what would be written

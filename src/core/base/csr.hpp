@@ -1,0 +1,42 @@
+// Plain views and small helpers that every kernel shares.
+#pragma once
+
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace labelwood {
+
+// A compressed sparse row matrix that someone else owns. Validated in Python: indptr rises from 0 to nnz,
+// indices of a row are strictly increasing and lie in [0, n_cols).
+struct Csr {
+    const int64_t* indptr;
+    const int32_t* indices;
+    const float* data;  // may be null for a pattern matrix (labels)
+    int64_t n_rows;
+    int64_t n_cols;
+
+    int64_t nnz() const { return indptr[n_rows]; }
+    int64_t row_nnz(int64_t row) const { return indptr[row + 1] - indptr[row]; }
+};
+
+// The same matrix, owned.
+struct OwnedCsr {
+    std::vector<int64_t> indptr{0};
+    std::vector<int32_t> indices;
+    std::vector<float> data;
+    int64_t n_cols = 0;
+
+    int64_t n_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
+    Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
+};
+
+// What scales a vector of this squared length to unit length. Of a vector so short that the factor would not
+// be a float32, nothing is left.
+inline float unit_factor(double square) {
+    return square > 1e-76 ? static_cast<float>(1.0 / std::sqrt(square)) : 0.0f;
+}
+
+}  // namespace labelwood

@@ -1,0 +1,82 @@
+// The best few of many, with ties broken by id so that the answer does not depend on the order of arrival.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/csr.hpp"
+
+namespace labelwood {
+
+struct Scored {
+    float score;
+    int32_t id;
+};
+
+// Orders best first: higher score, then smaller id.
+inline bool better(const Scored& a, const Scored& b) {
+    return a.score != b.score ? a.score > b.score : a.id < b.id;
+}
+
+// A bounded heap over someone else's memory whose root is the worst kept item.
+class BestOf {
+  public:
+    BestOf(Scored* items, int32_t* size, int32_t capacity)
+        : items_(items), size_(size), capacity_(capacity) {}
+
+    bool full() const { return *size_ == capacity_; }
+    // Below this score nothing can enter any more.
+    float bar() const { return full() ? items_[0].score : -3e38f; }
+    void offer(Scored item) {
+        if (!full()) {
+            items_[(*size_)++] = item;
+            std::push_heap(items_, items_ + *size_, better);
+        } else if (better(item, items_[0])) {
+            std::pop_heap(items_, items_ + *size_, better);
+            items_[*size_ - 1] = item;
+            std::push_heap(items_, items_ + *size_, better);
+        }
+    }
+    // Leaves the items best first; the heap is then used up.
+    void sort() { std::sort_heap(items_, items_ + *size_, better); }
+
+  private:
+    Scored* items_;
+    int32_t* size_;
+    int32_t capacity_;
+};
+
+// Averages the predictions of several members row by row: a label absent from a member's list counts as 0
+// there. labels, scores: [members, n_rows, width]; out: [n_rows, k].
+inline void average_topk(const int32_t* labels, const float* scores, int64_t n_members, int64_t n_rows,
+                         int64_t width, int64_t k, int32_t* out_labels, float* out_scores) {
+    std::vector<Scored> pool;
+    const float share = 1.0f / static_cast<float>(n_members);
+    for (int64_t row = 0; row < n_rows; ++row) {
+        pool.clear();
+        for (int64_t m = 0; m < n_members; ++m) {
+            const int64_t start = (m * n_rows + row) * width;
+            for (int64_t j = 0; j < width; ++j) {
+                if (labels[start + j] >= 0) pool.push_back({scores[start + j], labels[start + j]});
+            }
+        }
+        std::stable_sort(pool.begin(), pool.end(),
+                         [](const Scored& a, const Scored& b) { return a.id < b.id; });
+        size_t kept = 0;
+        for (size_t i = 0; i < pool.size();) {
+            Scored sum{0.0f, pool[i].id};
+            for (; i < pool.size() && pool[i].id == sum.id; ++i) sum.score += pool[i].score;
+            pool[kept++] = {sum.score * share, sum.id};
+        }
+        const auto best = std::min<size_t>(kept, static_cast<size_t>(k));
+        std::partial_sort(pool.begin(), pool.begin() + static_cast<int64_t>(best),
+                          pool.begin() + static_cast<int64_t>(kept), better);
+        for (size_t j = 0; j < static_cast<size_t>(k); ++j) {
+            out_labels[row * k + static_cast<int64_t>(j)] = j < best ? pool[j].id : -1;
+            out_scores[row * k + static_cast<int64_t>(j)] = j < best ? pool[j].score : 0.0f;
+        }
+    }
+}
+
+}  // namespace labelwood

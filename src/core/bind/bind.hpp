@@ -1,0 +1,126 @@
+// What crosses the border: contiguous arrays and scalars in, owned arrays out, one progress callback.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#ifdef __GLIBC__
+#include <cxxabi.h>
+#endif
+
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/csr.hpp"
+#include "base/parallel.hpp"
+
+namespace labelwood {
+
+namespace nb = nanobind;
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Array2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
+template <class T>
+using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
+
+// Hands a vector's memory to NumPy without a copy.
+template <class T>
+Out<T> to_numpy(std::vector<T>&& values) {
+    auto* held = new std::vector<T>(std::move(values));
+    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Out<T>(held->data(), {held->size()}, owner);
+}
+
+template <class T>
+Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t cols) {
+    auto* held = new std::vector<T>(std::move(values));
+    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return Out2<T>(held->data(), {rows, cols}, owner);
+}
+
+inline Csr view(const Array<int64_t>& indptr, const Array<int32_t>& indices, const Array<float>& data,
+                int64_t n_cols) {
+    return {indptr.data(), indices.data(), data.data(), static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
+}
+
+inline Csr pattern(const Array<int64_t>& indptr, const Array<int32_t>& indices, int64_t n_cols) {
+    return {indptr.data(), indices.data(), nullptr, static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
+}
+
+// Takes the interpreter lock. Where the interpreter ends meanwhile, Python ends the threads that ask for the
+// lock by unwinding their stacks, which C++ answers with an abort; this thread waits for the end of the
+// process instead.
+template <class Take>
+void take_lock(Take&& take) noexcept {
+#ifdef __GLIBC__
+    try {
+        take();
+    } catch (abi::__forced_unwind&) {
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+#else
+    take();
+#endif
+}
+
+// Scopes with and without the interpreter lock.
+class WithLock {
+  public:
+    WithLock() noexcept {
+        take_lock([&] { state_ = PyGILState_Ensure(); });
+    }
+    ~WithLock() { PyGILState_Release(state_); }
+    WithLock(const WithLock&) = delete;
+
+  private:
+    PyGILState_STATE state_;
+};
+
+class WithoutLock {
+  public:
+    WithoutLock() noexcept : state_(PyEval_SaveThread()) {}
+    ~WithoutLock() {
+        take_lock([&] { PyEval_RestoreThread(state_); });
+    }
+    WithoutLock(const WithoutLock&) = delete;
+
+  private:
+    PyThreadState* state_;
+};
+
+// The Python side of a Monitor: delivers pending signals and, if a callable was given, the work done so far.
+inline Monitor monitor_of(const nb::object& progress) {
+    PyObject* callback = progress.is_none() ? nullptr : progress.ptr();
+    return Monitor([callback](int64_t done) {
+        const WithLock lock;
+        if (PyErr_CheckSignals() != 0) return false;
+        if (callback != nullptr) {
+            PyObject* result = PyObject_CallFunction(callback, "L", static_cast<long long>(done));
+            if (result == nullptr) return false;
+            Py_DECREF(result);
+        }
+        return true;
+    });
+}
+
+// Runs a kernel without the GIL. An interrupt leaves the Python error set by the monitor in place.
+template <class Kernel>
+auto without_gil(Kernel&& kernel) {
+    try {
+        const WithoutLock unlocked;
+        return kernel();
+    } catch (const Interrupted&) {
+        throw nb::python_error();
+    }
+}
+
+}  // namespace labelwood

@@ -1,0 +1,24 @@
+// A grown forest on its way to Python: the arrays that RoutedForest is made of.
+#pragma once
+
+#include <utility>
+
+#include "bind/bind.hpp"
+#include "forest/grown_forest.hpp"
+
+namespace labelwood {
+
+inline nb::dict forest_arrays(FlatForest&& flat) {
+    nb::dict arrays;
+    arrays["child_ptr"] = to_numpy(std::move(flat.child_ptr));
+    arrays["weight_ptr"] = to_numpy(std::move(flat.weight_ptr));
+    arrays["weight_features"] = to_numpy(std::move(flat.weight_features));
+    arrays["weights"] = to_numpy(std::move(flat.weights));
+    arrays["bias"] = to_numpy(std::move(flat.bias));
+    arrays["leaf_ptr"] = to_numpy(std::move(flat.leaf_ptr));
+    arrays["leaf_labels"] = to_numpy(std::move(flat.leaf_labels));
+    arrays["leaf_values"] = to_numpy(std::move(flat.leaf_values));
+    return arrays;
+}
+
+}  // namespace labelwood

@@ -1,0 +1,179 @@
+// Grows the trees of GraphForest: a neighbour graph and a cut at every node, down to small leaves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/csr.hpp"
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
+#include "forest/graph/cut.hpp"
+#include "forest/graph/label_graph.hpp"
+#include "forest/grown_forest.hpp"
+
+namespace labelwood {
+
+struct GraphForestOptions {
+    GraphOptions graph;
+    CutOptions cut;
+    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+    int32_t n_trees;
+    int32_t max_leaf;
+    uint64_t seed;
+};
+
+// Grows one tree at a time. What a node draws depends on the seed, its tree and its place alone.
+class GraphTreeGrower {
+  public:
+    GraphTreeGrower(const Csr& x, const Csr& y, const GraphForestOptions& options)
+        : x_(x), y_(y), options_(options), builder_(y), cut_(x), counts_(static_cast<size_t>(y.n_cols), 0) {}
+
+    GrownInstanceTree grow(int32_t tree_number, Monitor& monitor) {
+        GrownInstanceTree tree;
+        tree.nodes.emplace_back();
+        rows_.resize(static_cast<size_t>(x_.n_rows));
+        for (int32_t i = 0; i < x_.n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
+        std::vector<Pending> pending{{0, 0, static_cast<int32_t>(x_.n_rows),
+                                      mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
+        while (!pending.empty() && !monitor.stopped()) {
+            const Pending node = pending.back();
+            pending.pop_back();
+            const int32_t n = node.end - node.begin;
+            const int32_t left = n <= options_.max_leaf || is_pure(node) ? 0 : split(node, &tree);
+            if (left == 0) {
+                make_leaf(node, &tree);
+                monitor.add(n);
+                continue;
+            }
+            const int32_t first = tree.nodes[static_cast<size_t>(node.id)].first_child;
+            pending.push_back({first + 1, node.begin + left, node.end, mix64(node.key + 2)});
+            pending.push_back({first, node.begin, node.begin + left, mix64(node.key + 1)});
+        }
+        return tree;
+    }
+
+  private:
+    struct Pending {
+        int32_t id, begin, end;
+        uint64_t key;
+    };
+    static constexpr int kSeparations = 8;
+
+    const int32_t* rows(const Pending& node) const { return rows_.data() + node.begin; }
+
+    // Rows of one label set need no further split: every leaf below would say the same.
+    bool is_pure(const Pending& node) const {
+        const int32_t* row = rows(node);
+        const int32_t* labels = y_.indices + y_.indptr[row[0]];
+        const int64_t count = y_.row_nnz(row[0]);
+        for (int32_t i = 1; i < node.end - node.begin; ++i) {
+            if (y_.row_nnz(row[i]) != count) return false;
+            if (!std::equal(labels, labels + count, y_.indices + y_.indptr[row[i]])) return false;
+        }
+        return true;
+    }
+
+    // Splits the rows of a node and adds its children; returns how many rows go to the first, 0 if none can
+    // be told apart. The first child is scored by w, the second by nothing: the argmax is the sign.
+    int32_t split(const Pending& node, GrownInstanceTree* tree) {
+        const int32_t n = node.end - node.begin;
+        builder_.build(rows(node), n, options_.graph, &graph_);
+        cut_.load(rows(node), n, options_.cut.feature_rows);
+        cut_.train(graph_, options_.cut, Rng(node.key));
+        cut_.sides(&side_);
+        float bias = 0.0f;
+        int32_t left = n_positive();
+        Rng rng(node.key, 1);
+        if (left == 0 || left == n) cut_.load(rows(node), n, 1);
+        for (int attempt = 0; attempt < kSeparations && (left == 0 || left == n); ++attempt) {
+            const auto a = static_cast<int32_t>(rng.below(static_cast<uint32_t>(n)));
+            const auto b = static_cast<int32_t>(rng.below(static_cast<uint32_t>(n)));
+            bias = cut_.separate(a, b);
+            cut_.sides(&side_, bias);
+            left = n_positive();
+        }
+        if (left == 0 || left == n) return 0;
+        partition(node);
+        GrownNode first;
+        first.bias = bias;
+        first.weights_begin = static_cast<int64_t>(tree->weights.size());
+        cut_.emit(&tree->features, &tree->weights);
+        first.weights_end = static_cast<int64_t>(tree->weights.size());
+        GrownNode& parent = tree->nodes[static_cast<size_t>(node.id)];
+        parent.first_child = static_cast<int32_t>(tree->nodes.size());
+        parent.n_children = 2;
+        tree->nodes.push_back(first);
+        tree->nodes.emplace_back();
+        return left;
+    }
+
+    int32_t n_positive() const {
+        int32_t count = 0;
+        for (const uint8_t side : side_) count += side;
+        return count;
+    }
+
+    // The positive side first; both stay in ascending order.
+    void partition(const Pending& node) {
+        spare_.clear();
+        int32_t next = node.begin;
+        for (int32_t i = node.begin; i < node.end; ++i) {
+            const int32_t row = rows_[static_cast<size_t>(i)];
+            if (side_[static_cast<size_t>(i - node.begin)] != 0) {
+                rows_[static_cast<size_t>(next++)] = row;
+            } else {
+                spare_.push_back(row);
+            }
+        }
+        std::copy(spare_.begin(), spare_.end(), rows_.begin() + next);
+    }
+
+    // The share of the leaf's rows that have each label.
+    void make_leaf(const Pending& node, GrownInstanceTree* tree) {
+        const int32_t n = node.end - node.begin;
+        labels_.clear();
+        for (int32_t i = 0; i < n; ++i) {
+            for (int64_t j = y_.indptr[rows(node)[i]]; j < y_.indptr[rows(node)[i] + 1]; ++j) {
+                if (counts_[static_cast<size_t>(y_.indices[j])]++ == 0) labels_.push_back(y_.indices[j]);
+            }
+        }
+        std::sort(labels_.begin(), labels_.end());
+        GrownNode& leaf = tree->nodes[static_cast<size_t>(node.id)];
+        leaf.leaf_begin = static_cast<int64_t>(tree->values.size());
+        for (const int32_t label : labels_) {
+            int32_t& count = counts_[static_cast<size_t>(label)];
+            tree->labels.push_back(label);
+            tree->values.push_back(static_cast<float>(count) / static_cast<float>(n));
+            count = 0;
+        }
+        leaf.leaf_end = static_cast<int64_t>(tree->values.size());
+    }
+
+    const Csr x_, y_;
+    const GraphForestOptions options_;
+    GraphBuilder builder_;
+    GraphCut cut_;
+    LabelGraph graph_;
+    std::vector<int32_t> rows_, spare_, labels_, counts_;
+    std::vector<uint8_t> side_;
+};
+
+// Trees are grown side by side, each by one worker: the forest does not depend on the number of threads.
+inline FlatForest grow_graph_forest(const Csr& x, const Csr& y, const GraphForestOptions& options,
+                                    int n_threads, Monitor& monitor) {
+    std::vector<GrownInstanceTree> trees(static_cast<size_t>(options.n_trees));
+    std::vector<std::unique_ptr<GraphTreeGrower>> growers;
+    for (int t = 0; t < std::max(1, std::min(n_threads, options.n_trees)); ++t) {
+        growers.push_back(std::make_unique<GraphTreeGrower>(x, y, options));
+    }
+    monitor.set_total(x.n_rows * options.n_trees);
+    parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
+        trees[static_cast<size_t>(tree)] = growers[static_cast<size_t>(worker)]->grow(
+            options.first_tree + static_cast<int32_t>(tree), monitor);
+    });
+    return flatten(std::move(trees));
+}
+
+}  // namespace labelwood

@@ -1,0 +1,148 @@
+// From the leaves that rows reach to their top-k labels: leaves are averaged within a tree, then trees.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/topk.hpp"
+#include "forest/label_sums.hpp"
+#include "forest/router_scratch.hpp"
+
+namespace labelwood {
+
+// Label distributions by leaf number.
+template <class Label, class Value>
+struct LeafTable {
+    const int64_t* ptr;
+    const Label* labels;
+    const Value* values;
+
+    void prefetch(int32_t leaf) const {
+        constexpr int64_t kLine = 64;
+        const auto* ids = reinterpret_cast<const char*>(labels + ptr[leaf]);
+        const auto* last_id = reinterpret_cast<const char*>(labels + ptr[leaf + 1]);
+        for (; ids < last_id; ids += kLine) __builtin_prefetch(ids);
+        const auto* shares = reinterpret_cast<const char*>(values + ptr[leaf]);
+        const auto* last_share = reinterpret_cast<const char*>(values + ptr[leaf + 1]);
+        for (; shares < last_share; shares += kLine) __builtin_prefetch(shares);
+    }
+};
+
+// Gathers space.reached by row, keeping the order within a row: those of the row whose place is p are
+// by_row[reached_ptr[p]] onwards.
+inline void sort_by_row(const std::vector<int32_t>& place, RouteSpace& space) {
+    std::vector<int64_t>& ptr = space.reached_ptr;
+    auto place_of = [&](const Reached& r) { return static_cast<size_t>(place[static_cast<size_t>(r.row)]); };
+    ptr.assign(place.size() + 1, 0);
+    for (const Reached& r : space.reached) ++ptr[place_of(r) + 1];
+    for (size_t p = 0; p < place.size(); ++p) ptr[p + 1] += ptr[p];
+    space.by_row.resize(space.reached.size());
+    for (const Reached& r : space.reached) {
+        space.by_row[static_cast<size_t>(ptr[place_of(r)]++)] = r;
+    }
+    // Filling moved each start to the next row's; move them back.
+    for (size_t p = place.size(); p > 0; --p) ptr[p] = ptr[p - 1];
+    ptr[0] = 0;
+}
+
+inline void place_in_order(int64_t n_rows, RouteSpace& space) {
+    space.place.resize(static_cast<size_t>(n_rows));
+    for (size_t row = 0; row < space.place.size(); ++row) space.place[row] = static_cast<int32_t>(row);
+}
+
+// Rows that meet in a leaf of the first tree come next to each other: they share leaves of other trees, which
+// are then still in the cache.
+inline void place_alike(int64_t n_rows, RouteSpace& space) {
+    space.place.assign(static_cast<size_t>(n_rows), -1);
+    int32_t next = 0;
+    for (const Reached& r : space.reached) {
+        if (r.tree > 0 && next == n_rows) break;
+        int32_t& place = space.place[static_cast<size_t>(r.row)];
+        if (place < 0) place = next++;
+    }
+}
+
+// The k best labels of every row of a shard; labels and scores have k columns.
+template <class Label, class Value>
+class LeafAverager {
+  public:
+    LeafAverager(const LeafTable<Label, Value>& leaves, int32_t n_trees, int32_t k)
+        : leaves_(leaves), n_trees_(n_trees), k_(k) {}
+
+    void average(int64_t n_rows, int64_t n_labels, RouteSpace& space, int32_t* labels, float* scores) const {
+        place_alike(n_rows, space);
+        sort_by_row(space.place, space);
+        space.sums.reserve(n_labels);
+        space.best.resize(static_cast<size_t>(k_));
+        const Reached* all = space.by_row.data();
+        const auto count = static_cast<int64_t>(space.by_row.size());
+        for (int64_t i = 0; i < std::min(count, kPointersAhead); ++i) {
+            __builtin_prefetch(leaves_.ptr + all[i].number);
+        }
+        for (int64_t i = 0; i < std::min(count, kLeavesAhead); ++i) leaves_.prefetch(all[i].number);
+        space.row_at.resize(static_cast<size_t>(n_rows));
+        for (size_t row = 0; row < static_cast<size_t>(n_rows); ++row) {
+            space.row_at[static_cast<size_t>(space.place[row])] = static_cast<int32_t>(row);
+        }
+        for (size_t place = 0; place < static_cast<size_t>(n_rows); ++place) {
+            sum_leaves(space.reached_ptr[place], space.reached_ptr[place + 1], count, all, space.sums);
+            const int64_t at = space.row_at[place] * static_cast<int64_t>(k_);
+            write_best(space, labels + at, scores + at);
+        }
+    }
+
+  private:
+    // A leaf lies in cold memory, behind a pointer that does.
+    static constexpr int64_t kLeavesAhead = 6, kPointersAhead = 16;
+
+    // The leaves from .. to are one row's, those of one tree together; `end` is that of all rows'.
+    void sum_leaves(int64_t from, int64_t to, int64_t end, const Reached* all, LabelSums& sums) const {
+        for (int64_t i = from; i < to;) {
+            int64_t stop = i;
+            while (stop < to && all[stop].tree == all[i].tree) ++stop;
+            const float share = 1.0f / static_cast<float>(stop - i);
+            for (; i < stop; ++i) {
+                if (i + kPointersAhead < end) {
+                    __builtin_prefetch(leaves_.ptr + all[i + kPointersAhead].number);
+                }
+                if (i + kLeavesAhead < end) leaves_.prefetch(all[i + kLeavesAhead].number);
+                const int64_t first = leaves_.ptr[all[i].number], last = leaves_.ptr[all[i].number + 1];
+                sums.add(leaves_.labels + first, leaves_.values + first, last - first, share);
+            }
+        }
+    }
+
+    void write_best(RouteSpace& space, int32_t* labels, float* scores) const {
+        int32_t size = 0;
+        BestOf heap(space.best.data(), &size, k_);
+        space.sums.drain(static_cast<float>(n_trees_), heap);
+        heap.sort();
+        for (int32_t j = 0; j < k_; ++j) {
+            labels[j] = j < size ? space.best[static_cast<size_t>(j)].id : -1;
+            scores[j] = j < size ? space.best[static_cast<size_t>(j)].score : 0.0f;
+        }
+    }
+
+    const LeafTable<Label, Value> leaves_;
+    const int32_t n_trees_, k_;
+};
+
+// Splits rows into shards of about as many entries each, as many for every thread. A larger shard meets the
+// nodes of the trees less often: 256k entries are 3 MB with their projection.
+inline std::vector<int64_t> shards_of(const Csr& x, int n_threads) {
+    constexpr int64_t kEntries = 1 << 18;
+    const int64_t threads = std::max(n_threads, 1);
+    const int64_t rounds = std::max<int64_t>(1, x.nnz() / (kEntries * threads));
+    const int64_t count = std::clamp<int64_t>(rounds * threads, 1, std::max<int64_t>(x.n_rows, 1));
+    std::vector<int64_t> bounds{0};
+    for (int64_t row = 1; row <= x.n_rows; ++row) {
+        const auto shard = static_cast<int64_t>(bounds.size());
+        // A row counts as an entry too, so that empty ones are shared out.
+        const bool full = (x.indptr[row] + row) * count >= shard * (x.nnz() + x.n_rows);
+        if (full || row == x.n_rows) bounds.push_back(row);
+    }
+    return bounds;
+}
+
+}  // namespace labelwood

@@ -1,0 +1,98 @@
+// Rows of (id, value) pairs in narrow types, and the functions for each pair of types.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "label_tree/weights.hpp"
+#include "simd/forest.hpp"
+
+namespace labelwood {
+
+// The functions for packed rows of these types.
+inline const auto& packed_simd(const uint16_t*, const Half*) {
+    return forest_simd().u16_f16;
+}
+inline const auto& packed_simd(const uint16_t*, const float*) {
+    return forest_simd().u16_f32;
+}
+inline const auto& packed_simd(const int32_t*, const Half*) {
+    return forest_simd().i32_f16;
+}
+inline const auto& packed_simd(const int32_t*, const float*) {
+    return forest_simd().i32_f32;
+}
+inline const float* bits_of(const float* values) {
+    return values;
+}
+inline const uint16_t* bits_of(const Half* values) {
+    return &values->bits;
+}
+// What bits_of points to.
+template <class Value>
+using BitsOf = std::remove_cvref_t<decltype(*bits_of(std::declval<const Value*>()))>;
+
+// Nanoseconds, roughly: an element gathered; a column searched for.
+constexpr double kGather = 0.3, kFind = 12.0;
+
+// Dot product by searching ascending ids for the columns of a row.
+template <class Id, class Value>
+double find_dot(const Query& row, const Id* ids, const Value* values, int64_t length) {
+    double sum = 0.0;
+    for (int64_t j = 0; j < row.count; ++j) {
+        const Id* at = std::lower_bound(ids, ids + length, row.columns[j],
+                                        [](Id a, int32_t b) { return static_cast<int32_t>(a) < b; });
+        if (at != ids + length && static_cast<int32_t>(*at) == row.columns[j]) {
+            sum += static_cast<double>(row.values[j]) * static_cast<double>(widen(values[at - ids]));
+        }
+    }
+    return sum;
+}
+
+// A row laid out: its values by column in a dense array, and a filter that tells most columns it has not.
+struct LaidOut {
+    Query row{nullptr, nullptr, 0};
+    float* dense = nullptr;
+    std::array<uint16_t, kFilterWords> filter{};
+
+    // The array is all zero before and, after clear(), again.
+    void lay(const Query& query, float* zeros) {
+        row = query;
+        dense = zeros;
+        filter.fill(0);
+        for (int64_t j = 0; j < row.count; ++j) {
+            const auto column = static_cast<size_t>(row.columns[j]);
+            dense[column] += row.values[j];
+            filter[column / 16 % kFilterWords] |= static_cast<uint16_t>(1u << (column % 16));
+        }
+    }
+    void clear() {
+        for (int64_t j = 0; j < row.count; ++j) dense[row.columns[j]] = 0.0f;
+    }
+
+    // Dot product with ascending ids and their values, the cheapest way.
+    template <class Id, class Value>
+    double dot(const Id* ids, const Value* values, int64_t length) const {
+        if (kGather * static_cast<double>(length) > kFind * static_cast<double>(row.count)) {
+            return find_dot(row, ids, values, length);
+        }
+        return packed_simd(ids, values).gather_dot(ids, bits_of(values), length, dense);
+    }
+
+    // Dot products with n such rows that follow one another, ptr[0] .. ptr[n].
+    template <class Id, class Value>
+    void dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t n, double* dots) const {
+        constexpr int64_t kFull = 300;  // entries that set a quarter of the filter's bits
+        const auto length = static_cast<double>(ptr[n] - ptr[0]);
+        if (row.count <= kFull && kGather * length <= kFind * static_cast<double>(row.count)) {
+            packed_simd(ids, values).gather_dots(ids, bits_of(values), ptr, n, dense, filter.data(), dots);
+            return;
+        }
+        for (int32_t i = 0; i < n; ++i) dots[i] = dot(ids + ptr[i], values + ptr[i], ptr[i + 1] - ptr[i]);
+    }
+};
+
+}  // namespace labelwood

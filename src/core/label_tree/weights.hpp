@@ -1,0 +1,134 @@
+// Packed weights of a label tree, read side: from a query and an inner node to the scores of its children.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "base/csr.hpp"
+#include "simd/solver.hpp"
+
+namespace labelwood {
+
+// One row of a CSR matrix.
+struct Query {
+    const int32_t* columns;
+    const float* values;
+    int64_t count;
+};
+
+inline Query row_of(const Csr& x, int64_t row) {
+    return {x.indices + x.indptr[row], x.data + x.indptr[row], x.row_nnz(row)};
+}
+
+// A number in half precision.
+struct Half {
+    uint16_t bits;
+};
+
+inline float widen(float weight) {
+    return weight;
+}
+inline float widen(Half weight) {
+    uint32_t rest = static_cast<uint32_t>(weight.bits & 0x7fffu) << 13;
+    float value;
+    std::memcpy(&value, &rest, 4);
+    value *= 0x1.0p112f;  // moves the exponent's bias from 15 to 127; subnormals come out right as well
+    std::memcpy(&rest, &value, 4);
+    rest |= static_cast<uint32_t>(weight.bits & 0x8000u) << 16;
+    std::memcpy(&value, &rest, 4);
+    return value;
+}
+
+// Dense blocks: the weights of a feature for all children lie side by side.
+struct DenseWeights {
+    const int64_t* weight_ptr;
+    const float* weights;
+
+    // A node's weights as floats, which here they are.
+    const float* unpack(int64_t, std::vector<float>&) const { return nullptr; }
+
+    // scores[child] += sum over matched features; `rows` are positions from FeatureIndex.
+    void add(int64_t node, int32_t n_children, const int32_t* rows, const float* values, int64_t count,
+             const float*, float* scores) const {
+        simd().accumulate(rows, values, count, weights + weight_ptr[node], n_children, scores);
+    }
+};
+
+// Pruned rows: a feature's surviving weights as (child, weight) pairs, in the types of the file.
+struct SparseWeights {
+    const int64_t* feature_ptr;
+    const int64_t* weight_ptr;
+    const uint32_t* row_start;
+    const void* child;
+    int child_bytes;
+    const void* weights;
+    bool half;
+
+    // A node's weights as floats, widened once for a batch that will read them often; null if they are
+    // floats.
+    const float* unpack(int64_t node, std::vector<float>& space) const {
+        if (!half) return nullptr;
+        const int64_t count = weight_ptr[node + 1] - weight_ptr[node];
+        space.resize(static_cast<size_t>(count));
+        simd().widen(static_cast<const uint16_t*>(weights) + weight_ptr[node], count, space.data());
+        return space.data();
+    }
+
+    void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count,
+             const float* unpacked, float* scores) const {
+        const int64_t from = weight_ptr[node];
+        const PairRows pairs{row_start + feature_ptr[node],
+                             feature_ptr[node + 1] - feature_ptr[node],
+                             static_cast<uint32_t>(weight_ptr[node + 1] - from),
+                             static_cast<const char*>(child) + from * child_bytes,
+                             child_bytes,
+                             unpacked != nullptr ? static_cast<const void*>(unpacked)
+                                                 : static_cast<const char*>(weights) + from * (half ? 2 : 4),
+                             half && unpacked == nullptr};
+        simd().add_pairs(pairs, rows, values, count, scores);
+    }
+};
+
+// Pruned rows whose weights are int8, multiples of a number per node. They are predicted from as they are, so
+// that a small model stays small in memory.
+struct QuantizedWeights {
+    SparseWeights pairs;  // everything but the weights
+    const int8_t* weights;
+    const float* scale;  // per inner node
+
+    // Never unpacked, not for a batch either: sums would round differently, and a row's scores depend on how
+    // many others are asked about with it.
+    const float* unpack(int64_t, std::vector<float>&) const { return nullptr; }
+
+    void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count, const float*,
+             float* scores) const {
+        if (pairs.child_bytes == 1) {
+            add_rows<uint8_t>(node, rows, values, count, scores);
+        } else if (pairs.child_bytes == 2) {
+            add_rows<uint16_t>(node, rows, values, count, scores);
+        } else {
+            add_rows<int32_t>(node, rows, values, count, scores);
+        }
+    }
+
+  private:
+    template <class Child>
+    void add_rows(int64_t node, const int32_t* rows, const float* values, int64_t count,
+                  float* scores) const {
+        const int64_t from = pairs.weight_ptr[node];
+        const uint32_t* start = pairs.row_start + pairs.feature_ptr[node];
+        const int64_t n_features = pairs.feature_ptr[node + 1] - pairs.feature_ptr[node];
+        const Child* child = static_cast<const Child*>(pairs.child) + from;
+        const auto total = static_cast<uint32_t>(pairs.weight_ptr[node + 1] - from);
+        for (int64_t i = 0; i < count; ++i) {
+            const uint32_t end = rows[i] + 1 < n_features ? start[rows[i] + 1] : total;
+            const float value = values[i] * scale[node];
+            for (uint32_t e = start[rows[i]]; e < end; ++e) {
+                scores[child[e]] += value * static_cast<float>(weights[from + e]);
+            }
+        }
+    }
+};
+
+}  // namespace labelwood

@@ -1,0 +1,67 @@
+// Vectors that begin on a cache line, so that a row of 16 floats is one line and not two.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace labelwood {
+
+template <class T>
+struct LineAllocator {
+    using value_type = T;
+    static constexpr std::align_val_t kLine{64};
+
+    LineAllocator() = default;
+    template <class U>
+    explicit LineAllocator(const LineAllocator<U>&) {}
+
+    T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+    void deallocate(T* memory, size_t) { ::operator delete(memory, kLine); }
+    friend bool operator==(const LineAllocator&, const LineAllocator&) { return true; }
+};
+
+template <class T>
+using AlignedVector = std::vector<T, LineAllocator<T>>;
+
+// Memory that goes back to the system as soon as it is freed.
+// An allocator that maps large blocks by itself. Others keep freed blocks of up to 32 MB, or not, depending
+// on what was freed before: then nobody could say what a training will hold.
+template <class T>
+struct OwnPages {
+    using value_type = T;
+    static constexpr size_t kLarge = size_t{1} << 20;  // bytes
+
+    OwnPages() = default;
+    template <class U>
+    OwnPages(const OwnPages<U>&) {}
+
+    T* allocate(size_t count) {
+#if defined(__linux__)
+        if (count * sizeof(T) >= kLarge) {
+            void* pages =
+                mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (pages == MAP_FAILED) throw std::bad_alloc();
+            return static_cast<T*>(pages);
+        }
+#endif
+        return static_cast<T*>(::operator new(count * sizeof(T)));
+    }
+    void deallocate(T* data, size_t count) {
+#if defined(__linux__)
+        if (count * sizeof(T) >= kLarge) {
+            munmap(data, count * sizeof(T));
+            return;
+        }
+#endif
+        ::operator delete(data);
+    }
+    friend bool operator==(const OwnPages&, const OwnPages&) { return true; }
+};
+
+template <class T>
+using OwnVector = std::vector<T, OwnPages<T>>;
+
+}  // namespace labelwood

@@ -1,0 +1,128 @@
+// All sibling blocks of a growing tree, and the examples they have not learned yet.
+//
+// A node's classifiers depend on nothing but the examples that reach it, in their order. So an example is
+// only noted at the blocks it reaches, and a block learns what it has noted when someone looks at it, or at
+// the end of the call: the result is that of learning example by example, but a block meets its examples in
+// one go, while its weights are in cache, and different blocks learn on different threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "memory/flush_denormals.hpp"
+#include "online/sibling_block.hpp"
+
+namespace labelwood {
+
+// Examples in the order of learning, features by number.
+struct Batch {
+    std::vector<int64_t> ptr{0};
+    std::vector<uint32_t> features;
+    std::vector<float> values;
+
+    Example row(int64_t i) const {
+        const auto r = static_cast<size_t>(i);
+        return {features.data() + ptr[r], values.data() + ptr[r], ptr[r + 1] - ptr[r]};
+    }
+};
+
+class BlockPool {
+  public:
+    BlockPool(const LearnerOptions& learner, PoolPointer memory)
+        : learner_(learner), memory_(std::move(memory)) {}
+
+    SiblingBlock& operator[](int32_t block) { return blocks_[static_cast<size_t>(block)].block; }
+    const SiblingBlock& operator[](int32_t block) const { return blocks_[static_cast<size_t>(block)].block; }
+
+    int32_t add(int32_t n_lanes) {
+        blocks_.push_back({made(n_lanes), {}, {}});
+        return static_cast<int32_t>(blocks_.size()) - 1;
+    }
+    // A block that has learned nothing.
+    SiblingBlock made(int32_t n_lanes) const { return SiblingBlock(n_lanes, memory_); }
+
+    // The examples that the rows of notes refer to, until learn_noted.
+    void begin(Batch&& batch) { batch_ = std::move(batch); }
+    const Batch& batch() const { return batch_; }
+
+    // A visit of an example to a block, and one of its positive lanes, or -1; a row's notes follow one
+    // another.
+    void note(int32_t block, int64_t row, int32_t positive) {
+        Held& held = blocks_[static_cast<size_t>(block)];
+        if (held.visits.empty()) noted_.push_back(block);
+        if (held.visits.empty() || held.visits.back().row != row) held.visits.push_back({row, 0});
+        if (positive >= 0) {
+            ++held.visits.back().n_positives;
+            held.positives.push_back(positive);
+        }
+    }
+
+    // Learns what one block has noted.
+    void catch_up(int32_t block) { catch_up(block, space_); }
+
+    void learn_noted(int n_threads) {
+        std::sort(noted_.begin(), noted_.end());
+        noted_.erase(std::unique(noted_.begin(), noted_.end()), noted_.end());
+        const auto work = [&](int32_t block) {
+            const Held& held = blocks_[static_cast<size_t>(block)];
+            return static_cast<int64_t>(held.visits.size()) * (held.block.capacity() + 16);
+        };
+        int64_t total = 0;
+        for (const int32_t block : noted_) total += work(block);
+        // The heaviest first, so that the threads end together; a small batch is not worth a thread.
+        std::stable_sort(noted_.begin(), noted_.end(),
+                         [&](int32_t a, int32_t b) { return work(a) > work(b); });
+        const int threads = total < 20000 ? 1 : std::max(n_threads, 1);
+        std::vector<BlockSpace> spaces(static_cast<size_t>(threads - 1));
+        Monitor monitor;
+        parallel_for(static_cast<int64_t>(noted_.size()), threads, monitor, [&](int64_t i, int worker) {
+            const FlushDenormals flush;
+            catch_up(noted_[static_cast<size_t>(i)],
+                     worker == 0 ? space_ : spaces[static_cast<size_t>(worker - 1)]);
+        });
+        noted_.clear();
+        batch_ = Batch();
+    }
+
+    int64_t bytes() const {
+        int64_t total = 0;
+        for (const Held& held : blocks_) total += held.block.bytes() + static_cast<int64_t>(sizeof(Held));
+        return total;
+    }
+
+  private:
+    struct Visit {
+        int64_t row;
+        int32_t n_positives;
+    };
+    // A block and the visits it has not learned yet, with their positive lanes one after the other.
+    struct Held {
+        SiblingBlock block;
+        std::vector<Visit> visits;
+        std::vector<int32_t> positives;
+    };
+
+    void catch_up(int32_t block, BlockSpace& space) {
+        Held& held = blocks_[static_cast<size_t>(block)];
+        const int32_t* positives = held.positives.data();
+        for (const Visit& visit : held.visits) {
+            held.block.learn(batch_.row(visit.row), positives, visit.n_positives, learner_, space);
+            positives += visit.n_positives;
+        }
+        held.visits.clear();
+        held.positives.clear();
+    }
+
+    LearnerOptions learner_;
+    PoolPointer memory_;
+    std::deque<Held> blocks_;
+    Batch batch_;
+    std::vector<int32_t> noted_;  // blocks with visits to learn
+    BlockSpace space_;
+};
+
+}  // namespace labelwood

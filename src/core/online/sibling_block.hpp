@@ -1,0 +1,288 @@
+// The classifiers of all children of one node as a block: one look-up of a feature reaches all of them.
+//
+// Lane 0 is the auxiliary classifier of the node itself (theta in the paper): it sees exactly the examples
+// its children see, always as positives. Lane 1 + c is the classifier of child c. The lanes past the last
+// child train as the inverse of lane 0, so adding a leaf (Algorithm 6) only counts one lane more.
+//
+// A feature met for the first time is not given a row: its weights are a function of its value and of the
+// gradients of that visit, and the gradients are shared by all features new in the visit. The row is written
+// at the second touch. Nothing is lost, and rare features, which are most features, cost a few bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/csr.hpp"
+#include "online/row_store.hpp"
+#include "simd/online.hpp"
+
+namespace labelwood {
+
+// AdaGrad's constants and the value of the constant feature.
+struct LearnerOptions {
+    float rate;
+    float epsilon;
+    float bias;
+};
+
+// One example: numbers of its features and their values.
+struct Example {
+    const uint32_t* features;
+    const float* values;
+    int64_t count;
+};
+
+// Buffers of one worker.
+struct BlockSpace {
+    std::vector<float*> rows;
+    std::vector<float> values, margins, gradients, signs, single;
+    std::vector<int64_t> fresh;
+    std::vector<uint32_t> entries;
+};
+
+inline float inverted(float weight) {
+    return 0.0f - weight;
+}  // of a zero it is +0, whatever the zero's sign
+
+class SiblingBlock {
+  public:
+    SiblingBlock(int32_t n_lanes, const PoolPointer& pool)
+        : n_lanes_(n_lanes),
+          pool_(pool),
+          rows_(2 * capacity_for(n_lanes), pool),
+          firsts_(rows_.width() / 2, pool),
+          table_(pool) {
+        rows_.add();  // row 0 is the constant feature's
+    }
+
+    int32_t n_lanes() const { return n_lanes_; }
+    int32_t capacity() const { return firsts_.width(); }
+
+    // The next lane: already the inverse of lane 0.
+    int32_t add_lane() {
+        if (n_lanes_ == capacity()) widen(capacity_for(n_lanes_ + n_lanes_ / 8 + 1));
+        return n_lanes_++;
+    }
+    // The next lane as a copy of lane 0 (Algorithm 5 for a leaf).
+    int32_t add_copy() {
+        const int32_t lane = add_lane();
+        for (uint32_t r = 0; r < rows_.size(); ++r) {
+            float* row = rows_.row(r);
+            row[lane] = row[0];
+            row[capacity() + lane] = row[capacity()];
+        }
+        for (uint32_t e = 0; e < firsts_.size(); ++e) firsts_.row(e)[lane] = firsts_.row(e)[0];
+        return lane;
+    }
+    // A new block that knows of lane 0 only: as its own lane 0, as lane 1 if asked for, inverted in all
+    // others.
+    SiblingBlock from_auxiliary(bool with_copy) const {
+        SiblingBlock made(with_copy ? 2 : 1, pool_);
+        made.table_.reserve(table_.size());
+        const auto spread = [&](const float* from, float* to) {
+            for (int32_t c = 0; c < made.capacity(); ++c)
+                to[c] = c < made.n_lanes_ ? from[0] : inverted(from[0]);
+        };
+        const auto spread_row = [&](uint32_t source, uint32_t target) {
+            const float* from = rows_.row(source);
+            float* to = made.rows_.row(target);
+            spread(from, to);
+            std::fill(to + made.capacity(), to + 2 * made.capacity(), from[capacity()]);
+        };
+        spread_row(0, 0);
+        std::vector<uint32_t> copied(firsts_.size(), kNoRow);
+        table_.each([&](uint32_t feature, uint32_t entry) {
+            if (!is_single(entry)) {
+                const uint32_t target = made.rows_.add();
+                spread_row(entry, target);
+                made.table_.set(feature, target);
+                return;
+            }
+            const Single& single = singles_[index_of(entry)];
+            if (copied[single.first] == kNoRow) {
+                copied[single.first] = made.firsts_.add();
+                spread(firsts_.row(single.first), made.firsts_.row(copied[single.first]));
+            }
+            made.add_single(feature, {copied[single.first], single.value});
+        });
+        return made;
+    }
+
+    // UpdateClassifiers (Algorithm 7) for one example; `positives` are lanes, lane 0 is always positive.
+    void learn(const Example& x, const int32_t* positives, int32_t n_positives, const LearnerOptions& options,
+               BlockSpace& space) {
+        gather(x, options, space);
+        const int32_t lanes = capacity();
+        space.signs.assign(static_cast<size_t>(lanes), -1.0f);
+        space.signs[0] = 1.0f;
+        for (int32_t p = 0; p < n_positives; ++p) space.signs[static_cast<size_t>(positives[p])] = 1.0f;
+        const auto count = static_cast<int64_t>(space.rows.size());
+        const OnlineSimd& simd = online_simd();
+        simd.margins(space.rows.data(), space.values.data(), count, lanes, space.margins.data());
+        simd.gradients(space.margins.data(), space.signs.data(), lanes, space.gradients.data());
+        simd.update(space.rows.data(), space.values.data(), count, space.gradients.data(), lanes,
+                    options.rate, options.epsilon);
+        if (space.fresh.empty()) return;
+        const uint32_t first = firsts_.add();
+        std::copy(space.gradients.begin(), space.gradients.begin() + lanes, firsts_.row(first));
+        for (const int64_t j : space.fresh) add_single(x.features[j], {first, x.values[j]});
+    }
+
+    // Margins of all lanes, left in space.margins; nothing changes.
+    void score(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+        const int32_t lanes = capacity();
+        start(x, options, space);
+        // Three passes, so that the memory of all features is on its way before the first is used.
+        space.entries.clear();
+        size_t n_singles = 0;
+        for (int64_t j = 0; j < x.count; ++j) {
+            const uint32_t entry = table_.find(x.features[j]);
+            space.entries.push_back(entry);
+            if (entry == kNoRow) continue;
+            if (is_single(entry)) {
+                ++n_singles;
+                __builtin_prefetch(&singles_[index_of(entry)]);
+            } else {
+                prefetch(rows_.row(entry), lanes);
+            }
+        }
+        for (const uint32_t entry : space.entries) {
+            if (entry != kNoRow && is_single(entry))
+                prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
+        }
+        const auto width = static_cast<size_t>(2 * lanes);
+        space.single.assign(n_singles * width, 0.0f);
+        float* next = space.single.data();
+        for (int64_t j = 0; j < x.count; ++j) {
+            const uint32_t entry = space.entries[static_cast<size_t>(j)];
+            if (entry == kNoRow) continue;
+            if (is_single(entry)) {
+                replay(singles_[index_of(entry)], options, next);
+                space.rows.push_back(next);
+                next += width;
+            } else {
+                space.rows.push_back(const_cast<float*>(rows_.row(entry)));
+            }
+            space.values.push_back(x.values[j]);
+        }
+        online_simd().margins(space.rows.data(), space.values.data(), static_cast<int64_t>(space.rows.size()),
+                              lanes, space.margins.data());
+    }
+
+    int64_t bytes() const {
+        return rows_.bytes() + firsts_.bytes() + table_.bytes() +
+               static_cast<int64_t>(singles_.capacity() * sizeof(Single) + references_.capacity() * 4);
+    }
+
+    friend struct BlockState;
+
+  private:
+    static constexpr uint32_t kNoRow = HashMap<uint32_t>::kNone;
+    static constexpr uint32_t kSingle = 0x80000000u;
+
+    // A feature seen once: the gradients of that visit and its value in it.
+    struct Single {
+        uint32_t first;
+        float value;
+    };
+
+    static bool is_single(uint32_t entry) { return (entry & kSingle) != 0 && entry != kNoRow; }
+    static uint32_t index_of(uint32_t entry) { return entry & ~kSingle; }
+
+    // Capacities the arithmetic knows: 4, 8, multiples of 16.
+    static int32_t capacity_for(int32_t lanes) {
+        return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (lanes + 15) / 16 * 16;
+    }
+
+    void widen(int32_t lanes) {
+        const int32_t old = capacity();
+        rows_.rewrite(2 * lanes, [&](const float* from, float* to) {
+            std::copy(from, from + old, to);
+            std::fill(to + old, to + lanes, inverted(from[0]));
+            std::copy(from + old, from + 2 * old, to + lanes);
+            std::fill(to + lanes + old, to + 2 * lanes, from[old]);
+        });
+        firsts_.rewrite(lanes, [&](const float* from, float* to) {
+            std::copy(from, from + old, to);
+            std::fill(to + old, to + lanes, inverted(from[0]));
+        });
+    }
+
+    static void prefetch(const float* row, int32_t count) {
+        for (int32_t c = 0; c < count; c += 16) __builtin_prefetch(row + c);
+    }
+
+    void start(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+        for (int64_t j = 0; j < x.count; ++j) table_.prefetch(x.features[j]);
+        space.rows.clear();
+        space.values.clear();
+        const auto lanes = static_cast<size_t>(capacity());
+        if (space.margins.size() < lanes) space.margins.resize(lanes);
+        if (space.gradients.size() < lanes) space.gradients.resize(lanes);
+        if (options.bias != 0.0f) {
+            space.rows.push_back(const_cast<float*>(rows_.row(0)));
+            space.values.push_back(options.bias);
+        }
+    }
+
+    // The rows of the example's features; features seen once before get their row, new ones go to
+    // space.fresh.
+    void gather(const Example& x, const LearnerOptions& options, BlockSpace& space) {
+        start(x, options, space);
+        space.fresh.clear();
+        for (int64_t j = 0; j < x.count; ++j) {
+            uint32_t entry = table_.find(x.features[j]);
+            if (entry == kNoRow) {
+                space.fresh.push_back(j);
+                continue;
+            }
+            if (is_single(entry)) entry = write_row(x.features[j], index_of(entry), options);
+            float* row = rows_.row(entry);
+            prefetch(row, 2 * capacity());
+            space.rows.push_back(row);
+            space.values.push_back(x.values[j]);
+        }
+    }
+
+    // The weights and sums a feature has after its first touch.
+    void replay(const Single& single, const LearnerOptions& options, float* zeros) const {
+        online_simd().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
+                             options.epsilon);
+    }
+
+    uint32_t write_row(uint32_t feature, uint32_t index, const LearnerOptions& options) {
+        const Single single = singles_[index];
+        const uint32_t target = rows_.add();
+        replay(single, options, rows_.row(target));
+        table_.set(feature, target);
+        free_singles_.push_back(index);
+        if (--references_[single.first] == 0) firsts_.release(single.first);
+        return target;
+    }
+
+    void add_single(uint32_t feature, const Single& single) {
+        if (references_.size() < firsts_.size()) references_.resize(firsts_.size(), 0);
+        ++references_[single.first];
+        uint32_t index = static_cast<uint32_t>(singles_.size());
+        if (!free_singles_.empty()) {
+            index = free_singles_.back();
+            free_singles_.pop_back();
+            singles_[index] = single;
+        } else {
+            singles_.push_back(single);
+        }
+        table_.set(feature, index | kSingle);
+    }
+
+    int32_t n_lanes_;
+    PoolPointer pool_;
+    RowStore rows_;    // weights, then sums of squared gradients, by lane
+    RowStore firsts_;  // gradients of visits that met new features, by lane
+    HashMap<uint32_t> table_;
+    std::vector<Single> singles_;
+    std::vector<uint32_t> free_singles_;
+    std::vector<uint32_t> references_;  // per row of firsts_
+};
+
+}  // namespace labelwood

@@ -1,0 +1,230 @@
+// The growing tree as flat arrays and back: everything that learning on needs, in an order that depends on
+// nothing but the model, so that equal models are equal files.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "online/tree.hpp"
+
+namespace labelwood {
+
+// Blocks one after the other; within a block features by ascending id. Lanes are saved from `first_lane` (0
+// with an auxiliary classifier, else 1) to the last in use.
+struct BlockArrays {
+    std::vector<int64_t> feature_ptr{0};
+    std::vector<int64_t> features;  // ids
+    std::vector<int32_t>
+        first;  // per feature: the first-touch gradients it rests on, in its block; -1: has a row
+    std::vector<float> value;          // per feature: its value at first touch; 0: has a row
+    std::vector<int64_t> row_ptr{0};   // per block, into weights and sums
+    std::vector<float> weights, sums;  // the constant feature's row, then those of features with rows
+    std::vector<int64_t> gradient_ptr{0};
+    std::vector<float> gradients;  // per first-touch visit
+};
+
+struct BlockState {
+    using Entry = std::pair<uint64_t, uint32_t>;
+
+    static std::vector<Entry> sorted(const SiblingBlock& block, const FeatureNumbers& numbers) {
+        std::vector<Entry> entries;
+        entries.reserve(block.table_.size());
+        block.table_.each(
+            [&](uint32_t feature, uint32_t entry) { entries.push_back({numbers.id(feature), entry}); });
+        std::sort(entries.begin(), entries.end());
+        return entries;
+    }
+
+    static void save(const SiblingBlock& block, const FeatureNumbers& numbers, int32_t first_lane,
+                     BlockArrays& out) {
+        const int32_t n_lanes = block.n_lanes(), capacity = block.capacity();
+        const auto save_row = [&](uint32_t r) {
+            const float* row = block.rows_.row(r);
+            out.weights.insert(out.weights.end(), row + first_lane, row + n_lanes);
+            out.sums.insert(out.sums.end(), row + capacity + first_lane, row + capacity + n_lanes);
+        };
+        save_row(0);
+        std::vector<int32_t> renumbered(block.firsts_.size(), -1);
+        int32_t n_firsts = 0;
+        for (const auto& [id, entry] : sorted(block, numbers)) {
+            out.features.push_back(static_cast<int64_t>(id));
+            if (!SiblingBlock::is_single(entry)) {
+                out.first.push_back(-1);
+                out.value.push_back(0.0f);
+                save_row(entry);
+                continue;
+            }
+            const SiblingBlock::Single& single = block.singles_[SiblingBlock::index_of(entry)];
+            if (renumbered[single.first] < 0) {
+                renumbered[single.first] = n_firsts++;
+                const float* row = block.firsts_.row(single.first);
+                out.gradients.insert(out.gradients.end(), row + first_lane, row + n_lanes);
+            }
+            out.first.push_back(renumbered[single.first]);
+            out.value.push_back(single.value);
+        }
+        out.feature_ptr.push_back(static_cast<int64_t>(out.features.size()));
+        out.row_ptr.push_back(static_cast<int64_t>(out.weights.size()));
+        out.gradient_ptr.push_back(static_cast<int64_t>(out.gradients.size()));
+    }
+
+    // Views of one block's part of the arrays.
+    struct Part {
+        const int64_t* features;
+        const int32_t* first;
+        const float* value;
+        int64_t n_features;
+        const float* weights;
+        const float* sums;
+        const float* gradients;
+        int64_t n_gradients;  // floats
+    };
+
+    // Fills a block that has learned nothing.
+    static void load(const Part& part, SiblingBlock& block, int32_t first_lane, FeatureNumbers& numbers) {
+        const int32_t n_lanes = block.n_lanes();
+        block.table_.reserve(static_cast<size_t>(part.n_features));
+        const int32_t capacity = block.capacity(), saved = n_lanes - first_lane;
+        const auto fill = [&](const float* from, float* to, bool inverse) {
+            std::copy(from, from + saved, to + first_lane);
+            if (first_lane > 0) return;
+            for (int32_t c = n_lanes; c < capacity; ++c) to[c] = inverse ? inverted(from[0]) : from[0];
+        };
+        const float* weights = part.weights;
+        const float* sums = part.sums;
+        const auto load_row = [&](uint32_t r) {
+            fill(weights, block.rows_.row(r), true);
+            fill(sums, block.rows_.row(r) + capacity, false);
+            weights += saved;
+            sums += saved;
+        };
+        load_row(0);
+        for (int64_t at = 0; at < part.n_gradients; at += saved) {
+            fill(part.gradients + at, block.firsts_.row(block.firsts_.add()), true);
+        }
+        for (int64_t j = 0; j < part.n_features; ++j) {
+            const uint32_t feature = numbers.intern(static_cast<uint64_t>(part.features[j]));
+            if (part.first[j] >= 0) {
+                block.add_single(feature, {static_cast<uint32_t>(part.first[j]), part.value[j]});
+            } else {
+                const uint32_t row = block.rows_.add();
+                load_row(row);
+                block.table_.set(feature, row);
+            }
+        }
+    }
+
+    // Calls use(feature id, weights by lane) for every feature in ascending order, use(-1, ...) first for the
+    // constant.
+    template <class Use>
+    static void each_row(const SiblingBlock& block, const FeatureNumbers& numbers,
+                         const LearnerOptions& options, Use&& use) {
+        const auto width = static_cast<size_t>(2 * block.capacity());
+        use(int64_t{-1}, block.rows_.row(0));
+        std::vector<float> replayed(width);
+        for (const auto& [id, entry] : sorted(block, numbers)) {
+            const float* row = replayed.data();
+            if (SiblingBlock::is_single(entry)) {
+                std::fill(replayed.begin(), replayed.end(), 0.0f);
+                block.replay(block.singles_[SiblingBlock::index_of(entry)], options, replayed.data());
+            } else {
+                row = block.rows_.row(entry);
+            }
+            use(static_cast<int64_t>(id), row);
+        }
+    }
+};
+
+struct LabelArrays {
+    std::vector<int32_t> answers_as;
+    std::vector<uint8_t> retired;
+    std::vector<int64_t> support, first_seen, last_seen;
+};
+
+struct TreeArrays {
+    std::vector<int32_t> parent, label;
+    std::vector<uint8_t> auxiliary;
+    LabelArrays records;
+    BlockArrays blocks;
+};
+
+struct TreeState {
+    // Block 0, then the blocks of the nodes that have one, in the order of the nodes.
+    static TreeArrays save(const OnlineTree& tree) {
+        TreeArrays out;
+        const GrowingNodes& nodes = tree.nodes_;
+        BlockState::save(tree.block(0), tree.numbers_, 1, out.blocks);
+        for (int32_t v = 0; v < nodes.size(); ++v) {
+            const GrowingNode& node = nodes[v];
+            out.parent.push_back(node.parent);
+            out.label.push_back(node.label);
+            out.auxiliary.push_back(node.auxiliary ? 1 : 0);
+            if (node.block >= 0) {
+                BlockState::save(tree.block(node.block), tree.numbers_, node.auxiliary ? 0 : 1, out.blocks);
+            }
+        }
+        out.records = records(tree);
+        return out;
+    }
+
+    static LabelArrays records(const OnlineTree& tree) {
+        LabelArrays out;
+        for (const LabelRecord& record : tree.labels_) {
+            out.answers_as.push_back(record.answers_as);
+            out.retired.push_back(record.retired ? 1 : 0);
+            out.support.push_back(record.support);
+            out.first_seen.push_back(record.first);
+            out.last_seen.push_back(record.last);
+        }
+        return out;
+    }
+
+    struct Counters {
+        int64_t seen, updates;
+        uint64_t decisions;
+        int32_t cursor;
+    };
+
+    // Fills a new tree. The arrays have been checked: sizes agree, parents form a tree, ids are in range.
+    static void load(OnlineTree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
+        const auto n_nodes = static_cast<int32_t>(from.parent.size());
+        const LabelArrays& r = from.records;
+        tree.resize_labels(static_cast<int64_t>(r.support.size()));
+        for (size_t j = 0; j < r.support.size(); ++j) {
+            tree.labels_[j] = {-1,           r.answers_as[j], r.retired[j] != 0,
+                               r.support[j], r.first_seen[j], r.last_seen[j]};
+        }
+        tree.plant(from.parent.data(), from.label.data(), n_nodes, growing);
+        for (int32_t v = 0; v < n_nodes; ++v)
+            tree.nodes_[v].auxiliary = from.auxiliary[static_cast<size_t>(v)] != 0;
+        int64_t number = 0;
+        const auto part = [&](int64_t b) {
+            const BlockArrays& a = from.blocks;
+            const auto i = static_cast<size_t>(b);
+            return BlockState::Part{
+                a.features.data() + a.feature_ptr[i],   a.first.data() + a.feature_ptr[i],
+                a.value.data() + a.feature_ptr[i],      a.feature_ptr[i + 1] - a.feature_ptr[i],
+                a.weights.data() + a.row_ptr[i],        a.sums.data() + a.row_ptr[i],
+                a.gradients.data() + a.gradient_ptr[i], a.gradient_ptr[i + 1] - a.gradient_ptr[i]};
+        };
+        tree.blocks_[0] = tree.blocks_.made(2);
+        BlockState::load(part(number++), tree.blocks_[0], 1, tree.numbers_);
+        for (int32_t v = 0; v < n_nodes; ++v) {
+            GrowingNode& node = tree.nodes_[v];
+            if (node.is_leaf() && !node.auxiliary) {
+                node.block = -1;
+                continue;
+            }
+            if (node.block < 0) node.block = tree.blocks_.add(1);
+            tree.block_of(v) = tree.blocks_.made(1 + node.n_children());
+            BlockState::load(part(number++), tree.block_of(v), node.auxiliary ? 0 : 1, tree.numbers_);
+        }
+        tree.seen_ = counters.seen;
+        tree.updates_ = counters.updates;
+        tree.nodes_.resume(counters.decisions, counters.cursor);
+    }
+};
+
+}  // namespace labelwood

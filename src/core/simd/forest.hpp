@@ -1,0 +1,91 @@
+// The hot loops of routing and averaging in instance forests, once per instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "simd/solver.hpp"
+
+namespace labelwood {
+
+// Lanes of a block that are read together: a row of it is padded by its neighbour, never beyond a cache line.
+constexpr int lanes_read(int lanes) {
+    return lanes <= 8 ? 8 : lanes <= 12 ? 12 : 16;
+}
+
+// Where the rows of a block are: row r at r * stride + r / rows_to_a_line * gap, where inverse is 2^32 over
+// rows_to_a_line, rounded up, or gap is 0.
+struct RowPlaces {
+    int32_t stride, gap;
+    uint64_t inverse;
+
+    int32_t operator()(int32_t row) const {
+        return row * stride + static_cast<int32_t>((static_cast<uint64_t>(row) * inverse) >> 32) * gap;
+    }
+};
+
+// Labels whose sums share a mark: one cache line of sums.
+constexpr int kMarked = 16;
+
+// 1024 bits, two registers of AVX-512.
+constexpr int kFilterWords = 64;
+
+// Functions of packed rows exist for ids of 16 and 32 bits and for half and full precision.
+template <class Id, class Value>
+struct PackedSimd {
+    // sum_i values[i] * dense[ids[i]], in double precision.
+    double (*gather_dot)(const Id* ids, const Value* values, int64_t count, const float* dense);
+    // The same for n rows that follow one another, ptr[0] .. ptr[n]. Bit id % 16 of word id / 16 of `filter`
+    // (kFilterWords words, in turn) is set for every id whose element of `dense` is not 0.
+    void (*gather_dots)(const Id* ids, const Value* values, const int64_t* ptr, int32_t n, const float* dense,
+                        const uint16_t* filter, double* dots);
+    // sums[ids[i]] += share * values[i], and marks[ids[i] / kMarked] = 1 unless marks is null.
+    void (*add_leaf)(const Id* ids, const Value* values, int64_t count, float share, float* sums,
+                     uint8_t* marks);
+};
+
+// Places of a block that will be read.
+template <class Value>
+struct Ahead {
+    const int32_t* at = nullptr;
+    int64_t count = 0;
+    const Value* block = nullptr;
+};
+
+// Functions of blocks exist for half and full precision.
+template <class Value>
+struct BlockSimd {
+    // scores[0:lanes] = sum_i values[i] * block[at[i] : at[i] + lanes], in double precision; lanes is at most
+    // kMaxLanes. Reads lanes_read(lanes) of the block and writes as many scores, of which those beyond
+    // `lanes` mean nothing. Meanwhile asks for the memory that is read `next`.
+    void (*lane_scores)(const int32_t* at, const float* values, int64_t count, const Value* block, int lanes,
+                        const Ahead<Value>& next, double* scores);
+};
+
+struct ForestSimd {
+    PackedSimd<uint16_t, uint16_t> u16_f16;
+    PackedSimd<uint16_t, float> u16_f32;
+    PackedSimd<int32_t, uint16_t> i32_f16;
+    PackedSimd<int32_t, float> i32_f32;
+    BlockSimd<uint16_t> block_f16;
+    BlockSimd<float> block_f32;
+    // scores[0:lanes] = sum_i values[i] * block[rows[i], 0:lanes], in double precision; lanes is 2, 4 or a
+    // multiple of 8.
+    void (*row_scores)(const int32_t* rows, const float* values, int64_t count, const float* block, int lanes,
+                       double* scores);
+    // Of the columns with a position in a block, other than 0: the positions and their values. Returns how
+    // many; `at` and `found` have room for `count`.
+    int64_t (*find_columns)(const int32_t* columns, const float* values, int64_t count,
+                            const int32_t* position, int32_t* at, float* found);
+    // Of the columns that a block has rows for, the places of these and the values; returns how many. `at`
+    // and `found` have room for `count`.
+    int64_t (*find_places)(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
+                           const RowPlaces& places, int32_t* at, float* found);
+    // targets[i] = (h(columns[i]) * n_columns) >> 32 and signed_values[i] = values[i] or, where the last bit
+    // of h is 0, -values[i]; h is MurmurHash3 with a seed.
+    void (*hash_columns)(const int32_t* columns, const float* values, int64_t count, uint32_t seed,
+                         uint32_t n_columns, int32_t* targets, float* signed_values);
+};
+
+const ForestSimd& forest_simd();
+
+}  // namespace labelwood

@@ -1,0 +1,104 @@
+// Compiled once per instruction set into a namespace of that name; see simd_online.hpp.
+#include "simd/online.hpp"
+
+#include "simd/lanes.hpp"
+
+namespace labelwood::LABELWOOD_ISA {
+namespace {
+
+// A block of exactly S lanes is kept in registers over all rows.
+template <int S>
+void margins_in_registers(const float* const* rows, const float* values, int64_t count, float* out) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    L sum{};
+    for (int64_t i = 0; i < count; ++i) {
+        for (int n = 0; n < L::N; ++n) sum.v[n] += values[i] * load<F>(rows[i] + n * L::W);
+    }
+    for (int n = 0; n < L::N; ++n) store(out + n * L::W, sum.v[n]);
+}
+
+void margins(const float* const* rows, const float* values, int64_t count, int32_t lanes, float* out) {
+    if (lanes == 4) return margins_in_registers<4>(rows, values, count, out);
+    if (lanes == 8) return margins_in_registers<8>(rows, values, count, out);
+    int32_t c = 0;
+    // The rows are read tile by tile: 64 lanes are four cache lines of a row, and four AVX-512 accumulators.
+    for (; c + 64 <= lanes; c += 64) {
+        using L = Lanes<64>;
+        L sum{};
+        for (int64_t i = 0; i < count; ++i) {
+            for (int n = 0; n < L::N; ++n) sum.v[n] += values[i] * load<L::F>(rows[i] + c + n * L::W);
+        }
+        for (int n = 0; n < L::N; ++n) store(out + c + n * L::W, sum.v[n]);
+    }
+    for (; c < lanes; c += 16) {
+        using L = Lanes<16>;
+        L sum{};
+        for (int64_t i = 0; i < count; ++i) {
+            for (int n = 0; n < L::N; ++n) sum.v[n] += values[i] * load<L::F>(rows[i] + c + n * L::W);
+        }
+        for (int n = 0; n < L::N; ++n) store(out + c + n * L::W, sum.v[n]);
+    }
+}
+
+template <int S>
+void gradients_of(const float* margins, const float* signs, int32_t lanes, float* out) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    for (int32_t c = 0; c < lanes; c += L::W) {
+        const F sign = load<F>(signs + c);
+        store(out + c, -sign / (1.0f + exponential<F, typename L::I>(sign * load<F>(margins + c))));
+    }
+}
+
+void gradients(const float* margins, const float* signs, int32_t lanes, float* out) {
+    if (lanes == 4) return gradients_of<4>(margins, signs, lanes, out);
+    if (lanes == 8) return gradients_of<8>(margins, signs, lanes, out);
+    gradients_of<16>(margins, signs, lanes, out);
+}
+
+template <class F>
+inline F square_root(F x) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(F) == 64) return reinterpret_cast<F>(_mm512_sqrt_ps(reinterpret_cast<__m512>(x)));
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(F) == 32) return reinterpret_cast<F>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
+#endif
+#if defined(__SSE2__)
+    if constexpr (sizeof(F) == 16) return reinterpret_cast<F>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
+#endif
+    for (unsigned i = 0; i < sizeof(F) / 4; ++i) x[i] = __builtin_sqrtf(x[i]);
+    return x;
+}
+
+template <int S>
+void update_rows(float* const* rows, const float* values, int64_t count, const float* gradients,
+                 int32_t lanes, float rate, float epsilon) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    for (int64_t i = 0; i < count; ++i) {
+        float* weights = rows[i];
+        float* sums = rows[i] + lanes;
+        for (int32_t c = 0; c < lanes; c += L::W) {
+            const F step = load<F>(gradients + c) * values[i];
+            const F sum = load<F>(sums + c) + step * step;
+            store(sums + c, sum);
+            store(weights + c, load<F>(weights + c) - rate * step / square_root(sum + epsilon));
+        }
+    }
+}
+
+void update(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes,
+            float rate, float epsilon) {
+    if (lanes == 4) return update_rows<4>(rows, values, count, gradients, lanes, rate, epsilon);
+    if (lanes == 8) return update_rows<8>(rows, values, count, gradients, lanes, rate, epsilon);
+    update_rows<16>(rows, values, count, gradients, lanes, rate, epsilon);
+}
+
+}  // namespace
+
+extern const OnlineSimd online_table;
+const OnlineSimd online_table = {margins, gradients, update};
+
+}  // namespace labelwood::LABELWOOD_ISA

@@ -1,0 +1,93 @@
+// Training rows as label trees read them: scaled on the way, and possibly in a mapped file larger than
+// memory.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+#include "base/csr.hpp"
+
+namespace labelwood {
+
+// How much of mapped files is in memory. Pages of a mapped file belong to the process from their first use
+// until they are let go of; whoever reads such rows says so here, and past the limit all pages are let go of.
+// They come back when they are used again, so that it is never wrong to let go, only slow.
+class Residency {
+  public:
+    // `bytes` is the size of the largest file.
+    Residency(int64_t limit, int64_t bytes)
+        : limit_(limit), left_(limit), touched_(static_cast<size_t>(bytes / kBlock + 2)) {}
+
+    // The range must be a read-only mapping of a file: anonymous memory would lose its content.
+    void watch(const void* begin, int64_t bytes) { ranges_.push_back({begin, bytes}); }
+
+    // `bytes` at `offset` of every watched file are about to be used. The system maps the neighbours of a
+    // page along with it, up to a whole block, so that blocks are what is counted.
+    void use(int64_t offset, int64_t bytes) {
+        const int64_t cost = static_cast<int64_t>(ranges_.size()) * kBlock;
+        for (int64_t block = offset / kBlock; block <= (offset + bytes) / kBlock; ++block) {
+            std::atomic<uint32_t>& touched = touched_[static_cast<size_t>(block)];
+            const uint32_t round = round_.load(std::memory_order_relaxed);
+            if (touched.load(std::memory_order_relaxed) == round) continue;
+            if (left_.fetch_sub(cost, std::memory_order_relaxed) < cost) {
+                let_go();
+                left_.fetch_sub(cost, std::memory_order_relaxed);
+            }
+            touched.store(round_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        }
+    }
+
+    void let_go() {
+        const std::lock_guard lock(mutex_);
+        left_.store(limit_, std::memory_order_relaxed);
+        round_.fetch_add(1, std::memory_order_relaxed);
+#if defined(__unix__) || defined(__APPLE__)
+        const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+        for (const Range& range : ranges_) {  // whole pages within the range only
+            const uintptr_t first = (reinterpret_cast<uintptr_t>(range.begin) + page - 1) / page * page;
+            const uintptr_t last =
+                (reinterpret_cast<uintptr_t>(range.begin) + static_cast<uintptr_t>(range.bytes)) / page *
+                page;
+            if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+        }
+#endif
+    }
+
+  private:
+    struct Range {
+        const void* begin;
+        int64_t bytes;
+    };
+    static constexpr int64_t kBlock = 2 * 1024 * 1024;  // a huge page: what one use may bring in
+
+    const int64_t limit_;
+    std::atomic<int64_t> left_;
+    std::vector<std::atomic<uint32_t>> touched_;  // per block the round in which it was used last
+    std::atomic<uint32_t> round_{1};
+    std::mutex mutex_;
+    std::vector<Range> ranges_;
+};
+
+// A matrix whose rows are multiplied by a number each as they are read.
+struct TrainingRows {
+    Csr x;
+    const float* scale = nullptr;    // null: rows are taken as they are
+    Residency* residency = nullptr;  // null: the rows are in memory
+
+    // The factor of a row that is about to be read.
+    float open(int64_t row) const {
+        if (residency != nullptr) residency->use(4 * x.indptr[row], 4 * x.row_nnz(row));
+        return scale == nullptr ? 1.0f : scale[row];
+    }
+};
+
+}  // namespace labelwood

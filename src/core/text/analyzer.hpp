@@ -1,0 +1,233 @@
+// A text cut into terms: words and their n-grams, or n-grams of characters. Every term is a stretch of one
+// buffer that holds the text made uniform (lower case, single blanks between words), so a term costs no copy.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "text/unicode.hpp"
+#include "text/vocabulary.hpp"
+
+namespace labelwood::text {
+
+enum class Unit { word, character, character_in_word };
+
+struct AnalyzerOptions {
+    Unit unit;
+    int64_t shortest;  // of the n-grams
+    int64_t longest;
+    int64_t min_length;  // of a word, in code points
+    bool lowercase;
+};
+
+// A stretch of an analyzer's buffer.
+struct Span {
+    int64_t begin, size;
+};
+
+class Analyzer {
+  public:
+    explicit Analyzer(const AnalyzerOptions& options) : options_(options) {}
+
+    // The terms of a text; they stand in bytes() until the next call. kPad bytes past a term may be read.
+    const std::vector<Span>& terms(const char* text, int64_t size) {
+        reserve(buffer_, lowered_bound(size) + kPad);
+        spans_.clear();
+        if (options_.lowercase) {
+            size_ = lower_text(unicode_, text, size, buffer_.data()) - buffer_.data();
+        } else {
+            if (size > 0) std::memcpy(buffer_.data(), text, static_cast<size_t>(size));
+            size_ = size;
+        }
+        if (options_.unit == Unit::word) {
+            words();
+        } else {
+            options_.unit == Unit::character ? characters() : characters_in_words();
+        }
+        return spans_;
+    }
+
+    const char* bytes() const { return buffer_.data(); }
+
+    static constexpr int64_t kPad = 8;
+
+  private:
+    static constexpr int64_t kBlock = 64;  // bytes whose flags fill a machine word
+
+    static void reserve(std::vector<char>& buffer, int64_t size) {
+        if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size + size / 2));
+    }
+
+    // One byte for each byte of the buffer: 1 if it is part of a word character. Zeros follow up to a whole
+    // block.
+    void flag_word_bytes() {
+        flags_.resize(static_cast<size_t>((size_ / kBlock + 1) * kBlock));
+        const char* const text = buffer_.data();
+        const int64_t size = size_;
+        uint8_t* __restrict flags = flags_.data();
+        uint8_t any = 0;
+        for (int64_t i = 0; i < size; ++i) {
+            const auto byte = static_cast<uint8_t>(text[i]);
+            const auto letter = static_cast<uint8_t>(static_cast<uint8_t>((byte | 0x20) - 'a') < 26);
+            const auto digit = static_cast<uint8_t>(static_cast<uint8_t>(byte - '0') < 10);
+            flags[i] = static_cast<uint8_t>(letter | digit | (byte == '_'));
+            any |= byte;
+        }
+        std::fill(flags_.begin() + size_, flags_.end(), uint8_t{0});
+        ascii_ = any < 0x80;
+        if (ascii_) return;
+        for (const char *at = text, *end = text + size_; at < end;) {
+            if (static_cast<uint8_t>(*at) < 0x80) {
+                ++at;
+                continue;
+            }
+            const char* const from = at;
+            const bool word = unicode_.flags(decode(at)) & kWord;
+            std::fill(flags + (from - text), flags + (at - text), word);
+        }
+    }
+
+    // Finds the stretches of word characters that are long enough. Works on 64 flags at a time: the edges of
+    // words are the bits where the flags change, found without a branch for each byte, and words are kept
+    // without one for each word.
+    void find_words() {
+        flag_word_bytes();
+        edges_.resize(static_cast<size_t>(size_ + 2));
+        int64_t* edge = edges_.data();
+        uint64_t inside = 0;  // the flag before the block
+        const auto n_flags = static_cast<int64_t>(flags_.size());
+        for (int64_t block = 0; block < n_flags; block += kBlock) {
+            const uint64_t bits = packed_flags(flags_.data() + block);
+            uint64_t changes = bits ^ (bits << 1 | inside);
+            inside = bits >> 63;
+            for (; changes != 0; changes &= changes - 1) *edge++ = block + std::countr_zero(changes);
+        }
+        const int64_t n_words =
+            (edge - edges_.data()) / 2;  // the flags end in a zero, so edges come in pairs
+        spans_.resize(static_cast<size_t>(n_words) + 1);
+        Span* span = spans_.data();
+        for (const int64_t* from = edges_.data(); from < edge; from += 2) {
+            *span = {from[0], from[1] - from[0]};
+            span += length(*span) >= options_.min_length;
+        }
+        spans_.resize(static_cast<size_t>(span - spans_.data()));
+    }
+
+    static uint64_t packed_flags(const uint8_t* flags) {
+        uint64_t bits = 0;
+        for (int byte = 0; byte < 8; ++byte) {
+            const uint64_t eight = head_of(reinterpret_cast<const char*>(flags) + 8 * byte, 8);
+            // The product gathers the lowest bits of the eight bytes in its highest byte.
+            bits |= (eight * 0x0102040810204080ULL >> 56) << (8 * byte);
+        }
+        return bits;
+    }
+
+    // Code points of a span.
+    int64_t length(const Span& span) const {
+        if (ascii_) return span.size;
+        int64_t n_codes = 0;
+        for (int64_t i = 0; i < span.size; ++i) {
+            n_codes += (buffer_[static_cast<size_t>(span.begin + i)] & 0xC0) != 0x80;
+        }
+        return n_codes;
+    }
+
+    void words() {
+        find_words();
+        if (options_.longest == 1) return;
+        starts_.clear();
+        char* const text = buffer_.data();
+        int64_t packed = 0;  // words are moved down to stand one blank apart
+        for (const Span& word : spans_) {
+            starts_.push_back(packed);
+            std::memmove(text + packed, text + word.begin, static_cast<size_t>(word.size));
+            packed += word.size;
+            text[packed++] = ' ';
+        }
+        starts_.push_back(packed);
+        spans_.clear();
+        add_windows(0, 1);
+    }
+
+    void characters() {
+        // Two or more white characters become one blank; a single one stays what it is.
+        starts_.clear();
+        char* const text = buffer_.data();
+        char* packed = text;
+        for (const char *at = text, *end = text + size_; at < end;) {
+            const char* const from = at;
+            const bool white = unicode_.flags(decode(at)) & kSpace;
+            bool several = false;
+            for (const char* after = at; white && after < end && (unicode_.flags(decode(after)) & kSpace);
+                 at = after) {
+                several = true;
+            }
+            starts_.push_back(packed - text);
+            if (several) {
+                *packed++ = ' ';
+            } else {
+                std::memmove(packed, from, static_cast<size_t>(at - from));
+                packed += at - from;
+            }
+        }
+        starts_.push_back(packed - text);
+        add_windows(0, 0);
+    }
+
+    void characters_in_words() {
+        // Every word stands between two blanks of its own.
+        reserve(padded_, 2 * size_ + 2 + kPad);
+        char* to = padded_.data();
+        starts_.clear();
+        const char* at = buffer_.data();
+        const char* const end = at + size_;
+        while (at < end) {
+            const auto first = static_cast<int64_t>(starts_.size());
+            for (const char* from = at; at < end && !(unicode_.flags(decode(at)) & kSpace); from = at) {
+                if (static_cast<int64_t>(starts_.size()) == first) {
+                    starts_.push_back(to - padded_.data());
+                    *to++ = ' ';
+                }
+                starts_.push_back(to - padded_.data());
+                std::memcpy(to, from, static_cast<size_t>(at - from));
+                to += at - from;
+            }
+            if (static_cast<int64_t>(starts_.size()) == first) continue;
+            starts_.push_back(to - padded_.data());
+            *to++ = ' ';
+            starts_.push_back(to - padded_.data());
+            add_windows(first, 0);
+            // A word too short for every length asked for counts once, whole.
+            if (static_cast<int64_t>(starts_.size()) - first - 1 < options_.shortest) {
+                const int64_t begin = starts_[static_cast<size_t>(first)];
+                spans_.push_back({begin, starts_.back() - begin});
+            }
+        }
+        buffer_.swap(padded_);
+    }
+
+    // The n-grams of what begins at starts_ from `first` on; the last start is the end. `gap` bytes part one
+    // from the next.
+    void add_windows(int64_t first, int64_t gap) {
+        const auto count = static_cast<int64_t>(starts_.size()) - 1 - first;
+        const int64_t* const starts = starts_.data() + first;
+        for (int64_t n = options_.shortest; n <= std::min(options_.longest, count); ++n) {
+            for (int64_t i = 0; i + n <= count; ++i)
+                spans_.push_back({starts[i], starts[i + n] - gap - starts[i]});
+        }
+    }
+
+    AnalyzerOptions options_;
+    Unicode unicode_;
+    std::vector<char> buffer_, padded_;
+    std::vector<uint8_t> flags_;
+    int64_t size_ = 0;
+    bool ascii_ = true;
+    std::vector<int64_t> edges_, starts_;
+    std::vector<Span> spans_;
+};
+
+}  // namespace labelwood::text

@@ -1,0 +1,143 @@
+// Strings to ids 0, 1, 2, ... in the order of their first appearance: open addressing, strings in one arena.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "base/csr.hpp"
+
+namespace labelwood::text {
+
+inline constexpr int64_t kMaxTerms = (int64_t{1} << 31) - 2;
+
+// The first eight bytes of a string, zeros after its end. Eight bytes must be readable.
+inline uint64_t head_of(const char* text, int64_t size) {
+    uint64_t head = 0;
+    std::memcpy(&head, text, 8);
+    if constexpr (std::endian::native == std::endian::big) head = __builtin_bswap64(head);
+    return size >= 8 ? head : head & ((uint64_t{1} << (8 * size)) - 1);
+}
+
+// The last eight bytes of a string of at least eight, else zeros.
+inline uint64_t tail_of(const char* text, int64_t size) {
+    return size >= 8 ? head_of(text + size - 8, 8) : 0;
+}
+
+// A hash of a string of at least one byte, of which up to eight more may be read.
+inline uint64_t hash_string(const char* text, int64_t size) {
+    uint64_t hash = static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15ULL;
+    for (; size > 8; text += 8, size -= 8) {
+        hash = (hash ^ head_of(text, 8)) * 0xbf58476d1ce4e5b9ULL;
+        hash ^= hash >> 32;
+    }
+    hash = (hash ^ head_of(text, size)) * 0x94d049bb133111ebULL;
+    return hash ^ hash >> 29;
+}
+
+// A table of (part of the hash, id + 1) whose size is a power of two; it knows no strings, so it can be built
+// from any list of them and kept as an array of u64. Zero is a free slot.
+inline uint64_t slot_of(uint64_t hash, uint32_t id) {
+    return (hash & 0xFFFFFFFF00000000ULL) | (id + 1);
+}
+
+template <class Same>
+inline int64_t find_slot(const uint64_t* slots, uint64_t mask, uint64_t hash, Same&& same) {
+    uint64_t at = hash & mask;
+    for (; slots[at] != 0; at = (at + 1) & mask) {
+        if ((slots[at] ^ hash) >> 32 == 0 && same(static_cast<uint32_t>(slots[at]) - 1)) break;
+    }
+    return static_cast<int64_t>(at);
+}
+
+inline int64_t table_size(int64_t count) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(2 * count, 16))));
+}
+
+struct Term {
+    uint64_t head, tail;  // up to sixteen bytes, size, head and tail tell all strings apart
+    int64_t offset;       // in the arena
+    int64_t total;        // occurrences
+    int32_t size;
+    int32_t n_documents;
+    int32_t document;  // the last one it was seen in, and its place in that one's list
+    uint32_t place;
+};
+
+class Vocabulary {
+  public:
+    Vocabulary() : slots_(static_cast<size_t>(table_size(1 << 12))) {}
+
+    // The id of a string, added if new; `hash` is its hash_string.
+    uint32_t intern(const char* text, int64_t size, uint64_t hash) {
+        const uint64_t head = head_of(text, size), tail = tail_of(text, size);
+        const int64_t at = find_slot(slots_.data(), slots_.size() - 1, hash, [&](uint32_t id) {
+            const Term& term = terms_[id];
+            return term.head == head && term.tail == tail && term.size == size &&
+                   (size <= 16 ||
+                    std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
+        });
+        const uint64_t slot = slots_[static_cast<size_t>(at)];
+        if (slot != 0) return static_cast<uint32_t>(slot) - 1;
+        return add(text, size, hash, at);
+    }
+
+    // Fetch the table's place for a hash into the cache before it is needed, and then the term that stands
+    // there.
+    void fetch_slot(uint64_t hash) const { __builtin_prefetch(slots_.data() + (hash & (slots_.size() - 1))); }
+    void fetch_term(uint64_t hash) const {
+        const auto id = static_cast<uint32_t>(slots_[hash & (slots_.size() - 1)]);
+        __builtin_prefetch(terms_.data() + id - (id > 0));
+    }
+
+    Term& operator[](uint32_t id) { return terms_[id]; }
+    const Term& operator[](uint32_t id) const { return terms_[id]; }
+    uint32_t size() const { return static_cast<uint32_t>(terms_.size()); }
+    const char* text(const Term& term) const { return arena_.data() + term.offset; }
+
+    // Whether one string comes before another, byte by byte, which is code point by code point.
+    bool before(uint32_t one, uint32_t other) const {
+        const Term &a = terms_[one], &b = terms_[other];
+        if (a.head != b.head) return __builtin_bswap64(a.head) < __builtin_bswap64(b.head);
+        const int order = std::memcmp(text(a), text(b), static_cast<size_t>(std::min(a.size, b.size)));
+        return order != 0 ? order < 0 : a.size < b.size;
+    }
+
+    void release_table() { std::vector<uint64_t>().swap(slots_); }
+
+  private:
+    uint32_t add(const char* text, int64_t size, uint64_t hash, int64_t at) {
+        if (static_cast<int64_t>(terms_.size()) >= kMaxTerms) throw std::length_error("too many terms");
+        const uint32_t id = size32(terms_.size());
+        const auto offset = static_cast<int64_t>(arena_.size());
+        terms_.push_back(
+            {head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, -1, 0});
+        arena_.insert(arena_.end(), text, text + size);
+        slots_[static_cast<size_t>(at)] = slot_of(hash, id);
+        if (2 * terms_.size() > slots_.size()) grow();
+        return id;
+    }
+
+    void grow() {
+        std::vector<uint64_t> wider(slots_.size() * 4);
+        arena_.resize(arena_.size() + 8);  // hashing reads past a string
+        for (uint32_t id = 0; id < terms_.size(); ++id) {
+            const uint64_t hash = hash_string(text(terms_[id]), terms_[id].size);
+            wider[static_cast<size_t>(find_slot(wider.data(), wider.size() - 1, hash,
+                                                [](uint32_t) { return false; }))] = slot_of(hash, id);
+        }
+        arena_.resize(arena_.size() - 8);
+        slots_.swap(wider);
+    }
+
+    static uint32_t size32(size_t size) { return static_cast<uint32_t>(size); }
+
+    std::vector<uint64_t> slots_;
+    std::vector<Term> terms_;
+    std::vector<char> arena_;
+};
+
+}  // namespace labelwood::text
