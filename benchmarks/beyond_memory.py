@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from labelwood.data import Dataset, load
-from labelwood.data.directory import DirectoryWriter
+from labelwood.data.mapped_directory import DirectoryWriter
 from labelwood.data.synth import Shape, synth
-from labelwood.memory import parse_bytes, peak_resident, resident
 from labelwood.methods import METHODS
 from labelwood.metrics import precision_at_k
+from labelwood.resources.memory import parse_bytes, peak_resident, resident
 from labelwood.sparse import CSR
 
 ROW_BYTES = 8 * 155  # of a generated row, about

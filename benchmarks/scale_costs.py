@@ -18,12 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from labelwood import LinearTree, trees
+from labelwood import LinearTree
 from labelwood.data import load
-from labelwood.executors.units import perform
-from labelwood.methods import tree_estimate, tree_parts
-from labelwood.methods.training_rows import TrainingRows
-from labelwood.progress import Run
+from labelwood.executors.work_unit import perform
+from labelwood.methods.label_tree import subtrees
+from labelwood.methods.label_tree.training_rows import TrainingRows
+from labelwood.packed import tree_shape
+from labelwood.resources import label_tree
+from labelwood.run_context import RunContext
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 WORKERS = (1, 16, 64)
@@ -48,12 +50,12 @@ SHAPES = (
 
 
 def measure(dataset, model: LinearTree) -> dict[str, float]:
-    X, Y, run = dataset.X, dataset.Y, Run()
+    X, Y, run = dataset.X, dataset.Y, RunContext()
     rows = TrainingRows.of(X, run, normalize=True)
     tree = model._grower(rows, Y, run)(0)
-    plan = tree_estimate.count(rows, Y, tree, Run())
-    division = tree_parts.divide(tree, np.bincount(Y.indices, minlength=Y.n_cols))
-    units = tree_parts.units(division, Y, "tree0", model._setting(rows, tree, 0, run))
+    plan = label_tree.count(rows, Y, tree, RunContext())
+    division = subtrees.divide(tree, np.bincount(Y.indices, minlength=Y.n_cols))
+    units = subtrees.units(division, Y, "tree0", model._setting(rows, tree, 0, run))
     shared, seconds, result_bytes = rows.shared(), [], 0
     for unit in units:
         started = time.perf_counter()
@@ -75,7 +77,7 @@ def measure(dataset, model: LinearTree) -> dict[str, float]:
 
 def project(shape: Shape, cost: dict[str, float]) -> dict[str, object]:
     """The defaults' tree over so many labels, level by level: children of its nodes and blocks of them."""
-    tree = trees.random_tree(shape.labels, arity=32, max_leaf=400, seed=0)
+    tree = tree_shape.random_tree(shape.labels, arity=32, max_leaf=400, seed=0)
     blocks = 0.0
     for level in range(len(tree.level_ptr) - 2):
         nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])
@@ -88,7 +90,7 @@ def project(shape: Shape, cost: dict[str, float]) -> dict[str, object]:
     alone = 1e-9 * cost["vector_ns_per_entry"] * entries * shape.row_labels
     alone += 1e-6 * cost["cluster_us_per_label_and_level"] * shape.labels * (tree.depth - 1)
     work = 1e-9 * cost["ns_per_entry_and_block"] * entries * blocks
-    division = tree_parts.divide(tree, np.ones(shape.labels, np.int64))
+    division = subtrees.divide(tree, np.ones(shape.labels, np.int64))
     return {
         "shape": shape.name,
         "rows_bytes": int(8 * entries + 8 * shape.rows),

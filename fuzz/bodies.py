@@ -13,11 +13,11 @@ import httpx
 from mutate import spoil_bytes, spoil_json
 
 from labelwood import HashingEncoder, OnlineTree, TextClassifier
-from labelwood.serve.app import create_app
-from labelwood.serve.learner import Learner
-from labelwood.serve.metrics import Metrics
+from labelwood.serve.http.app import create_app
 from labelwood.serve.service import Service
-from labelwood.serve.store import Store
+from labelwood.serve.state.store import Store
+from labelwood.serve.state.writer import Learner
+from labelwood.serve.telemetry import Metrics
 
 _TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due"]
 _LABELS = [["pets"], ["pets"], ["law"], ["law", "money"]]

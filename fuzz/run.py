@@ -29,6 +29,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1]))  # the twins are in tests/reference
+
 TARGETS = ("parsers", "models", "logs", "arguments", "bodies")
 _COUNTS = struct.Struct("<qqqq")  # the number of the input at work, accepted, refused, and one of these:
 _STARTING, _AT_WORK, _DONE = 0, 1, 2

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from labelwood.calibration import KINDS, Calibration, Listed, choose, learn, log_loss
 from labelwood.errors import FormatError
+from labelwood.scoring.calibration import KINDS, Calibration, Listed, choose, learn, log_loss
 
 
 def drawn(truth, n=20_000, seed=0, n_labels=10):

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import labelwood
 from labelwood import LabelwoodError
-from labelwood.calibration import Listed
-from labelwood.decisions import Decisions, best, choose_thresholds, label_weights
 from labelwood.metrics import calibration_error, psp_at_k, set_scores
 from labelwood.metrics.propensity import inverse_propensities
+from labelwood.scoring.calibration import Listed
+from labelwood.scoring.thresholds import Decisions, best, choose_thresholds, label_weights
 from labelwood.sparse import CSR, TopK, from_scipy
 
 

@@ -19,9 +19,9 @@ import labelwood
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.params import Param
-from labelwood.persist import read_model, write_model
-from labelwood.progress import available_cores
+from labelwood.run_context import available_cores
 from labelwood.sparse import CSR, TopK, from_scipy
+from labelwood.storage.model_directory import read_model, write_model
 
 
 class Centroids(TreeEstimator):

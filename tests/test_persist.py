@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from labelwood import persist
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.labels import LabelNames
-from labelwood.persist import read_model, write_model
+from labelwood.label_names import LabelNames
+from labelwood.storage import model_directory
+from labelwood.storage.model_directory import read_model, write_model
 
 ARRAYS = {"weights": np.arange(12, dtype=np.float32).reshape(3, 4), "ids": np.array([3, 1, 2], np.int32)}
 FACTS = {"method": "linear-tree", "facts": {"depth": 3}}
@@ -187,7 +187,7 @@ def test_large_models_are_verified_on_request(model, monkeypatch):
     path.write_bytes(path.read_bytes()[:-1] + b"\x01")
     with pytest.raises(FormatError, match="checksum"):
         read_model(model)
-    monkeypatch.setattr(persist, "VERIFY_UP_TO_BYTES", 10)
+    monkeypatch.setattr(model_directory, "VERIFY_UP_TO_BYTES", 10)
     read_model(model)
     with pytest.raises(FormatError, match="checksum"):
         read_model(model, verify=True)
@@ -196,7 +196,7 @@ def test_large_models_are_verified_on_request(model, monkeypatch):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_replaces_a_model(model, monkeypatch, exchange):
     if not exchange:  # as on a system that cannot swap directories
-        monkeypatch.setattr(persist, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(model_directory, "_exchange", lambda one, other: False)
     _, before = read_model(model)
     write_model(model, FACTS, {"only": np.zeros(2, np.float32)})
     _, after = read_model(model)
@@ -210,7 +210,7 @@ def test_swap_in_one_step(tmp_path):
     one.mkdir()
     other.mkdir()
     (one / "x").touch()
-    if not persist._exchange(one, other):
+    if not model_directory._exchange(one, other):
         pytest.skip("this system cannot swap directories")
     assert (other / "x").exists()
 

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import labelwood
 from labelwood import METHODS, FormatError, LabelwoodError, LinearTree, OnlineTree, TextClassifier
 from labelwood.metrics import scorer
-from labelwood.persist import read_model, write_model
+from labelwood.storage.model_directory import read_model, write_model
 
 # Why scikit-learn's checks cannot pass; docs/integrations.md tells users.
 A_MATRIX = "predict answers with a matrix, rows x labels, also where Y was one label a row"

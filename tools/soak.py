@@ -25,11 +25,11 @@ import numpy as np
 import labelwood
 from labelwood import HashingEncoder, LinearTree, OnlineTree, TextClassifier
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.learner import Learner
-from labelwood.serve.messages import LearnRequest, SuggestRequest
-from labelwood.serve.metrics import Metrics
+from labelwood.serve.http.messages import LearnRequest, SuggestRequest
 from labelwood.serve.service import Service
-from labelwood.serve.store import Store
+from labelwood.serve.state.store import Store
+from labelwood.serve.state.writer import Learner
+from labelwood.serve.telemetry import Metrics
 
 _WORDS = [f"word{number}" for number in range(400)]
 _WARM_SHARE = 0.4  # of the time, in which caches and the allocator fill; not counted

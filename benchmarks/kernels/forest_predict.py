@@ -20,7 +20,7 @@ from pathlib import Path
 
 import labelwood
 from labelwood import data
-from labelwood.progress import Run
+from labelwood.run_context import RunContext
 
 DATA = Path(os.environ.get("LABELWOOD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 FORESTS = {
@@ -28,7 +28,7 @@ FORESTS = {
     "craft": lambda: labelwood.CraftForest(n_jobs=1),
     "graph": lambda: labelwood.GraphForest(n_jobs=1),
 }
-RUN = Run(n_threads=1)
+RUN = RunContext(n_threads=1)
 
 
 def read(name, part):

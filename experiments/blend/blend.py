@@ -19,7 +19,6 @@ from experiments.common import KS, PSP, QUALITY, ROOT, Options, Split, parse
 from experiments.report import Report
 from experiments.settings import BLENDED
 from labelwood import Blend
-from labelwood.decisions import label_weights
 from labelwood.metrics import (
     calibration_error,
     evaluate,
@@ -29,7 +28,8 @@ from labelwood.metrics import (
     report_by_frequency,
     set_scores,
 )
-from labelwood.progress import Run
+from labelwood.run_context import RunContext
+from labelwood.scoring.thresholds import label_weights
 from labelwood.sparse import CSR, TopK, from_lists
 
 SHOWN = (*QUALITY, "nDCG@5")
@@ -78,7 +78,7 @@ def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
         X, Y.to_scipy()
     )
     seconds = time.process_time() - start
-    run = Run(n_threads=threads)
+    run = RunContext(n_threads=threads)
     lists = [member._topk(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
     raw = model.mix_.combine(lists, min(WIDTH, Y.n_cols))
     decisions = model._decisions
@@ -218,7 +218,7 @@ def tables(report: Report, title: str, runs: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Run every set."""
+    """RunContext every set."""
 
     def extra(parser: Any) -> None:
         parser.add_argument(

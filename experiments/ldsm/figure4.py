@@ -10,7 +10,7 @@ from __future__ import annotations
 from experiments.common import NDCG, QUALITY, judged, kept, parse
 from experiments.report import Report, draw
 from experiments.settings import key_of, model
-from labelwood.figures.prefixes import prefixes
+from labelwood.viz.tree_prefixes import prefixes
 
 
 def main() -> None:

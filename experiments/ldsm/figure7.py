@@ -13,7 +13,7 @@ import numpy as np
 from experiments.common import parse
 from experiments.report import Report
 from experiments.settings import model
-from labelwood.split_plots import by_level
+from labelwood.methods.forest.split_plots import by_level
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from experiments.common import KS, parse
 from experiments.report import Report
 from labelwood import LdsmForest
-from labelwood.forest import RoutedForest
+from labelwood.packed.routed_forest import RoutedForest
 
 
 def hits(counts: np.ndarray, Y: np.ndarray, r: int) -> int:

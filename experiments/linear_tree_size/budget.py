@@ -20,8 +20,9 @@ from typing import Any
 from experiments.common import Options, kept, model_bytes
 from experiments.linear_tree_size import apart, main, saved
 from experiments.settings import key_with
-from labelwood import METHODS, LabelwoodError, memory
+from labelwood import METHODS, LabelwoodError
 from labelwood.data import load
+from labelwood.resources import memory
 
 VARIANTS = {
     "linear-tree, every weight": ("linear-tree", {"weight_threshold": None}),

@@ -16,8 +16,9 @@ from typing import Any
 from experiments.common import Options, kept, model_bytes
 from experiments.linear_tree_size import apart, main, saved
 from experiments.settings import key_with
-from labelwood import LinearTree, memory
+from labelwood import LinearTree
 from labelwood.data import load
+from labelwood.resources import memory
 
 SETTINGS = {
     "default": {},

@@ -12,8 +12,8 @@ import numpy as np
 
 from experiments.common import Options, parse
 from experiments.report import Report
-from labelwood import size
-from labelwood.trees import LabelTree
+from labelwood.packed.tree_shape import LabelTree
+from labelwood.resources import theory
 
 N_LABELS, ARITY = 2 * 10**8, 100
 ALPHAS = (0.3, 0.4, 0.5, 0.6)
@@ -21,14 +21,14 @@ ALPHAS = (0.3, 0.4, 0.5, 0.6)
 
 def ratios(options: Options) -> None:
     """Figures 3 and 6."""
-    deepest = size.largest_depth(N_LABELS, ARITY)
+    deepest = theory.largest_depth(N_LABELS, ARITY)
     for number, last in ((3, deepest - 1), (6, deepest)):
         title = f"Linear tree size, Figure {number}: ratio (15) against depth, L = 2e8, K = 100"
         report = Report("linear_tree_size", f"figure{number}", title, options)
         (axis,) = report.axes(1, width=5)
         depths = list(range(2, last + 1))
         lines = {
-            alpha: [size.size_ratio(N_LABELS, ARITY, depth, alpha) for depth in depths] for alpha in ALPHAS
+            alpha: [theory.size_ratio(N_LABELS, ARITY, depth, alpha) for depth in depths] for alpha in ALPHAS
         }
         for alpha, line in lines.items():
             axis.plot(depths, line, marker="o", label=f"alpha = {alpha}")
@@ -51,8 +51,8 @@ def weighted(options: Options) -> None:
     report = Report(
         "linear_tree_size", "figure8", "Linear tree size, Figure 8: the weighted mean of alpha (45)", options
     )
-    alphas = size.reduction_ratios(tree, used)[1:4]
-    mean = size.levels(tree, used)[1].alpha
+    alphas = theory.reduction_ratios(tree, used)[1:4]
+    mean = theory.levels(tree, used)[1].alpha
     report.table("A tree of ten labels", [
         {"node": node, "children": count, "features": int(features), "alpha (44)": float(alpha)}
         for node, count, features, alpha in zip("BCD", (2, 2, 6), used[1:], alphas, strict=True)

@@ -15,41 +15,41 @@ import numpy as np
 
 from experiments.common import AT_HAND, Options, Split, parse
 from experiments.report import Report, draw
-from labelwood import LinearTree, size
-from labelwood.methods import tree_estimate
-from labelwood.methods.training_rows import TrainingRows
-from labelwood.progress import Run
+from labelwood import LinearTree
+from labelwood.methods.label_tree.training_rows import TrainingRows
+from labelwood.resources import label_tree, theory
+from labelwood.run_context import RunContext
 
 DEPTHS, VARIED = (2, 3, 4, 5, 6), (2, 3, 4)
 ABSENT = ("AmazonCat-13K", "Wiki10-31K", "Wiki-500K", "Amazon-670K", "Amazon-3M")
 
 
-def plans(split: Split, seed: int) -> list[tree_estimate.Plan]:
+def plans(split: Split, seed: int) -> list[label_tree.Plan]:
     """Trees of the paper's setting: K = 100 for every depth, then K by depth."""
-    rows, run = split.train, Run(n_threads=1, seed=seed)
+    rows, run = split.train, RunContext(n_threads=1, seed=seed)
     shapes = [(100, depth) for depth in DEPTHS]
     shapes += [(math.ceil(rows.Y.n_cols ** (1 / depth)), depth) for depth in VARIED]
     found = []
     for arity, depth in shapes:
         model = LinearTree.preset("paper", cluster_rounds=20, arity=max(2, arity), max_depth=depth)
         prepared = TrainingRows.of(rows.X, run, normalize=model.normalize)
-        found.append(tree_estimate.count(prepared, rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
+        found.append(label_tree.count(prepared, rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
     return found
 
 
-def ratio(plan: tree_estimate.Plan) -> float:
+def ratio(plan: label_tree.Plan) -> float:
     """Eq. 20."""
-    return size.paper_ratio(plan.weights, plan.tree.n_labels, round(plan.used[0]))
+    return theory.paper_ratio(plan.weights, plan.tree.n_labels, round(plan.used[0]))
 
 
-def our_ratio(plan: tree_estimate.Plan) -> float:
+def our_ratio(plan: label_tree.Plan) -> float:
     """The same by the bytes of our layout."""
     n_labels, n_features = plan.tree.n_labels, round(plan.used[0])
-    whole = tree_estimate.dense_bytes(n_labels + 1, 1, n_labels * n_features, n_features)
-    return tree_estimate.layout(plan, None, 4).stored.value / whole
+    whole = label_tree.dense_bytes(n_labels + 1, 1, n_labels * n_features, n_features)
+    return label_tree.layout(plan, None, 4).stored.value / whole
 
 
-def ratios(options: Options, found: dict[str, list[list[tree_estimate.Plan]]]) -> None:
+def ratios(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> None:
     """Figures 4 and 5."""
     parts = (
         (4, "K = 100", slice(0, len(DEPTHS)), DEPTHS),
@@ -72,9 +72,9 @@ def ratios(options: Options, found: dict[str, list[list[tree_estimate.Plan]]]) -
             axis.title.set_fontsize(7)
             if number == 4:
                 last = [seed[len(DEPTHS) - 1] for seed in by_seed]
-                whole = size.paper_one_vs_rest_bytes(last[0].tree.n_labels, round(last[0].used[0])) / 1e6
+                whole = theory.paper_one_vs_rest_bytes(last[0].tree.n_labels, round(last[0].used[0])) / 1e6
                 rows[-1] |= {
-                    "MB, tree": [size.paper_tree_bytes(plan.weights) / 1e6 for plan in last],
+                    "MB, tree": [theory.paper_tree_bytes(plan.weights) / 1e6 for plan in last],
                     "MB, one-vs-rest": whole,
                     "ratio in our layout": [our_ratio(plan) for plan in last],
                 }
@@ -82,22 +82,22 @@ def ratios(options: Options, found: dict[str, list[list[tree_estimate.Plan]]]) -
         report.write()
 
 
-def reductions(options: Options, found: dict[str, list[list[tree_estimate.Plan]]]) -> None:
+def reductions(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> None:
     """Figure 7."""
     report = Report("linear_tree_size", "figure7", "Linear tree size, Figure 7: alpha by depth", options)
     first = {name: by_seed[0][len(DEPTHS) - 1] for name, by_seed in found.items()}
-    deepest = max(len(size.inner_levels(plan.tree)) for plan in first.values())
+    deepest = max(len(theory.inner_levels(plan.tree)) for plan in first.values())
     axes, rows = report.axes(max(1, deepest - 1), len(found), width=3.2, height=2.6), []
     for place, (name, plan) in enumerate(first.items()):
-        alphas = size.reduction_ratios(plan.tree, plan.used)
-        for depth, part in enumerate(size.inner_levels(plan.tree)[1:], 1):
+        alphas = theory.reduction_ratios(plan.tree, plan.used)
+        for depth, part in enumerate(theory.inner_levels(plan.tree)[1:], 1):
             axis = axes[place * (deepest - 1) + depth - 1]
             axis.hist(alphas[part], bins=20, range=(0, 1))
             axis.set_title(f"{name}, depth {depth}", fontsize=6)
         means = [
             [
                 level.alpha
-                for level in size.levels(seed[len(DEPTHS) - 1].tree, np.rint(seed[len(DEPTHS) - 1].used))
+                for level in theory.levels(seed[len(DEPTHS) - 1].tree, np.rint(seed[len(DEPTHS) - 1].used))
             ]
             for seed in found[name]
         ]

@@ -36,33 +36,33 @@ if TYPE_CHECKING:
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.blend import Blend
-    from labelwood.methods.craftml import CraftForest
-    from labelwood.methods.gpt import GraphForest
-    from labelwood.methods.ldsm import LdsmForest
-    from labelwood.methods.linear_tree import LinearTree, OneVsRest
-    from labelwood.methods.online_forest import OnlineForest
-    from labelwood.methods.online_tree import OnlineTree
+    from labelwood.methods.forest.craft_forest import CraftForest
+    from labelwood.methods.forest.graph_forest import GraphForest
+    from labelwood.methods.forest.label_neighbors import label_neighbors
+    from labelwood.methods.forest.ldsm_forest import LdsmForest
+    from labelwood.methods.label_tree.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online.online_forest import OnlineForest
+    from labelwood.methods.online.online_tree import OnlineTree
     from labelwood.methods.text_classifier import TextClassifier
-    from labelwood.neighbors import label_neighbors
     from labelwood.text import HashingEncoder, TfidfEncoder
 else:
     _HOMES = {
         "METHODS": "methods",
         "Blend": "methods.blend",
-        "CraftForest": "methods.craftml",
+        "CraftForest": "methods.forest.craft_forest",
         "FormatError": "errors",
-        "GraphForest": "methods.gpt",
+        "GraphForest": "methods.forest.graph_forest",
         "HashingEncoder": "text",
         "LabelwoodError": "errors",
-        "LdsmForest": "methods.ldsm",
-        "LinearTree": "methods.linear_tree",
-        "OneVsRest": "methods.linear_tree",
+        "LdsmForest": "methods.forest.ldsm_forest",
+        "LinearTree": "methods.label_tree.linear_tree",
+        "OneVsRest": "methods.label_tree.linear_tree",
         "TextClassifier": "methods.text_classifier",
         "TfidfEncoder": "text",
-        "OnlineForest": "methods.online_forest",
-        "OnlineTree": "methods.online_tree",
+        "OnlineForest": "methods.online.online_forest",
+        "OnlineTree": "methods.online.online_tree",
         "TreeEstimator": "estimator",
-        "label_neighbors": "neighbors",
+        "label_neighbors": "methods.forest.label_neighbors",
         "load": "methods",
     }
 

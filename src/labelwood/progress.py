@@ -1,29 +1,17 @@
-"""Progress by work done, for terminals, and the phases of a run with their seconds."""
+"""Progress bars on a terminal, driven by the work done."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
-
-from labelwood.errors import LabelwoodError
-from labelwood.memory import Limit
-
-if TYPE_CHECKING:
-    from labelwood.executors import Checkpoint, Executor
-
-logger = logging.getLogger("labelwood")
-logger.addHandler(logging.NullHandler())
+from typing import TypeVar
 
 _REDRAW_SECONDS = 0.2
 _SHOW_AFTER_SECONDS = 0.5
 _BAR_CELLS = 24
-_MOST_THREADS = 1024
 _LOOK_EVERY = 1024  # items of a loop between two looks at the clock
 
 Item = TypeVar("Item")
@@ -41,6 +29,11 @@ class Shown:
 
 
 SHOWN = Shown()
+
+
+def is_shown(wanted: bool) -> bool:
+    """True if a bar that the caller wants appears: stderr is a terminal and bars are not switched off."""
+    return wanted and SHOWN.bars and sys.stderr.isatty()
 
 
 class Bar:
@@ -73,37 +66,15 @@ class Bar:
             sys.stderr.flush()
 
 
-class Run:
-    """One fit or prediction: threads, seed, limit of memory, where it is done, seconds of its phases."""
-
-    def __init__(
-        self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
-    ) -> None:
-        self.n_threads, self.seed, self.limit = n_threads, seed, limit
-        self.executor: Executor | None = None  # None: threads, unless joblib is set to something else
-        self.checkpoint: Checkpoint | None = None
-        self._visible = verbose and SHOWN.bars and sys.stderr.isatty()
-        self.seconds: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def phase(self, name: str, total: int = 0) -> Iterator[Callable[[int], None] | None]:
-        """Time a phase; yields the callback to hand to kernels (None when nothing is shown)."""
-        start = time.perf_counter()
-        bar = Bar(name, total) if self._visible and total else None
-        try:
-            yield bar
-        finally:
-            if bar is not None:
-                bar.close()
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-            logger.debug("%s: %.3f s", name, self.seconds[name])
-
-
 @contextlib.contextmanager
 def loading(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
     """A bar for reading a file, if such bars are shown; yields what to call with the work done."""
-    with Run(verbose=SHOWN.loading).phase(title, total) as progress:
-        yield progress
+    bar = Bar(title, total) if is_shown(SHOWN.loading) and total else None
+    try:
+        yield bar
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def watched(
@@ -115,19 +86,3 @@ def watched(
             if progress is not None and number % _LOOK_EVERY == 0:
                 progress(done(number))
             yield item
-
-
-def available_cores() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def thread_count(n_jobs: int | None, *, owner: str) -> int:
-    """The threads that a parameter ``n_jobs`` asks for, by the convention of scikit-learn."""
-    if n_jobs is None:
-        return available_cores()
-    if n_jobs == 0:
-        raise LabelwoodError(f"{owner}: n_jobs must not be 0; use None or -1 for every core")
-    return min(int(n_jobs), _MOST_THREADS) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))

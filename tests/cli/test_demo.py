@@ -6,7 +6,14 @@ import ast
 import textwrap
 from collections import Counter
 
-from labelwood.cli.demo_corpus import MIN_CALLS, Function, assemble, describe, read_functions, source_files
+from labelwood.cli.commands.tools.demo_corpus import (
+    MIN_CALLS,
+    Function,
+    assemble,
+    describe,
+    read_functions,
+    source_files,
+)
 
 SOURCE = '''
 import os

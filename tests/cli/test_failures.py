@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from labelwood.cli.output import whole_file
+from labelwood.cli.support.output import whole_file
 
 BROKEN = {
     "a token that is no number": ("2 5 3\n0 1:1\n1 2:x\n", ["line 3", "2:x"]),

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwood.data import Dataset, convert, load, save
-from labelwood.data.stream import read_parts
-from labelwood.data.text import TextOptions
+from labelwood.data.mapped_directory import read_parts
+from labelwood.data.xmc_svmlight import TextOptions
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import MappedCSR, from_lists, from_scipy
 
@@ -90,7 +90,7 @@ def test_ids_of_svmlight_that_start_from_one(tmp_path):
 
 
 def test_a_bad_token_is_told_with_its_line_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("labelwood.data.stream._PIECE", 64)
+    monkeypatch.setattr("labelwood.data.mapped_directory._PIECE", 64)
     lines = ["3 9 4", *["1 2:1 3:1"] * 30, "1 x:1"]
     with gzip.open(tmp_path / "a.txt.gz", "wt") as file:
         file.write("\n".join(lines) + "\n")

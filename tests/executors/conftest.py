@@ -14,7 +14,7 @@ class Backwards:
     def map(self, units, shared, n_threads, progress):
         import pickle
 
-        from labelwood.executors.units import perform
+        from labelwood.executors.work_unit import perform
 
         for unit in reversed(units):
             self.names.append(unit.name)

@@ -14,9 +14,9 @@ from labelwood import (
     LinearTree,
     OneVsRest,
     OnlineForest,
-    trees,
 )
-from labelwood.methods import tree_parts
+from labelwood.methods.label_tree import subtrees
+from labelwood.packed import tree_shape
 
 MODELS = {
     "balanced": LinearTree(n_trees=3, arity=4, max_leaf=8),
@@ -64,11 +64,11 @@ def test_every_node_is_trained_once(seed, n_labels, arity, max_leaf):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 50, n_labels)
     tree = (
-        trees.huffman_tree(counts + 1, arity=arity)
+        tree_shape.huffman_tree(counts + 1, arity=arity)
         if seed % 2 and n_labels > 1
-        else trees.random_tree(n_labels, arity=arity, max_leaf=max_leaf, seed=seed)
+        else tree_shape.random_tree(n_labels, arity=arity, max_leaf=max_leaf, seed=seed)
     )
-    division = tree_parts.divide(tree, counts)
+    division = subtrees.divide(tree, counts)
     inner = np.concatenate([part.ids[part.tree.inner] for part in division.parts])
     np.testing.assert_array_equal(np.sort(inner), tree.inner)
     for part in division.parts:

@@ -21,9 +21,9 @@ import numpy as np
 
 from labelwood.data import Dataset, load, save
 from labelwood.errors import LabelwoodError
-from labelwood.persist import read_model, write_model
-from labelwood.serve.wal import LogWriter, read_log
+from labelwood.serve.state.log import LogWriter, read_log
 from labelwood.sparse import CSR
+from labelwood.storage.model_directory import read_model, write_model
 
 MODES = {
     "kill -9": ord("k"), "power cut": ord("c"), "torn write": ord("t"), "disk full": errno.ENOSPC,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelwood.persist import read_model, write_model
+from labelwood.storage.model_directory import read_model, write_model
 
 HERE = Path(__file__).parent
 FEWEST_FAULTS = 400

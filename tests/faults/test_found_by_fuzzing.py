@@ -16,7 +16,7 @@ import labelwood
 from labelwood import METHODS, Blend, CraftForest, FormatError, LabelwoodError, LinearTree, OnlineTree
 from labelwood.cli import main
 from labelwood.data import load, load_text
-from labelwood.trees import hierarchy_tree
+from labelwood.packed.tree_shape import hierarchy_tree
 
 X = np.eye(6, dtype=np.float32)
 Y = [["a"], ["b"], ["a", "c"], ["d"], ["e", "b"], ["f"]]

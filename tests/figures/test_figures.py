@@ -5,7 +5,8 @@ import pytest
 
 from labelwood import CraftForest, LabelwoodError, LdsmForest, LinearTree, OnlineTree
 from labelwood.data.synth import Shape, synth
-from labelwood.figures import (
+from labelwood.metrics import precision_at_k, report_by_frequency
+from labelwood.viz.curves import (
     Measured,
     against_size,
     against_trees,
@@ -13,8 +14,7 @@ from labelwood.figures import (
     objective_by_depth,
     recall_by_frequency,
 )
-from labelwood.figures.prefixes import prefixes
-from labelwood.metrics import precision_at_k, report_by_frequency
+from labelwood.viz.tree_prefixes import prefixes
 
 
 @pytest.fixture(scope="module")

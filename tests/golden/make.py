@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 import labelwood
 from labelwood import METHODS, HashingEncoder, LinearTree, OnlineTree, TextClassifier, TfidfEncoder
-from labelwood.persist import FORMAT_VERSION
+from labelwood.storage.model_directory import FORMAT_VERSION
 
 HERE = Path(__file__).parent
 TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due", "the court decided", "guilty by law"]

@@ -14,7 +14,7 @@ import pytest
 import labelwood
 from labelwood import METHODS, FormatError
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.persist import FORMAT_VERSION
+from labelwood.storage.model_directory import FORMAT_VERSION
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("golden_make", HERE / "make.py")

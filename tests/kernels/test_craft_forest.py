@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import craft_forest as twin
 
 from labelwood import CraftForest
-from labelwood.forest import RoutedForest
-from labelwood.reference import craftml as twin
+from labelwood.packed.routed_forest import RoutedForest
 from labelwood.sparse import CSR, from_scipy
 
 

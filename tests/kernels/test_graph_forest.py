@@ -4,18 +4,21 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import graph_forest as twin
 
 from labelwood import GraphForest, _core
-from labelwood.methods.gpt import BETA, STARTS
-from labelwood.neighbors import label_graph
-from labelwood.reference import gpt as twin
+from labelwood.methods.forest.graph_forest import BETA, STARTS
+from labelwood.methods.forest.label_neighbors import label_graph
 from labelwood.sparse import from_scipy
+
+HERE = Path(__file__).parent
 
 
 def random_rows(random, n, n_features, density):
@@ -85,7 +88,7 @@ def test_the_cut_is_the_twins(start, n_features, n_negatives, l1, feature_rows):
 def test_every_instruction_set_makes_the_same_cut():
     """The table is chosen once a process, so each has its own."""
     script = (
-        "import json, sys, numpy as np; sys.path.insert(0, sys.argv[1]);"
+        "import json, sys, numpy as np; sys.path[:0] = sys.argv[1:];"
         "from test_graph_forest import *; r = np.random.default_rng(5);"
         "X = random_rows(r, 50, 200, 0.1); graph, _ = twin.label_graph(random_labels(r, 50, 9), 4, 50, 'tail');"
         "print(json.dumps(kernel_cut(X, graph, twin.Options(l1=0.1), 2)[0].tolist()))"
@@ -93,7 +96,7 @@ def test_every_instruction_set_makes_the_same_cut():
     found = [
         json.loads(
             subprocess.run(
-                [sys.executable, "-c", script, os.path.dirname(__file__)],
+                [sys.executable, "-c", script, str(HERE), str(HERE.parent)],
                 env={**os.environ, "LABELWOOD_ISA": isa},
                 capture_output=True,
                 text=True,

@@ -5,10 +5,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import cluster, search, solve
+from reference.rng import Rng, mix64
 
-from labelwood import _core, trees
-from labelwood.reference import cluster, search, solve
-from labelwood.reference.rng import Rng, mix64
+from labelwood import _core
+from labelwood.packed import tree_shape
 from labelwood.sparse import CSR, from_scipy
 
 
@@ -86,7 +87,7 @@ def test_grown_trees(seed, n_labels, balanced, arity, max_leaf):
             v.indptr, v.indices, v.data, v.n_cols, **options, n_threads=n_threads, progress=None
         )
         assert (parent.tolist(), label.tolist()) == (twin.parent, twin.label)
-    tree = trees.freeze(parent, label).check(n_labels)
+    tree = tree_shape.freeze(parent, label).check(n_labels)
     if balanced:
         assert np.diff(tree.child_ptr).max() <= max(arity, max_leaf, 2)
     else:
@@ -98,7 +99,7 @@ def compare_with_twin(seed, n_rows, n_labels, options, atol):
     Y[0, 0] = True  # at least one positive, so that something is trained
     used = Y.any(axis=1)
     expected = solve.solve_node(X[used].astype(np.float64), Y[used], options, mix64(seed))
-    found = trained(X, Y, trees.flat_tree(n_labels), options, seed=seed)
+    found = trained(X, Y, tree_shape.flat_tree(n_labels), options, seed=seed)
     weights = found["weights"].reshape(-1, n_labels)
     for label, w in expected.items():
         np.testing.assert_allclose(weights[:, label], w[found["features"]], atol=atol)
@@ -138,7 +139,7 @@ def test_solver_goes_the_way_of_the_twin(logistic, intercept, n_labels, toleranc
 def test_solver_by_hand():
     """One row, one feature: w = alpha x, alpha (1 + 1/(2C)) = 1, so w = 2/3 for C = 1."""
     options = solve.Options(False, 1.0, 1e-6, 0.0, 100, 0.0, 0.0)
-    found = trained(np.array([[1.0]]), np.array([[True]]), trees.flat_tree(1), options)
+    found = trained(np.array([[1.0]]), np.array([[True]]), tree_shape.flat_tree(1), options)
     assert found["weights"].tolist() == pytest.approx([2 / 3])
 
 
@@ -147,7 +148,7 @@ def test_solver_by_hand():
 def test_pruned_rows_are_the_dense_blocks_without_small_weights(seed, threshold):
     X, Y = planted(seed, 40, 10, 30)
     options = solve.Options(False, 1.0, 0.1, 0.1, 10, 0.3, -1.0)
-    tree = trees.random_tree(30, arity=4, max_leaf=8, seed=seed)
+    tree = tree_shape.random_tree(30, arity=4, max_leaf=8, seed=seed)
     dense = trained(X, Y, tree, options)
     sparse = trained(X, Y, tree, options, threshold=threshold, n_threads=2)
     np.testing.assert_array_equal(dense["bias"], sparse["bias"])
@@ -214,7 +215,7 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
     X, Y = planted(seed, 40, 10, n_labels)
     Y[:, 0] |= ~Y.any(axis=1)
     options = solve.Options(link == 0, 1.0, 0.1, 0.1, 5, 0.3, -1.0 if link else 0.0)
-    tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
+    tree = tree_shape.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
     arrays = trained(X, Y, tree, options, seed=seed)
     model = searcher(tree, arrays, 10, link)
     queries = X if wide_batch else X[:3]
@@ -242,7 +243,7 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
 
 def test_wide_beam_is_exact():
     X, Y = planted(5, 60, 12, 50)
-    tree = trees.random_tree(50, arity=3, max_leaf=4, seed=1)
+    tree = tree_shape.random_tree(50, arity=3, max_leaf=4, seed=1)
     model = searcher(tree, trained(X, Y, tree, solve.Options(False, 1.0, 0.1, 0.1, 5, 0.3, -1.0)), 12, False)
     x = csr(X)
     beam = model.search(x.indptr, x.indices, x.data, 7, 1000, False, 1, None)
@@ -296,5 +297,5 @@ def test_every_instruction_set_solves_alike(isa, tmp_path):
     X, Y = planted(3, 50, 10, 30)
     for logistic in (False, True):
         options = solve.Options(logistic, 1.0, 0.01, 0.1, 6, 0.3, -1.0)
-        ours = trained(X, Y, trees.flat_tree(30), options)["weights"]
+        ours = trained(X, Y, tree_shape.flat_tree(30), options)["weights"]
         np.testing.assert_allclose(np.load(tmp_path / f"w{int(logistic)}.npy"), ours, atol=2e-3)

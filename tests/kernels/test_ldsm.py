@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from reference import ldsm_forest as twin
 
 from labelwood import _core
-from labelwood.forest import Routing, narrow
-from labelwood.methods.ldsm import OPTIMIZERS, LdsmForest
-from labelwood.progress import Run
-from labelwood.reference import ldsm as twin
+from labelwood.methods.forest.ldsm_forest import OPTIMIZERS, LdsmForest
+from labelwood.packed.routed_forest import Routing, narrow
+from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, from_lists
 
 SETTINGS = st.fixed_dictionaries(
@@ -101,7 +101,7 @@ def test_kernel_is_twin(seed, options):
         np.testing.assert_allclose(splits[inner], [*v.split, v.running], rtol=1e-5, atol=1e-6)
         inner += 1
     assert inner == len(splits)
-    top = forest.topk(X, Y.n_cols, Run())
+    top = forest.topk(X, Y.n_cols, RunContext())
     for i, row in enumerate(rows):
         scores = twin.predict(roots, row, labels, o)
         kept = top.labels[i] >= 0

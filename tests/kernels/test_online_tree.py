@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import online_tree as twin
 
 from labelwood import _core
-from labelwood.reference import online_tree as twin
 
 N_LABELS = 300  # declared to every tree; which of them occur is up to the stream
 POLICIES = ["best-greedy", "random", "complete", "flat"]

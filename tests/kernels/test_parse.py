@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from reference import parse as twin
+from reference.parse import BadTokenError, Problem, Rows
 
 from labelwood import _core
-from labelwood.reference import parse as twin
-from labelwood.reference.parse import BadTokenError, Problem, Rows
 
 NO_LIMIT = 2**31 - 1
 

@@ -3,11 +3,11 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.rerank import combine
 from scipy import sparse
 
-from labelwood.progress import Run
-from labelwood.reference.rerank import combine
-from labelwood.rerank import SHARE, SHARPNESS, TailReranker
+from labelwood.run_context import RunContext
+from labelwood.scoring.rerank import SHARE, SHARPNESS, TailReranker
 from labelwood.sparse import TopK, from_scipy
 
 
@@ -36,7 +36,9 @@ def test_kernel_is_its_twin(seed, n_cols, k, n_threads):
     for row, count in enumerate(known):
         labels[row, count:], scores[row, count:] = -1, 0
     tail = TailReranker(from_scipy(sparse.csr_matrix(means)))
-    found = tail.order(from_scipy(sparse.csr_matrix(X)), TopK(labels, scores), k, Run(n_threads=n_threads))
+    found = tail.order(
+        from_scipy(sparse.csr_matrix(X)), TopK(labels, scores), k, RunContext(n_threads=n_threads)
+    )
     for row, count in enumerate(known):
         wanted = combine(
             X[row].astype(float),

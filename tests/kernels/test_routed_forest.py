@@ -7,12 +7,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import routed_forest as twin
 
-from labelwood import _core, forest
+from labelwood import _core
 from labelwood.errors import FormatError
-from labelwood.forest import Paths, RoutedForest, Routing, idf, narrow, prepare
-from labelwood.progress import Run
-from labelwood.reference import routed_forest as twin
+from labelwood.packed import routed_forest
+from labelwood.packed.routed_forest import Paths, RoutedForest, Routing, idf, narrow, prepare
+from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, from_scipy
 
 SHAPES = st.fixed_dictionaries(
@@ -103,11 +104,11 @@ def test_router_is_its_twin(seed, shape):
     forest = random_forest(random, **shape)
     X = random_rows(random, 12, forest.n_features)
     dense = X.to_scipy().toarray().astype(np.float64)
-    paths = forest.paths(X, Run(n_threads=1))
+    paths = forest.paths(X, RunContext(n_threads=1))
     for row in range(X.n_rows):
         for tree in range(forest.n_trees):
             assert leaves_of(paths, row, tree, forest.n_trees) == twin.route(forest, dense[row], tree)
-    labels, scores = forest.topk(X, forest.n_labels, Run(n_threads=2))
+    labels, scores = forest.topk(X, forest.n_labels, RunContext(n_threads=2))
     for row in range(X.n_rows):
         expected = twin.scores(forest, dense[row])
         offered = labels[row] >= 0
@@ -122,14 +123,14 @@ def test_batches_of_any_size_go_the_same_way(threshold, long):
     random = np.random.default_rng(5)
     forest = random_forest(random, n_features=4000 if long else 30, threshold=threshold)
     X = random_rows(random, 500, forest.n_features, density=0.001 if long else 0.4)
-    whole = forest.paths(X, Run(n_threads=2))
-    labels, scores = forest.topk(X, 4, Run(n_threads=2))
+    whole = forest.paths(X, RunContext(n_threads=2))
+    labels, scores = forest.topk(X, 4, RunContext(n_threads=2))
     for row in range(0, X.n_rows, 25):
         alone = X.rows(row, row + 1)
-        one = forest.paths(alone, Run(n_threads=1))
+        one = forest.paths(alone, RunContext(n_threads=1))
         for tree in range(forest.n_trees):
             assert leaves_of(one, 0, tree, forest.n_trees) == leaves_of(whole, row, tree, forest.n_trees)
-        top = forest.topk(alone, 4, Run(n_threads=1))
+        top = forest.topk(alone, 4, RunContext(n_threads=1))
         np.testing.assert_array_equal(top.labels[0], labels[row])
         np.testing.assert_array_equal(top.scores[0], scores[row])
 
@@ -143,11 +144,11 @@ def test_large_nodes_go_the_same_way_when_they_get_blocks(projection, per_node, 
     forest = random_forest(random, n_features=900, n_columns=900, **shape)
     assert arity == 12 or np.diff(forest.child_ptr).max() > 16  # more than are scored at once
     X = random_rows(random, 130, forest.n_features, density=0.05)
-    n_trees, run = forest.n_trees, Run(n_threads=1)
+    n_trees, run = forest.n_trees, RunContext(n_threads=1)
     before = [forest.paths(X.rows(row, row + 1), run).nodes.tolist() for row in range(60)]
-    assert forest._router.n_blocks == 0
+    assert routed_forest._router.n_blocks == 0
     whole = forest.paths(X, run)
-    assert forest._router.n_blocks > 0
+    assert routed_forest._router.n_blocks > 0
     for row, first in enumerate(before):
         again = forest.paths(X.rows(row, row + 1), run).nodes.tolist()
         assert first == again == [leaves_of(whole, row, tree, n_trees)[0] for tree in range(n_trees)]
@@ -162,7 +163,7 @@ def test_many_labels_are_summed_like_few():
     forest = random_forest(random, n_labels=5000)
     X = random_rows(random, 10, forest.n_features)
     dense = X.to_scipy().toarray().astype(np.float64)
-    labels, scores = forest.topk(X, 50, Run(n_threads=1))
+    labels, scores = forest.topk(X, 50, RunContext(n_threads=1))
     for row in range(X.n_rows):
         expected = twin.scores(forest, dense[row])
         np.testing.assert_allclose(scores[row], np.sort(expected)[::-1][:50], rtol=1e-5)
@@ -242,7 +243,7 @@ def test_the_largest_share_of_a_row_is_its_twin(rows, share, least, scale):
 
 
 def test_prepared_rows_are_cut_after_weighting_and_before_scaling(monkeypatch):
-    monkeypatch.setattr(forest, "SHORT_ROW", 1)
+    monkeypatch.setattr(routed_forest, "SHORT_ROW", 1)
     X = from_scipy(sp.csr_array(np.array([[3, 4, 0, 1], [0, 0, 0, 0]], np.float32)))
     weights = np.array([2, 1, 1, 1], np.float32)  # squares 36, 16, -, 1
     rows = prepare(X, weights, normalize=True, row_share=0.9).to_scipy().toarray()

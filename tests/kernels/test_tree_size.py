@@ -4,9 +4,10 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import tree_size
 
-from labelwood import _core, trees
-from labelwood.reference import tree_size
+from labelwood import _core
+from labelwood.packed import tree_shape
 from labelwood.sparse import from_scipy
 
 
@@ -27,7 +28,7 @@ def arrays_of(X, Y):
 @given(st.integers(0, 10**6), st.integers(1, 80), st.integers(1, 200), st.integers(1, 30), st.integers(1, 3))
 def test_counts_match_the_twin(seed, n_rows, n_features, n_labels, n_threads):
     X, Y = problem(seed, n_rows, n_features, n_labels)
-    tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
+    tree = tree_shape.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
     found = _core.count_tree(*arrays_of(X, Y), tree.child_ptr, tree.label, n_threads, None)
     for kernel, twin in zip(found, tree_size.count(X, Y, tree.child_ptr, tree.label), strict=True):
         np.testing.assert_array_equal(kernel, twin)
@@ -39,7 +40,7 @@ def test_reach_matches_the_twin(seed, n_rows, n_features, n_labels, n_threads):
     """In eighths, so that sums are exact: some are 0 in between, some on the very threshold."""
     X, Y = problem(seed, n_rows, n_features, n_labels)
     X = np.round(8 * (X - 0.6 * (X > 0))).astype(np.float32) / 8
-    tree = trees.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
+    tree = tree_shape.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
     thresholds = np.array([0.0, 0.25, 1.0], np.float32)
     found = _core.reach_tree(*arrays_of(X, Y), tree.child_ptr, tree.label, thresholds, n_threads, None)
     for kernel, twin in zip(
@@ -62,7 +63,7 @@ def sampled(X, Y, tree, n_rows, solver, thresholds, seed):
 def test_a_sample_on_some_rows_is_one_of_a_smaller_matrix(seed, n_rows):
     X, Y = problem(seed)
     Y[:, 0] |= ~Y.any(axis=1)  # rows without labels are in no node
-    tree, solver = trees.flat_tree(Y.shape[1]), (False, 1.0, 1e-2, 0.0, 50, 0.3, -1.0)
+    tree, solver = tree_shape.flat_tree(Y.shape[1]), (False, 1.0, 1e-2, 0.0, 50, 0.3, -1.0)
     thresholds = np.array([0.0, 0.1], np.float32)
     rows = np.arange(n_rows) * len(X) // n_rows
     found = sampled(X, Y, tree, n_rows, solver, thresholds, seed)
@@ -76,7 +77,7 @@ def test_a_sample_on_some_rows_is_one_of_a_smaller_matrix(seed, n_rows):
 def test_a_sample_of_all_siblings_keeps_what_training_keeps(seed, logistic):
     """Solved to the end, the weights are unique: counts agree but for those on the very threshold."""
     X, Y = problem(seed)
-    tree = trees.flat_tree(Y.shape[1])
+    tree = tree_shape.flat_tree(Y.shape[1])
     solver = (logistic, 1.0, 1e-4, 0.0, 2000, 0.3, -1.0)
     thresholds = np.array([0.01, 0.1, 0.3], np.float32)
     found = sampled(X, Y, tree, int(Y.any(axis=1).sum()), solver, thresholds, seed)

@@ -9,8 +9,8 @@ import pytest
 
 from labelwood import HashingEncoder, _core
 from labelwood.data import load
-from labelwood.persist import read_model, write_model
 from labelwood.sparse import CSR
+from labelwood.storage.model_directory import read_model, write_model
 
 pytestmark = pytest.mark.skipif(
     "LABELWOOD_LARGE" not in os.environ, reason="takes minutes; see make test-large"

@@ -7,12 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from labelwood import LabelwoodError, LinearTree, OnlineTree, trees
+from labelwood import LabelwoodError, LinearTree, OnlineTree
 from labelwood.data import load
-from labelwood.data.directory import DirectoryWriter
+from labelwood.data.mapped_directory import DirectoryWriter
 from labelwood.data.synth import Shape, synth, synth_parts
-from labelwood.methods.training_rows import TrainingRows
-from labelwood.progress import Run
+from labelwood.methods.label_tree.training_rows import TrainingRows
+from labelwood.packed import tree_shape
+from labelwood.run_context import RunContext
 
 TRAINING = """
 import json, sys
@@ -82,9 +83,9 @@ def test_nodes_read_in_windows_are_trained_alike(loss, most_entries, planted):
 
     X, Y = from_scipy(planted.X), from_scipy(planted.Y)
     model = LinearTree(loss=loss, n_jobs=2)
-    run = Run(n_threads=2)
+    run = RunContext(n_threads=2)
     held = TrainingRows.of(X, run, normalize=True)
-    tree = trees.random_tree(Y.n_cols, arity=2, max_leaf=3, seed=0)
+    tree = tree_shape.random_tree(Y.n_cols, arity=2, max_leaf=3, seed=0)
     ours = model._train(TrainingRows(X, held.scale, most_entries), Y, [tree], run)[0]
     theirs = model._train(held, Y, [tree], run)[0]
     for name, array in theirs.arrays("").items():

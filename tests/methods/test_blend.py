@@ -5,8 +5,8 @@ import pytest
 
 import labelwood
 from labelwood import Blend, CraftForest, LabelwoodError, LinearTree, OneVsRest
-from labelwood.blending import Mix, even, search_mix
 from labelwood.metrics import precision_at_k
+from labelwood.scoring.mix import Mix, even, search_mix
 from labelwood.sparse import TopK, from_lists
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import labelwood
 from labelwood import METHODS, FormatError, LabelwoodError
-from labelwood.persist import read_model, write_model
+from labelwood.storage.model_directory import read_model, write_model
 
 
 @pytest.fixture(params=list(METHODS))

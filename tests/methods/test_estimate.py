@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from labelwood import METHODS, LabelwoodError, LinearTree, OneVsRest, memory
-from labelwood.estimate import Figure, Growth, extrapolate
-from labelwood.trees import flat_tree
+from labelwood import METHODS, LabelwoodError, LinearTree, OneVsRest
+from labelwood.packed.tree_shape import flat_tree
+from labelwood.resources import memory
+from labelwood.resources.estimate import Figure, Growth, extrapolate
 
 
 def directory_bytes(model, folder):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from reference import graph_forest as twin
 
 from labelwood import GraphForest, LabelwoodError, label_neighbors
-from labelwood.neighbors import label_graph
-from labelwood.reference import gpt as twin
+from labelwood.methods.forest.label_neighbors import label_graph
 from labelwood.sparse import from_scipy
 
 

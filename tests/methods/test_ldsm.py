@@ -7,10 +7,10 @@ import pytest
 
 from labelwood import FormatError, LabelwoodError, LdsmForest, load
 from labelwood.cli import main
-from labelwood.methods.ldsm import SPLIT_COLUMNS
-from labelwood.persist import read_model, write_model
+from labelwood.methods.forest.ldsm_forest import SPLIT_COLUMNS
+from labelwood.methods.forest.split_plots import by_level
 from labelwood.sparse import CSR, from_scipy
-from labelwood.split_plots import by_level
+from labelwood.storage.model_directory import read_model, write_model
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 import labelwood
 from labelwood import LabelwoodError, LinearTree, OnlineTree
 from labelwood.errors import FormatError
-from labelwood.methods import online_base
-from labelwood.methods.online_progressive import judge
+from labelwood.methods.online import growing
+from labelwood.methods.online.progressive import judge
+from labelwood.packed.tree_shape import flat_tree, random_tree
 from labelwood.sparse import CSR, from_lists
-from labelwood.trees import flat_tree, random_tree
 
 POLICIES = ["best-greedy", "random", "complete", "flat"]
 
@@ -245,7 +245,7 @@ def test_duplicate_and_unsorted_entries_are_summed(planted):
 
 
 def test_an_interrupted_batch_says_where(planted, monkeypatch):
-    monkeypatch.setattr(online_base, "CHUNK", 400)
+    monkeypatch.setattr(growing, "CHUNK", 400)
     model = small().partial_fit(planted.X[:1], planted.names[:1])
     tree, calls = model._tree, []
 

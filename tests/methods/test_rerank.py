@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from labelwood import CraftForest, FormatError, GraphForest, LdsmForest, load
-from labelwood.persist import read_model, write_model
-from labelwood.progress import Run
+from labelwood.run_context import RunContext
 from labelwood.sparse import from_scipy
+from labelwood.storage.model_directory import read_model, write_model
 
 FORESTS = (CraftForest, GraphForest, LdsmForest)
 
@@ -22,7 +22,7 @@ def test_reranking_orders_the_candidates_by_the_means(method, planted, planted_t
     X, rows = (M / np.linalg.norm(M, axis=1, keepdims=True) for M in (X, rows))
     means = planted.Y.toarray().T @ rows
     means /= np.linalg.norm(means, axis=1, keepdims=True)
-    tree = model.forest_.topk(from_scipy(planted_test.X), 24, Run())
+    tree = model.forest_.topk(from_scipy(planted_test.X), 24, RunContext())
     for i, row in enumerate(X):
         found = tree.labels[i][tree.labels[i] >= 0]
         distance = ((row - means[found]) ** 2).sum(axis=1)

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 import labelwood
 from labelwood import FormatError, HashingEncoder, LinearTree, OneVsRest, TextClassifier, TfidfEncoder
 from labelwood.methods import METHODS
-from labelwood.persist import read_model, write_model
+from labelwood.storage.model_directory import read_model, write_model
 
 WORDS = {
     "pets": "cat dog hamster",

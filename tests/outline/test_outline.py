@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from labelwood import METHODS, GraphForest, LabelwoodError, LinearTree, OneVsRest
-from labelwood.outline import outline
-from labelwood.outline.render import to_dot, to_json, to_page
+from labelwood.viz.outline import outline
+from labelwood.viz.render import to_dot, to_json, to_page
 
 NAMES = ["a", "b", "c", "d", "e"]
 

@@ -3,7 +3,7 @@ import base64
 import pytest
 
 from labelwood.errors import LabelwoodError
-from labelwood.serve.auth import Tokens, allows, check_host, names_loopback
+from labelwood.serve.http.auth import Tokens, allows, check_host, names_loopback
 
 READ, WRITE = "r" * 16, "w" * 16
 

@@ -20,7 +20,7 @@ from serving import Forked, assert_same_state, example
 
 from labelwood import load
 from labelwood.methods.text_classifier import Model, estimator_of
-from labelwood.serve.store import restore
+from labelwood.serve.state.store import restore
 
 KILLS = int(os.environ.get("LABELWOOD_KILLS", "8"))
 SEED = int(os.environ.get("LABELWOOD_CRASH_SEED", "0"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelwood import OnlineTree
-from labelwood.serve.pages import _PAGE, _regions, use_large_pages
+from labelwood.serve.os_tuning import _PAGE, _regions, use_large_pages
 
 SHORT, LONG = "application/json", "application/json; charset=utf-8"
 

@@ -1,7 +1,7 @@
 import pytest
 
 from labelwood.errors import FormatError
-from labelwood.serve.drift import Drift
+from labelwood.serve.state.drift import Drift
 
 
 def test_the_window_slides():

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from labelwood.serve.priority import stand_back, take_short_turns
+from labelwood.serve.os_tuning import stand_back, take_short_turns
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="priorities by thread are Linux's")
 

@@ -10,9 +10,9 @@ from serving import LABELS, TEXTS, assert_same_state, example, online_model
 from labelwood import load
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.learner import KeyReusedError, Learner, StoppedError
-from labelwood.serve.store import Store, capture, restore, snapshots
-from labelwood.serve.views import from_saved
+from labelwood.serve.state.model_views import from_saved
+from labelwood.serve.state.store import Store, capture, restore, snapshots
+from labelwood.serve.state.writer import KeyReusedError, Learner, StoppedError
 
 
 def learn(*numbers, key=None):

@@ -4,8 +4,8 @@ from serving import LABELS, TEXTS, online_model
 from labelwood import LinearTree, OnlineTree
 from labelwood.errors import LabelwoodError
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.replica import rows_of
-from labelwood.serve.suggest import suggest
+from labelwood.serve.service import suggest
+from labelwood.serve.state.state_machine import rows_of
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from serving import LABELS, TEXTS, assert_same_state, online_model
 
 from labelwood import LinearTree, TextClassifier
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.views import FollowedView, LiveView, copy_of, packed_for_reading
+from labelwood.serve.state.model_views import FollowedView, LiveView, copy_of, packed_for_reading
 
 
 def teach(model, text, label):

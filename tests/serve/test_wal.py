@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from labelwood.errors import FormatError
-from labelwood.serve.wal import OPENING, LogRefusedError, LogWriter, read_log, segments
+from labelwood.serve.state.log import OPENING, LogRefusedError, LogWriter, read_log, segments
 
 RECORD = {"kind": "learn", "examples": [{"text": "é\u2028\x00", "labels": ["a", 1]}]}
 

@@ -125,6 +125,6 @@ class Forked(Client):
 
 
 def _serve(model: Path, options: dict[str, Any], tells: Any) -> None:
-    from labelwood.serve.run import Options, serve
+    from labelwood.serve.processes import Options, serve
 
     serve(Options(model=model, port=0, **options), tells.send)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import text as twin
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from labelwood import LabelwoodError, LinearTree, _core
-from labelwood.reference import text as twin
 from labelwood.text import HashingEncoder, TfidfEncoder
 
 TEXTS = [

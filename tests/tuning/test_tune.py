@@ -10,8 +10,8 @@ from labelwood import LabelwoodError
 from labelwood.data.synth import Shape, synth
 from labelwood.sparse import CSR, from_lists
 from labelwood.tuning import Trial, _promote, _shares, tune
-from labelwood.tuning.limit import OutOfTimeError, time_limit
-from labelwood.tuning.rules import rule_of_thumb
+from labelwood.tuning.rules_of_thumb import rule_of_thumb
+from labelwood.tuning.time_limit import OutOfTimeError, time_limit
 
 QUICK = (("linear-tree", {}), ("linear-tree", {"C": 1e-6}), ("online-tree", {}))
 

@@ -13,11 +13,11 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.npz import read_npz, write_npz
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
-from labelwood.labels import named_rows
-from labelwood.methods.linear_tree import LinearTree
-from labelwood.methods.online_tree import OnlineTree
+from labelwood.methods.label_tree.linear_tree import LinearTree
+from labelwood.methods.online.online_tree import OnlineTree
 from labelwood.params import check_parameters, declared
 from labelwood.sparse import from_lists, from_scipy
+from labelwood.validation.targets import named_rows
 
 annif_backend = required("annif.backend.backend", extra="annif")
 annif_exception = required("annif.exception", extra="annif")

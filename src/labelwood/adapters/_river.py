@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from labelwood.adapters import required
 from labelwood.errors import LabelwoodError
-from labelwood.frames import n_dimensions
-from labelwood.methods.online_tree import OnlineTree
+from labelwood.methods.online.online_tree import OnlineTree
+from labelwood.validation.column_names import n_dimensions
 
 base = required("river.base", extra="river")
 

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labelwood import persist
 from labelwood.adapters import required
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import load
 from labelwood.methods.text_classifier import ENCODER, TextClassifier
+from labelwood.storage import model_directory
 
 Model = TreeEstimator | TextClassifier | str | os.PathLike[str]
 
@@ -40,7 +40,7 @@ def model_card(
     ``name`` is that of the repository, ``owner/name``; ``data`` says in a sentence what the rows were; ``metrics`` is
     what ``metrics.evaluate`` returned, fractions; ``license`` and ``language`` are what the Hub filters by.
     """
-    manifest, _ = persist.read_model(path)
+    manifest, _ = model_directory.read_model(path)
     is_text = ENCODER in manifest
     languages = [language] if isinstance(language, str) else list(language or ())
     head: dict[str, Any] = {
@@ -83,9 +83,9 @@ def prepare(model: Model, folder: str | os.PathLike[str], **card: Any) -> Path:
         model.save(target)
     else:
         load(model, verify=True)  # so that what cannot be loaded is never published
-        manifest, _ = persist.read_model(model)
+        manifest, _ = model_directory.read_model(model)
         target.mkdir(parents=True, exist_ok=True)
-        for file in (persist.MANIFEST, *(f"{name}.npy" for name in manifest["files"])):
+        for file in (model_directory.MANIFEST, *(f"{name}.npy" for name in manifest["files"])):
             shutil.copyfile(Path(model) / file, target / file)
     (target / CARD).write_text(model_card(target, **card), encoding="utf-8")
     return target
@@ -138,7 +138,7 @@ def pull(
         endpoint=endpoint,
         cache_dir=cache_dir,
         local_files_only=local_files_only,
-        allow_patterns=[persist.MANIFEST, "*.npy", CARD],
+        allow_patterns=[model_directory.MANIFEST, "*.npy", CARD],
     )
     return Path(found)
 

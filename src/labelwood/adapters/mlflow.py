@@ -13,9 +13,9 @@ from labelwood import __version__
 from labelwood.adapters import required
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
-from labelwood.frames import column_names
 from labelwood.methods import load
 from labelwood.methods.text_classifier import TextClassifier
+from labelwood.validation.column_names import column_names
 
 Model = TreeEstimator | TextClassifier | str | os.PathLike[str]
 

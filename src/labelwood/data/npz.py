@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwood.data._files import reading, writing
 from labelwood.data.dataset import Dataset
-from labelwood.data.files import reading, writing
-from labelwood.data.names import encode_names
+from labelwood.data.label_file import encode_names
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR, MAX_COLUMNS
 

@@ -10,11 +10,9 @@ they had to be repeated. The executor is no part of a model.
     with joblib.parallel_config("dask"): forest.fit(X, Y)   # forests follow joblib's configuration
 """
 
+from labelwood.executors.backends import JoblibExecutor, RayExecutor, active, chosen
 from labelwood.executors.checkpoint import Checkpoint, fingerprint
-from labelwood.executors.choice import active, chosen
-from labelwood.executors.joblib import JoblibExecutor
-from labelwood.executors.ray import RayExecutor
-from labelwood.executors.units import (
+from labelwood.executors.work_unit import (
     THREADS,
     Executor,
     Threads,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.data.files import reading, writing
+from labelwood.data._files import reading, writing
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain import Asked, Lost, Rival, Route, Share, Step
-from labelwood.forest import Paths, RoutedForest
-from labelwood.reference.routed_forest import projection_rows
+from labelwood.packed.routed_forest import Paths, RoutedForest
 from labelwood.sparse import CSR
 
 F64 = npt.NDArray[np.float64]
 
 _RIVALS = 5  # labels of a leaf that are named as those preferred
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
 
 
 class RowInForest:
@@ -155,3 +158,45 @@ class RowInForest:
             contributions=listed,
             rest=rest,
         )
+
+
+def murmur3(keys: npt.ArrayLike, seed: int) -> U32:
+    """MurmurHash3 (x86, 32 bits) of four-byte keys."""
+    key = np.asarray(keys).astype(np.uint32)
+    hashed = np.uint32(seed) ^ (_rotate(key * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593))
+    hashed = _rotate(hashed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    hashed = hashed ^ np.uint32(4)
+    hashed = (hashed ^ (hashed >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    hashed = (hashed ^ (hashed >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return hashed ^ (hashed >> np.uint32(16))
+
+
+def _rotate(x: U32, bits: int) -> U32:
+    return (x << np.uint32(bits)) | (x >> np.uint32(32 - bits))
+
+
+def mix64(x: U64) -> U64:
+    """Steele's splitmix64, the generator of every kernel."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def projection_rows(
+    kind: str, inputs: npt.NDArray[Any], n_columns: int, seed: int
+) -> npt.NDArray[np.float64]:
+    """Rows of the matrix: those of the given input columns."""
+    if kind == "hash":
+        hashed = murmur3(inputs, seed)
+        matrix = np.zeros((len(inputs), n_columns))
+        target = (hashed.astype(np.uint64) * np.uint64(n_columns)) >> np.uint64(32)
+        matrix[np.arange(len(inputs)), target.astype(np.int64)] = np.where(hashed & np.uint32(1), 1.0, -1.0)
+        return matrix
+    row, column = inputs.astype(np.uint64)[:, None], np.arange(n_columns, dtype=np.uint64)
+    seeded = mix64(np.array([seed], np.uint64))[0]
+    bits = mix64(seeded ^ mix64((row << np.uint64(32)) | column))
+    u = ((bits >> np.uint64(40)) + np.uint64(1)).astype(np.float64) * 2.0**-24
+    v = (bits & np.uint64(0xFFFFFF)).astype(np.float64) * 2.0**-24
+    normal: npt.NDArray[np.float64] = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
+    return normal

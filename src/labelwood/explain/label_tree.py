@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain import Asked, Explanation, Lost, Missed, Path, Place, Rival, Step, Suggestion
-from labelwood.reference.search import log_probability
-from labelwood.search import Chunks, PackedTree
+from labelwood.packed.label_tree import Chunks, PackedTree
 from labelwood.sparse import CSR, I32, TopK
 
 F64 = npt.NDArray[np.float64]
@@ -216,3 +215,11 @@ def _renamed(label: I32, leaf_labels: I32) -> I32:
     found, leaves = np.full_like(label, -1), label >= 0
     found[leaves] = leaf_labels[label[leaves]]
     return found
+
+
+def log_probability(margin: npt.NDArray[Any], link: int) -> npt.NDArray[Any]:
+    """The sigmoid (``link`` 0), or exp(-max(0, 1 - margin)^link), in logarithms."""
+    if link == 0:
+        return -np.logaddexp(0.0, -margin)
+    hinge: npt.NDArray[Any] = np.maximum(0.0, 1.0 - margin)
+    return -(hinge**link)

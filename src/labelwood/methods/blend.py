@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from labelwood.blending import Mix, even, search_mix
-from labelwood.decisions import Objective, label_weights
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
-from labelwood.methods.members import own_arrays, saved_members
+from labelwood.methods._nested_models import own_arrays, saved_members
 from labelwood.params import Param
-from labelwood.progress import Run
+from labelwood.run_context import RunContext
+from labelwood.scoring.mix import Mix, even, search_mix
+from labelwood.scoring.thresholds import Objective, label_weights
 from labelwood.sparse import CSR, TopK
 
 DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
@@ -135,7 +135,7 @@ class Blend(TreeEstimator):
         self._note_fitted()
         return self
 
-    def _fit(self, X: CSR, Y: CSR, run: Run) -> None:
+    def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
         self.members_, self.held_out_ = self._unfitted(run.seed), {}
         self.mix_ = self._start(len(self.members_))
         self.trained_ = {"rows": X.n_rows}
@@ -150,7 +150,7 @@ class Blend(TreeEstimator):
         if self.refit or not learns:
             self._train(X, Y, run)
 
-    def _train(self, X: CSR, Y: CSR, run: Run) -> None:
+    def _train(self, X: CSR, Y: CSR, run: RunContext) -> None:
         for member in self.members_:
             with run.phase(member.method_name):
                 member.fit(X, Y.to_scipy())
@@ -181,7 +181,7 @@ class Blend(TreeEstimator):
         start = even(n_members, by_rank=self.mode == "rank")
         return replace(start, weights=tuple((weights / weights.sum()).tolist()))
 
-    def _learn(self, X: CSR, Y: CSR, run: Run) -> None:
+    def _learn(self, X: CSR, Y: CSR, run: RunContext) -> None:
         """The mix, then what its scores mean, then how strongly to weigh labels and where to cut."""
         self.mix_ = even(len(self.members_))  # so that all propose
         lists = self._lists(X, _CANDIDATES, run)
@@ -231,7 +231,7 @@ class Blend(TreeEstimator):
 
         return quality
 
-    def _lists(self, X: CSR, k: int, run: Run) -> list[TopK]:
+    def _lists(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
         """What each member proposes, calibrated if it is; members without weight propose nothing."""
         width = min(max(k, _CANDIDATES), self.n_labels_)
         nothing = TopK(np.full((X.n_rows, width), -1, np.int32), np.zeros((X.n_rows, width), np.float32))
@@ -240,10 +240,12 @@ class Blend(TreeEstimator):
             for member, weight in zip(self.members_, self.mix_.weights, strict=True)
         ]
 
-    def _topk(self, X: CSR, k: int, run: Run) -> TopK:
+    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
         return self.mix_.combine(self._lists(X, k, run), k)
 
-    def _explain(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: Run) -> Explanation:
+    def _explain(
+        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
+    ) -> Explanation:
         lists = self._lists(row, k, run)
         top = self.mix_.combine(lists, k)
         amounts = [

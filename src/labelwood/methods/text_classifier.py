@@ -11,17 +11,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from labelwood import persist
-from labelwood.deciding import Kind
-from labelwood.decisions import Objective, Target
 from labelwood.errors import FormatError
-from labelwood.estimate import Estimate, Grade
 from labelwood.estimator import TreeEstimator
+from labelwood.estimator.prediction import Kind
 from labelwood.executors import Executor
 from labelwood.explain import Explanation
 from labelwood.params import declared
-from labelwood.progress import Run
+from labelwood.resources.estimate import Estimate, Grade
+from labelwood.run_context import RunContext
+from labelwood.scoring.thresholds import Objective, Target
 from labelwood.sparse import CSR, F32, TopK
+from labelwood.storage import model_directory
 from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         _, classifier, features, _ = self._encode_first(texts)
         return classifier.estimate(features, Y, grade=grade, label_names=label_names)
 
-    def _encode_first(self, texts: Iterable[str]) -> tuple[TextEncoder, TreeEstimator, CSR, Run]:
+    def _encode_first(self, texts: Iterable[str]) -> tuple[TextEncoder, TreeEstimator, CSR, RunContext]:
         """A fitted encoder, a classifier to fit, and the encoded texts."""
         encoder = TfidfEncoder() if self.encoder is None else clone(self.encoder)
         classifier = _default_classifier() if self.classifier is None else clone(self.classifier)
-        run = Run(verbose=bool(classifier.verbose))
+        run = RunContext(verbose=bool(classifier.verbose))
         with run.phase("encode", _MILLION) as progress:
             features = encoder.fit_encode(texts, progress=progress)
         return encoder, classifier, features, run
@@ -106,7 +106,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def encode(self, texts: Iterable[str]) -> CSR:
         """The vectors of texts, as the classifier takes them."""
         self._check_fitted()
-        run = Run(verbose=bool(self.classifier_.verbose))
+        run = RunContext(verbose=bool(self.classifier_.verbose))
         with run.phase("encode", _MILLION) as progress:
             return self.encoder_.encode(texts, progress=progress)
 
@@ -186,7 +186,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write encoder and classifier to one directory, replacing a model that is already there."""
-        persist.write_model(path, *self.to_saved())
+        model_directory.write_model(path, *self.to_saved())
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads."""
@@ -248,7 +248,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 )
         except KeyError as error:
             raise FormatError(f"{where}: the model lacks {error}") from None
-        except persist.UNSOUND as error:
+        except model_directory.UNSOUND as error:
             raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
         return cls.of(encoder, fitted)
 
@@ -286,7 +286,7 @@ def estimator_of(model: Model) -> TreeEstimator:
 
 
 def _default_classifier() -> TreeEstimator:
-    from labelwood.methods.linear_tree import LinearTree  # noqa: PLC0415 - loading another method does without it
+    from labelwood.methods.label_tree.linear_tree import LinearTree  # noqa: PLC0415 - loading another method does without it
 
     return LinearTree()
 

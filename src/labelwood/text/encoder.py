@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from labelwood import strings
 from labelwood.errors import LabelwoodError
 from labelwood.params import Param, check_parameters
-from labelwood.progress import thread_count
+from labelwood.run_context import thread_count
 from labelwood.sparse import CSR, I32, I64
+from labelwood.storage import packed_strings
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -91,7 +91,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
                 f"{owner}: ngram_range must be two integers, 1 <= shortest <= longest <= {_LONGEST}; got {span!r}"
             )
 
-    def _pack(self, texts: Iterable[str]) -> tuple[strings.U8, I64]:
+    def _pack(self, texts: Iterable[str]) -> tuple[packed_strings.U8, I64]:
         owner = type(self).__name__
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise LabelwoodError(
@@ -103,7 +103,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
                 raise LabelwoodError(
                     f"{owner}: every text must be a string; got {type(text).__name__} in place {position}"
                 )
-        return strings.pack(listed)
+        return packed_strings.pack(listed)
 
     def _cut(self) -> tuple[int, int, int, int, bool]:
         """How kernels are told to cut a text into terms."""

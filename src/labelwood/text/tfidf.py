@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
-from labelwood import _core, strings
+from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.params import NJobs, Param
 from labelwood.sparse import CSR, I64, MAX_COLUMNS
+from labelwood.storage import packed_strings
 from labelwood.text.encoder import (
     NORMS,
     Analyzer,
@@ -50,7 +51,7 @@ class TfidfEncoder(TextEncoder):
     encoder_name: ClassVar[str] = "tfidf"
 
     idf_: npt.NDArray[np.float64] | None
-    _utf8: strings.U8
+    _utf8: packed_strings.U8
     _offsets: I64
 
     def __init__(
@@ -126,12 +127,14 @@ class TfidfEncoder(TextEncoder):
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """The terms, in the order of their columns."""
         self._check_fitted()
-        return np.array(strings.unpack(self._utf8, self._offsets, what="a term"), dtype=object)
+        return np.array(packed_strings.unpack(self._utf8, self._offsets, what="a term"), dtype=object)
 
     def term_of(self, text: str) -> Callable[[int], str | None]:
         """A function from a column to its term, which is the same for every text."""
         self._check_fitted()
-        return lambda column: strings.unpack(self._utf8, self._offsets, np.array([column]), what="a term")[0]
+        return lambda column: packed_strings.unpack(
+            self._utf8, self._offsets, np.array([column]), what="a term"
+        )[0]
 
     @property
     def n_features_(self) -> int:
@@ -156,7 +159,7 @@ class TfidfEncoder(TextEncoder):
         utf8, offsets = arrays[_UTF8], arrays[_OFFSETS]
         idf = arrays[_IDF] if self.use_idf else None
         count = len(offsets) - 1
-        if not 1 <= count <= MAX_COLUMNS or not strings.are_sound(utf8, offsets, count):
+        if not 1 <= count <= MAX_COLUMNS or not packed_strings.are_sound(utf8, offsets, count):
             raise FormatError("the encoder's vocabulary is damaged: its offsets do not fit its text")
         if idf is not None and not (
             idf.dtype == np.float64 and idf.shape == (count,) and np.isfinite(idf).all()
@@ -165,7 +168,7 @@ class TfidfEncoder(TextEncoder):
         self._learnt(utf8, offsets, idf)
         return self
 
-    def _learnt(self, utf8: strings.U8, offsets: I64, idf: npt.NDArray[np.float64] | None) -> None:
+    def _learnt(self, utf8: packed_strings.U8, offsets: I64, idf: npt.NDArray[np.float64] | None) -> None:
         self.__dict__.pop("_slots", None)
         self._utf8, self._offsets, self.idf_ = utf8, offsets, idf
 
@@ -221,7 +224,9 @@ def _only_columns(counts: Counts, kept: npt.NDArray[np.intp], n_columns: int) ->
     return before[indptr], columns[stays], values[stays]
 
 
-def _only_strings(utf8: strings.U8, offsets: I64, kept: npt.NDArray[np.intp]) -> tuple[strings.U8, I64]:
+def _only_strings(
+    utf8: packed_strings.U8, offsets: I64, kept: npt.NDArray[np.intp]
+) -> tuple[packed_strings.U8, I64]:
     sizes = np.diff(offsets)
     stays = np.zeros(len(sizes), bool)
     stays[kept] = True

@@ -1,0 +1,123 @@
+"""Tell what training would take, without training: bytes of the model, peak memory, time, each with a band.
+
+The exact grade grows the tree of a label-tree method and counts the features that its nodes use; the quick one does
+without clustering. Other methods are tried on a part of the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from labelwood.cli.support.inputs import add_data_arguments
+from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
+from labelwood.cli.support.output import print_facts, print_json, print_table, shown
+from labelwood.cli.support.parser import Parser, one_of
+from labelwood.errors import LabelwoodError
+from labelwood.resources.estimate import GRADES, Estimate, Figure
+from labelwood.resources.memory import shown_bytes
+from labelwood.run_context import RunContext
+
+EXAMPLES = (
+    "labelwood estimate train.txt.xz --n-trees 3",
+    "labelwood estimate docs.csv --text title,body --labels tags --grade quick",
+    "labelwood estimate train.txt.xz --tree kmeans --arity 100 --weight-threshold none --plot levels.png",
+)
+_PROG = "labelwood estimate"
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments; those of the method and the encoder come with the ones named in ``argv``."""
+    add_data_arguments(parser)
+    parser.value(
+        "--grade",
+        metavar="WORD",
+        takes=f"one of {', '.join(GRADES)}",
+        convert=one_of(GRADES),
+        default="exact",
+        help="exact: the tree is grown; quick: no clustering (default exact)",
+    )
+    parser.value(
+        "--plot",
+        metavar="FILE",
+        takes="a file to draw the weights and feature shares by level to",
+        help="label trees: draw weights and feature shares by level to this file (.png, .svg)",
+    )
+    add_learning_arguments(parser, argv)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load, estimate, print."""
+    task = read_learning(options, RunContext(), _PROG)
+    with explained(task, _PROG):
+        found = task.model.estimate(task.X, task.Y, grade=options.grade, label_names=task.label_names)
+    if options.plot:
+        _plot(found, Path(options.plot))
+    if options.json:
+        print_json(found.facts())
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: Estimate) -> None:
+    facts = {
+        "method": found.method,
+        "grade": found.grade,
+        "model": _bytes(found.model_bytes),
+        "peak memory": _bytes(found.peak_bytes),
+        "time": f"{found.seconds.value:.2f} s ({found.seconds.low:.2f} to {found.seconds.high:.2f})",
+    }
+    if found.bound_bytes is not None:
+        facts["bound of the paper"] = shown_bytes(found.bound_bytes)
+    if found.ratio is not None and found.one_vs_rest_bytes is not None:
+        facts["one-vs-rest"] = f"{shown_bytes(found.one_vs_rest_bytes)} with every weight"
+        facts["tree / one-vs-rest"] = (
+            f"{found.ratio:.4f} with every weight; {found.paper_ratio:.4f} by the paper's 12 and 8 bytes a weight"
+        )
+    print_facts({**facts, "estimated in": f"{found.estimate_seconds:.2f} s"})
+    if found.levels:
+        print()
+        print_table(
+            ["depth", "nodes", "children", "features used", "weights", "share of parent's features"],
+            [
+                [
+                    str(level.depth),
+                    *(shown(n) for n in (level.nodes, level.children, level.used_features, level.weights)),
+                    f"{level.alpha:.3f}",
+                ]
+                for level in found.levels
+            ],
+        )
+    if found.choices:
+        print()
+        print_table(
+            ["instead", "model", "peak memory"],
+            [
+                [choice.setting, shown_bytes(choice.model_bytes), shown_bytes(choice.peak_bytes)]
+                for choice in found.choices
+            ],
+        )
+
+
+def _bytes(figure: Figure) -> str:
+    if figure.low == figure.high:
+        return f"{shown_bytes(figure.value)} at most"
+    return f"{shown_bytes(figure.value)} ({shown_bytes(figure.low)} to {shown_bytes(figure.high)})"
+
+
+def _plot(found: Estimate, path: Path) -> None:
+    if not found.levels:
+        raise LabelwoodError(f"{_PROG}: --plot is for label trees; {found.method} has no levels to draw")
+    try:
+        from matplotlib.figure import Figure as Drawing  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise LabelwoodError("--plot needs matplotlib: pip install 'labelwood[plots]'") from None
+    drawing = Drawing(figsize=(8, 3.2), layout="constrained")
+    left, right = drawing.subplots(1, 2)
+    depths = [level.depth for level in found.levels]
+    left.bar(depths, [level.weights for level in found.levels])
+    left.set(xlabel="depth", ylabel="weights, Eq. (18)", xticks=depths, yscale="log")
+    right.bar(depths, [level.alpha for level in found.levels])
+    right.set(xlabel="depth", ylabel="share of parent's features, Eq. (45)", xticks=depths, ylim=(0, 1))
+    drawing.savefig(path, dpi=150)

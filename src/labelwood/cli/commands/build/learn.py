@@ -1,0 +1,145 @@
+"""Go on learning: teach an online-tree model more texts or rows, from a file or from a pipe.
+
+A model of vectors takes - for lines from a pipe and learns each as it comes: XMC (l1,l2 f:v f:v) or JSON
+({"labels": ["a"], "features": {"12": 0.5}}). Without DATA nothing is learned, and the model is written to -o.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_data, read_model, read_texts
+from labelwood.cli.support.output import print_facts, print_json, shown_seconds
+from labelwood.cli.support.parser import Parser
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.resources.memory import shown_bytes
+from labelwood.methods.online.online_tree import OnlineTree
+from labelwood.methods.text_classifier import TextClassifier, estimator_of
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR
+
+EXAMPLES = (
+    "labelwood learn model today.csv",
+    "labelwood learn model today.txt.gz",
+    "tail -f examples.jsonl | labelwood learn model -",
+    "labelwood learn model --inference-only -o small-model",
+)
+_THRESHOLD = 0.1  # weights of at most this size are dropped by --inference-only
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments."""
+    add_model_argument(parser)
+    add_data_arguments(parser, nargs="?")
+    parser.value(
+        "-o",
+        "--output",
+        metavar="MODEL",
+        takes="the directory to write to",
+        help="where to write (default: MODEL itself)",
+    )
+    parser.add_argument("--inference-only", action="store_true", help="write without what learning on needs")
+    parser.json_flag()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load, learn, save; what stdin has given is saved even if it ends with an interrupt."""
+    clock = RunContext()
+    whole = read_model(options)
+    model = estimator_of(whole)
+    if not isinstance(model, OnlineTree):
+        raise LabelwoodError(
+            f"{options.model}: only online-tree models learn on; this is {model.method_name}"
+        )
+    target = Path(options.output or options.model)
+    if options.inference_only and options.output is None:
+        raise LabelwoodError("learn: --inference-only needs -o: it would overwrite what learning on needs")
+    before, labels_before = model.n_seen_, model.n_labels_
+    failure: LabelwoodError | None = None
+    with clock.phase("learn"):
+        if isinstance(whole, TextClassifier):
+            _learn_texts(whole, model, options)
+        elif options.data == "-":
+            failure = _learn_lines(model, sys.stdin)
+        elif options.data is not None:
+            _learn_file(model, options)
+    with clock.phase("save"):
+        if isinstance(whole, TextClassifier):
+            small = model.freeze(weight_threshold=_THRESHOLD) if options.inference_only else model
+            TextClassifier.of(whole.encoder_, small).save(target)
+        else:
+            model.save(target, inference_only=options.inference_only, weight_threshold=_THRESHOLD)
+    if failure is not None:
+        raise failure
+    facts = {
+        "model": str(target),
+        "rows": model.n_seen_ - before,
+        "labels": model.n_labels_,
+        "new_labels": model.n_labels_ - labels_before,
+        **model.describe(),
+    }
+    size = sum(file.stat().st_size for file in target.iterdir())
+    if options.json:
+        seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
+        print_json({**facts, "model_bytes": size, "seconds": seconds})
+    else:
+        print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(clock.seconds)})
+    return 0
+
+
+def _learn_texts(whole: TextClassifier, model: OnlineTree, options: argparse.Namespace) -> None:
+    """Learn texts through the encoder, whose vocabulary stays as it is: new words need a hashing encoder."""
+    if options.data is not None:
+        documents = read_texts(options)
+        model.partial_fit(whole.encode(documents.texts), documents.labels)
+
+
+def _learn_file(model: OnlineTree, options: argparse.Namespace) -> None:
+    dataset = read_data(options)
+    X = dataset.X
+    wide = CSR(X.indptr, X.indices, X.data, max(X.n_cols, model.n_features_in_))
+    names = None if model._names.kind == "ids" else dataset.label_names
+    model.partial_fit(wide, dataset.Y, label_names=names)
+
+
+def _learn_lines(model: OnlineTree, lines: Iterable[str]) -> LabelwoodError | None:
+    """Learn line by line; what stopped it before the end, if a line could not be read."""
+    by_column = model._names.kind == "ids"
+    try:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                features, labels = _from_json(line) if line.lstrip().startswith("{") else _from_xmc(line)
+                if by_column:
+                    labels = [int(label) for label in labels]
+                model.partial_fit([features], [labels])
+            except (ValueError, TypeError) as error:
+                return FormatError(
+                    f"stdin, line {number}: {error}; the lines before it are learned and saved"
+                )
+    except KeyboardInterrupt:
+        print("labelwood: interrupted; what was read is learned and saved", file=sys.stderr)
+    return None
+
+
+def _from_json(line: str) -> tuple[dict[int, float], list[Any]]:
+    record = json.loads(line)
+    features, labels = record.get("features"), record.get("labels")
+    if not isinstance(features, dict) or not isinstance(labels, list):
+        raise ValueError('a JSON line must be {"labels": [...], "features": {"id": value}}')
+    return {int(feature): float(value) for feature, value in features.items()}, labels
+
+
+def _from_xmc(line: str) -> tuple[dict[int, float], list[Any]]:
+    head, _, rest = line.rstrip("\r\n").partition(" ")
+    features: dict[int, float] = {}
+    for token in rest.split():
+        feature, _, value = token.partition(":")
+        features[int(feature)] = features.get(int(feature), 0.0) + (float(value) if value else 1.0)
+    return features, [label for label in head.split(",") if label]

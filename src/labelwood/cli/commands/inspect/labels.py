@@ -1,0 +1,79 @@
+"""Look after the labels of an online-tree model: list, rename, retire, merge, restore."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from labelwood.cli.support.inputs import add_model_argument, label_of, read_model
+from labelwood.cli.support.output import print_json, print_table, shown
+from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.errors import LabelwoodError
+from labelwood.methods.online.online_tree import OnlineTree
+from labelwood.methods.text_classifier import estimator_of
+
+EXAMPLES = (
+    "labelwood labels model list",
+    "labelwood labels model retire covid-19",
+    "labelwood labels model merge 'e-mail' email",
+)
+_NAMES_TAKEN = {"list": 0, "rename": 2, "retire": 1, "merge": 2, "restore": 1}
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments."""
+    add_model_argument(parser)
+    parser.value("action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=_action)
+    parser.add_argument(
+        "names",
+        metavar="LABEL",
+        nargs="*",
+        help="rename OLD NEW; retire LABEL; merge LABEL INTO; restore LABEL",
+    )
+    parser.json_flag()
+
+
+def run(options: argparse.Namespace) -> int:
+    """List, or change and save."""
+    wanted = _NAMES_TAKEN[options.action]
+    if len(options.names) != wanted:
+        raise UsageError(
+            f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}"
+        )
+    whole = read_model(options)
+    model = estimator_of(whole)
+    if not isinstance(model, OnlineTree):
+        raise LabelwoodError(
+            f"{options.model}: only online-tree models keep records of labels; this is {model.method_name}"
+        )
+    if options.action == "list":
+        _print(model, as_json=options.json)
+        return 0
+    names: list[Any] = [label_of(model, text) for text in options.names]
+    if options.action == "rename":
+        names[1] = options.names[1]
+    getattr(model.labels, options.action)(*names)
+    whole.save(options.model)
+    if options.json:
+        print_json({"action": options.action, "labels": options.names})
+    return 0
+
+
+def _print(model: OnlineTree, *, as_json: bool) -> None:
+    entries = model.labels.list()
+    if as_json:
+        print_json([entry._asdict() for entry in entries])
+        return
+    rows = [
+        [str(entry.name), str(entry.id), entry.state if entry.target is None else f"merged into {entry.target}",
+         shown(entry.support), "-" if entry.age is None else shown(entry.age),
+         "-" if entry.idle is None else shown(entry.idle)]
+        for entry in entries
+    ]  # fmt: skip
+    print_table(["label", "id", "state", "support", "age", "idle"], rows)
+
+
+def _action(text: str) -> str:
+    if text not in _NAMES_TAKEN:
+        raise ValueError(text)
+    return text

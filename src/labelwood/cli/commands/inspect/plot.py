@@ -1,0 +1,69 @@
+"""Draw a figure of one model or several: what is gained by more trees, nodes or bytes, how deep, how well for whom."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from labelwood.cli.support.inputs import (
+    add_data_arguments,
+    add_threads_argument,
+    read_model,
+    read_rows_and_truth,
+)
+from labelwood.cli.support.output import print_facts, print_json
+from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.methods.text_classifier import estimator_of
+from labelwood.viz.curves import FIGURES, Measured
+from labelwood.viz.draw import draw
+
+EXAMPLES = (
+    "labelwood plot trees forest --data test.txt.xz -o trees.png",
+    "labelwood plot recall model other-model --data held-out.csv -o recall.svg",
+    "labelwood plot objective ldsm-model -o objective.png",
+    "labelwood plot reliability model --data held-out.csv -o reliability.png",
+)
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments."""
+    shown = "; ".join(f"{name}: {text}" for name, (text, _, _) in FIGURES.items())
+    parser.value(
+        "figure", metavar="FIGURE", takes=f"one of {', '.join(FIGURES)}", convert=one_of(FIGURES), help=shown
+    )
+    parser.value("models", metavar="MODEL", takes="the directories of trained models", nargs="+")
+    parser.value(
+        "-o", "--output", metavar="FILE", takes="a file to draw to", convert=Path, help="the file to draw to"
+    )
+    add_data_arguments(parser, flag="--data")
+    parser.count("-k", default=5, help="the places to measure at")
+    parser.count("--rows", default=5000, help="rows of the data used, the first ones")
+    add_threads_argument(parser)
+    parser.json_flag()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Work out the curves, draw them or print their points."""
+    title, needs_data, make = FIGURES[options.figure]
+    if needs_data and options.data is None:
+        raise UsageError(f"labelwood plot: {options.figure} needs --data DATA, a file with known labels")
+    if options.output is None and not options.json:
+        raise UsageError("labelwood plot: say where to draw: -o FILE, or --json for the points")
+    models, data = {}, {}
+    for path in options.models:
+        own = argparse.Namespace(**{**vars(options), "model": path})
+        whole = read_model(own)
+        models[path] = estimator_of(whole)
+        if needs_data:
+            X, truth = read_rows_and_truth(whole, own)
+            stop = min(options.rows, X.n_rows)
+            data[path] = Measured(X.rows(0, stop), truth.rows(0, stop))
+    figure = make(models, data, options.k) if needs_data else make(models)
+    if options.output is not None:
+        draw(figure, options.output, title=title)
+    if options.json:
+        print_json(asdict(figure))
+    else:
+        print_facts({"figure": title, "file": str(options.output)})
+    return 0

@@ -1,0 +1,63 @@
+"""Look at a tree of a model: as a page for the browser, as a drawing for Graphviz, or as JSON.
+
+The page holds everything it needs, so that it opens anywhere: walk down the tree, search a label, see of every node its
+size, its balance, its labels and the words that lead to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from labelwood.cli.support.inputs import add_model_argument, read_model
+from labelwood.cli.support.output import print_facts, whole_file
+from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.methods.text_classifier import TextClassifier, estimator_of
+from labelwood.viz.outline import Outline, outline
+from labelwood.viz.render import to_dot, to_json, to_page
+
+EXAMPLES = (
+    "labelwood tree model --html tree.html",
+    "labelwood tree model --dot tree.dot --depth 2 && dot -Tsvg tree.dot > tree.svg",
+    "labelwood tree model --json > tree.json",
+)
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments."""
+    add_model_argument(parser)
+    for flag, what in (("--html", "a page for the browser"), ("--dot", "a drawing for Graphviz")):
+        parser.value(flag, metavar="FILE", takes="a file to write", convert=Path, help=f"write {what}")
+    parser.count("--tree", default=1, help="which tree of the model, from 1")
+    parser.count("--depth", default=2, help="how deep a drawing goes")
+    parser.add_argument("--json", action="store_true", help="print the whole tree as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Outline the tree and write what was asked for."""
+    if not (options.html or options.dot or options.json):
+        raise UsageError("labelwood tree: say what to write: --html FILE, --dot FILE or --json")
+    model = read_model(options)
+    feature_name = None
+    if isinstance(model, TextClassifier):
+        feature_name = model.encoder_.term_of("")
+    found = outline(estimator_of(model), tree=options.tree - 1, feature_name=feature_name)
+    if options.html:
+        _write(options.html, to_page(found, title=Path(options.model).name))
+    if options.dot:
+        _write(options.dot, to_dot(found, depth=options.depth))
+    if options.json:
+        print(to_json(found))
+    else:
+        _print(found, options)
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as file:
+        file.write(text)
+
+
+def _print(found: Outline, options: argparse.Namespace) -> None:
+    files = {name: str(getattr(options, name)) for name in ("html", "dot") if getattr(options, name)}
+    print_facts({**files, "tree": f"{found.tree + 1} of {found.n_trees}", "nodes": found.n_nodes})

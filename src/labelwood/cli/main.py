@@ -1,0 +1,171 @@
+"""The command line: one file per command, imported only when that command runs.
+
+A command's module has ``EXAMPLES``, ``add_arguments(parser, argv)`` and ``run(options)``; its docstring opens
+the help. Results go to stdout, all else to stderr.
+
+Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 the reader of stdout went away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+from labelwood import __version__
+from labelwood.cli.support.parser import Parser, UsageError, nearest
+from labelwood.errors import LabelwoodError
+from labelwood.progress import SHOWN
+from labelwood.run_context import logger
+
+_GROUPS = {
+    # folder below labelwood.cli.commands: heading in the overview, commands
+    "build": (
+        "make a model",
+        {
+            "train": "train a model on a data file",
+            "tune": "find the best method and parameters within a time budget",
+            "estimate": "predict the size, peak memory and time of a training before it starts",
+            "learn": "teach an online model more rows, from a file or a pipe",
+            "calibrate": "turn scores into probabilities and choose thresholds, on held-out data",
+            "shrink": "prune and quantize a label-tree model, and measure the loss",
+        },
+    ),
+    "use": (
+        "use a model",
+        {
+            "predict": "write the best labels of every row of a data file",
+            "eval": "measure a model on a data file with known labels",
+            "explain": "show why labels are suggested, and where a label was lost",
+            "serve": "suggest and learn over HTTP; every acknowledged example is durable",
+            "restore": "export the model of a service as it was at a point in time",
+        },
+    ),
+    "inspect": (
+        "look inside",
+        {
+            "info": "show parameters, sizes and training of a model",
+            "tree": "show a tree: a page for the browser, a drawing, JSON",
+            "plot": "plot quality against trees, nodes, size or frequency, and depth",
+            "labels": "list, rename, retire, merge and restore the labels of an online model",
+            "methods": "list the methods and their parameters",
+        },
+    ),
+    "tools": (
+        "data and shell",
+        {
+            "convert": "convert a data file to another format",
+            "data": "generate a data set",
+            "completion": "print the completion script of a shell",
+            "demo": "train on the source code of this Python and show the suggestions",
+        },
+    ),
+}
+COMMANDS = {name: summary for _, commands in _GROUPS.values() for name, summary in commands.items()}
+_HOMES = {
+    name: f"labelwood.cli.commands.{folder}.{name}"
+    for folder, (_, commands) in _GROUPS.items()
+    for name in commands
+}
+
+_EXIT_DATA, _EXIT_USAGE, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE = 1, 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code. Whatever goes wrong is one line on stderr."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit: give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _EXIT_BROKEN_PIPE
+    except (UsageError, LabelwoodError, OSError, MemoryError, KeyboardInterrupt) as error:
+        message, code = _explain(error)
+        print(" ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _explain(error: BaseException) -> tuple[str, int]:
+    """The line to print about an error that is not ours, and the exit code."""
+    if isinstance(error, UsageError):
+        return str(error), _EXIT_USAGE
+    if isinstance(error, KeyboardInterrupt):
+        return "labelwood: interrupted", _EXIT_INTERRUPTED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"labelwood: {where}{error.strerror or error}", _EXIT_DATA
+    if isinstance(error, MemoryError):
+        return f"labelwood: out of memory {error}", _EXIT_DATA
+    return f"labelwood: {error}", _EXIT_DATA
+
+
+def _dispatch(words: list[str]) -> int:
+    known = ", ".join(COMMANDS)
+    if not words:
+        raise UsageError(f"labelwood: a command is needed, one of {known}; see labelwood --help")
+    name, *rest = words
+    if name in ("-h", "--help"):
+        print(_overview())
+        return 0
+    if name == "--version":
+        print(f"labelwood {__version__}")
+        return 0
+    if name not in COMMANDS:
+        raise UsageError(
+            f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}"
+        )
+    parser = parser_of(name, rest)
+    if "-h" in rest or "--help" in rest:
+        print(parser.format_help(), end="")
+        return 0
+    options = parser.parse_args(rest)
+    with _shown(quiet=options.quiet, loud=options.loud):
+        code: int = importlib.import_module(_HOMES[name]).run(options)
+    return code
+
+
+def parser_of(name: str, words: Sequence[str]) -> Parser:
+    """The parser of a command; some of its flags depend on the words that follow the command."""
+    command = importlib.import_module(_HOMES[name])
+    parser = Parser(prog=f"labelwood {name}", description=command.__doc__, examples=command.EXAMPLES)
+    command.add_arguments(parser, list(words))
+    return parser
+
+
+@contextlib.contextmanager
+def _shown(*, quiet: bool, loud: bool) -> Iterator[None]:
+    """What people see on stderr while a command runs: bars on terminals, and with -v the seconds of every phase."""
+    SHOWN.bars, SHOWN.loading = not quiet, not quiet
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    if loud:
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        SHOWN.bars, SHOWN.loading = True, False
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = []
+    for heading, commands in _GROUPS.values():
+        lines += [f"{heading}:", *(f"  {name:<{width}}  {summary}" for name, summary in commands.items()), ""]
+    return "\n".join(
+        [
+            "usage: labelwood COMMAND ...",
+            "",
+            "Find the few right labels out of thousands or millions, with trees.",
+            "",
+            *lines,
+            "labelwood COMMAND --help lists the flags of a command; labelwood --version prints the version.",
+        ]
+    )

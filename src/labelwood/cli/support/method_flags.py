@@ -1,0 +1,93 @@
+"""The flags of a method, read off the one declaration of its parameters."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.errors import LabelwoodError
+from labelwood.params import TEXT_KINDS, Declared, declared
+
+# What opens the destination of a flag, so that no other flag can have it: a method's or an encoder's.
+METHOD, ENCODER = "parameter ", "encoder parameter "
+
+
+def add_method_flags(
+    parser: Parser,
+    cls: type,
+    *,
+    name: str,
+    hidden_defaults: Mapping[str, Any],
+    owner: str = METHOD,
+    without: Sequence[str] = (),
+) -> None:
+    """Add a flag for every parameter of a method or an encoder that a command line can express.
+
+    ``hidden_defaults`` replaces the default shown for parameters that the command itself sets; those in ``without`` get
+    no flag.
+    """
+    group = parser.add_argument_group(f"parameters of {name}")
+    for parameter in map(_expressible, declared(cls).values()):
+        if parameter.name in without:
+            continue
+        flag = flag_of(parameter.name)
+        if owner == ENCODER and parser.has_flag(flag):  # the method's parameter of this name comes first
+            flag = "--encoder-" + flag.removeprefix("--")
+        default = _shown(hidden_defaults.get(parameter.name, parameter.default))
+        common: dict[str, Any] = {"dest": owner + parameter.name, "default": argparse.SUPPRESS}
+        if parameter.kinds == (bool,) and not parameter.choices:
+            text = _escaped(f"{parameter.param.help} (default {default})")
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, help=text, **common)
+        elif parameter.kinds or parameter.choices:
+            takes = _shown_rule(parameter)
+            text = _escaped(f"{parameter.param.help} ({takes}; default {default})")
+            metavar = _metavar(parameter)
+            convert = parameter.read
+            parser.value(flag, takes=takes, convert=convert, into=group, help=text, metavar=metavar, **common)
+
+
+def given_parameters(options: argparse.Namespace, owner: str = METHOD) -> dict[str, Any]:
+    """The parameters the user gave, by name."""
+    return {key.removeprefix(owner): value for key, value in vars(options).items() if key.startswith(owner)}
+
+
+def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any], prog: str) -> Exception:
+    """Wrong usage if the error is about a parameter that was given, else the error itself."""
+    match = re.match(rf"{type(model).__name__}: (\w+) (must .*)", str(error), re.DOTALL)
+    if match is None or match[1] not in given:
+        return error
+    return UsageError(f"{prog}: {flag_of(match[1])} {match[2]}")
+
+
+def flag_of(name: str) -> str:
+    """The flag of a parameter."""
+    return "--" + name.replace("_", "-")
+
+
+def _expressible(parameter: Declared) -> Declared:
+    """The parameter without the kinds of value that no text stands for, such as arrays."""
+    return replace(parameter, kinds=tuple(kind for kind in parameter.kinds if kind in TEXT_KINDS))
+
+
+def _metavar(parameter: Declared) -> str:
+    if parameter.choices and not parameter.kinds:
+        return "WORD"
+    return {int: "N", float: "X", str: "TEXT", bool: "BOOL"}.get(parameter.kinds[0], "JSON")
+
+
+def _shown_rule(parameter: Declared) -> str:
+    return parameter.rule.replace("None", "none").replace("'", "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")  # argparse fills in help texts
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return str(value)

@@ -1,0 +1,81 @@
+"""Prediction of sharded data on a Ray cluster with Ray Data: every task reads its own shard, from a shared disk."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import secrets
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import data
+from labelwood.data.mapped_directory import is_directory
+from labelwood.data.text_tables import parquet_files
+from labelwood.executors import RayExecutor
+from labelwood.methods import model_from_saved
+from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.scoring.thresholds import Objective
+from labelwood.sparse import F32
+
+_SHARD_ROWS = 16_384
+_RESTORED: dict[str, Model] = {}  # the model that this process predicted with last, by its token
+atexit.register(_RESTORED.clear)  # kernels must go before the interpreter does
+
+
+def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The shards of DATA: ranges of rows of a data set directory, files of Parquet; none if it is something else."""
+    path = Path(options.data)
+    if is_directory(path):
+        n_rows = data.load(path).n_rows
+        starts = range(0, n_rows, _SHARD_ROWS)
+        return [
+            {"path": str(path.resolve()), "start": start, "stop": min(n_rows, start + _SHARD_ROWS)}
+            for start in starts
+        ]
+    if options.format == "parquet" or path.suffix == ".parquet":
+        return [{"path": str(file.resolve()), "start": 0, "stop": 0} for file in parquet_files(path)]
+    return []
+
+
+def predict_shards(
+    model: Model, shards: list[dict[str, Any]], options: argparse.Namespace, objective: Objective | None
+) -> Iterator[tuple[npt.NDArray[Any], F32]]:
+    """Labels and scores of the rows of each shard, in order."""
+    ray = RayExecutor(options.executor if options.executor != "ray" else None).connect()
+    ray_data = import_module("ray.data")
+    asked = {"k": options.k, "objective": objective, "text": options.text, "token": secrets.token_hex(8)}
+    held = ray.put((model.to_saved(), asked))
+    context = ray_data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.enable_progress_bars = False
+    found = ray_data.from_items(shards, override_num_blocks=len(shards)).map_batches(
+        predict_shard, batch_size=1, fn_args=(held,), batch_format="numpy"
+    )
+    names = estimator_of(model)._names
+    for batch in found.iter_batches(batch_size=None, batch_format="numpy"):
+        yield names.take(np.asarray(batch["labels"])), np.asarray(batch["scores"])
+
+
+def predict_shard(batch: dict[str, npt.NDArray[Any]], held: Any) -> dict[str, npt.NDArray[Any]]:
+    """The best label ids of the rows of one shard."""
+    ray = import_module("ray")
+    (manifest, arrays), asked = ray.get(held)
+    if asked["token"] not in _RESTORED:
+        _RESTORED.clear()
+        _RESTORED[asked["token"]] = model_from_saved(manifest, arrays, where="the model of a shard")
+    model = _RESTORED[asked["token"]]
+    estimator = estimator_of(model)
+    estimator.n_jobs = 1
+    path, start, stop = str(batch["path"][0]), int(batch["start"][0]), int(batch["stop"][0])
+    if isinstance(model, TextClassifier):
+        texts = data.load_text(path, format="parquet", text=asked["text"], needs_labels=False).texts
+        rows = model.encode(texts)
+    else:
+        rows = data.load(path, n_features=estimator.n_features_in_).X.rows(start, stop)
+    top = estimator._topk_ids(rows, asked["k"], asked["objective"])
+    return {"labels": top.labels, "scores": top.scores}

@@ -1,0 +1,139 @@
+"""What the commands that train, or tell what training would take, have in common: a method, its flags, its data."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from labelwood.cli.support.inputs import (
+    DEFAULT_ENCODER,
+    DEFAULT_METHOD,
+    encoder_flag,
+    has_texts,
+    method_flag,
+    named_in,
+    read_data,
+    read_texts,
+)
+from labelwood.cli.support.method_flags import (
+    ENCODER,
+    add_method_flags,
+    as_usage_error,
+    flag_of,
+    given_parameters,
+)
+from labelwood.cli.support.output import remark
+from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.errors import LabelwoodError
+from labelwood.estimator import TreeEstimator
+from labelwood.methods import METHODS
+from labelwood.methods.text_classifier import Model, TextClassifier
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR
+from labelwood.text import ENCODERS, TextEncoder
+from labelwood.tuning.rules_of_thumb import Auto, rule_of_thumb
+from labelwood.validation.targets import read_labels
+
+AUTO = "auto"
+# Progress is drawn on terminals only, so the command line may always ask for it.
+_SET_HERE = {"verbose": True}
+
+
+class Task(NamedTuple):
+    """A model that is not fitted yet, its data, and the parameters given for it and for its encoder.
+
+    ``encoder`` is one that is fitted already, where the method was chosen by looking at its vectors.
+    """
+
+    model: Model
+    X: Any
+    Y: Any
+    label_names: Any
+    given: dict[str, Any]
+    encoder_given: dict[str, Any]
+    encoder: TextEncoder | None = None
+
+    def fitted(self) -> Model:
+        """The model to save, once it is fitted."""
+        if self.encoder is None or isinstance(self.model, TextClassifier):
+            return self.model
+        return TextClassifier.of(self.encoder, self.model)
+
+
+def add_learning_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the method, the encoder and their parameters, and ``--json``."""
+    method_flag(parser, AUTO)
+    encoder_flag(parser)
+    parser.json_flag()
+    named = named_in(argv, "--method", DEFAULT_METHOD)
+    if named == AUTO:
+        add_method_flags(parser, Auto, name="any method", hidden_defaults=_SET_HERE)
+    else:
+        method = _known(named, METHODS, DEFAULT_METHOD)
+        add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
+    encoder = _known(named_in(argv, "--encoder", DEFAULT_ENCODER), ENCODERS, DEFAULT_ENCODER)
+    add_method_flags(
+        parser,
+        ENCODERS[encoder],
+        name=f"the encoder {encoder}, for texts",
+        hidden_defaults={},
+        owner=ENCODER,
+        without=("n_jobs",),  # as many as the method
+    )
+
+
+def read_learning(options: argparse.Namespace, clock: RunContext, prog: str) -> Task:
+    """The model that the flags describe, and the data."""
+    given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
+    if not has_texts(options):
+        if options.encoder or encoder_given:
+            flag = "--encoder" if options.encoder else flag_of(next(iter(encoder_given)))
+            raise UsageError(
+                f"{prog}: {flag} is for texts, but {options.data} holds vectors; see {prog} --help"
+            )
+        with clock.phase("load"):
+            dataset = read_data(options)
+        model = _method(options, given, dataset.X, dataset.Y)
+        return Task(model, dataset.X, dataset.Y, dataset.label_names, given, {})
+    encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
+    with clock.phase("load"):
+        documents = read_texts(options)
+    if options.method == AUTO:
+        names, targets = read_labels(documents.labels, None, prog)
+        with clock.phase("fit"):
+            features = encoder.fit_encode(documents.texts)
+        chosen = _method(options, given, features, targets)
+        return Task(chosen, features, targets, names.array.tolist(), given, encoder_given, encoder)
+    classifier = METHODS[options.method](**{**_SET_HERE, **given})
+    whole = TextClassifier(classifier, encoder)
+    return Task(whole, documents.texts, documents.labels, None, given, encoder_given)
+
+
+def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
+    """The estimator to fit: the method named, or what the rules of thumb say of the data."""
+    if options.method != AUTO:
+        return METHODS[options.method](**{**_SET_HERE, **given})
+    choice = rule_of_thumb(X, Y)
+    remark(f"{choice.method}: {choice.why}")
+    return choice.estimator(**{**_SET_HERE, **given})
+
+
+@contextlib.contextmanager
+def explained(task: Task, prog: str) -> Iterator[None]:
+    """Turn an error about a parameter into one about its flag."""
+    try:
+        yield
+    except LabelwoodError as error:
+        model = task.model
+        if not isinstance(model, TextClassifier):
+            raise as_usage_error(error, model, task.given, prog) from None
+        wrong = as_usage_error(error, model.encoder, task.encoder_given, prog)
+        raise (
+            as_usage_error(error, model.classifier, task.given, prog) if wrong is error else wrong
+        ) from None
+
+
+def _known(name: str, names: Mapping[str, Any], default: str) -> str:
+    return name if name in names else default  # a wrong name is told when the words are parsed

@@ -1,0 +1,195 @@
+"""Load, save, convert: the public doors of the data layer."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from labelwood.data._files import COMPRESSIONS, Format, guess_format, writing
+from labelwood.data.dataset import Dataset
+from labelwood.data.label_file import NAMES_FILE, read_names, write_names_beside
+from labelwood.data.mapped_directory import read_directory, stream_to_directory, write_directory
+from labelwood.data.npz import read_npz, write_npz
+from labelwood.data.xmc_svmlight import TextOptions, read_rows, write_rows
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.sparse import CSR, MAX_COLUMNS
+
+PathLike = str | os.PathLike[str]
+
+
+def load(
+    path: PathLike,
+    *,
+    format: Format | None = None,
+    n_threads: int | None = None,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    label_names: PathLike | Literal[False] | None = None,
+    header: bool | None = None,
+    zero_based: bool | None = None,
+) -> Dataset:
+    """Read a data set; the format is told by the suffix unless given.
+
+    ``n_features`` and ``n_labels`` override the counts of a header, or those inferred from the largest ids
+    where there is none: give them for a test set without header. Label names come from the archive, from
+    ``label_names`` (a file with one name a line), or from ``labels.txt`` beside the data; False ignores that
+    file. ``header`` tells whether a text file has one and ``zero_based`` where svmlight ids start, for files
+    that leave it open. The result does not depend on ``n_threads`` (by default all processors).
+
+    Raises FormatError with the file, the line and the token for anything that is not as it should be.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "tiny.txt")
+    >>> _ = path.write_text("2 4 3\\n0,2 1:0.5 3:1\\n 0:2\\n")
+    >>> dataset = load(path)
+    >>> dataset.X.n_rows, dataset.X.n_cols, dataset.Y.indices.tolist()
+    (2, 4, [0, 2])
+    """
+    path = Path(path)
+    for name, count in (("n_features", n_features), ("n_labels", n_labels)):
+        if count is not None and not 0 <= count <= MAX_COLUMNS:
+            raise LabelwoodError(f"load: {name} must be between 0 and {MAX_COLUMNS}; got {count}")
+    kind = guess_format(path, format)
+    if kind == "lw" and label_names is None:
+        return _with_counts(path, read_directory(path), n_features, n_labels)
+    names_path = _names_path(path, label_names)
+    names = None if names_path is None else read_names(names_path)
+    if kind in ("npz", "lw"):
+        stored = read_npz(path) if kind == "npz" else read_directory(path)
+        dataset = _with_counts(path, stored, n_features, n_labels)
+        if dataset.label_names is not None and label_names is None:
+            return dataset
+    else:
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
+        dataset = read_rows(path, svmlight=kind == "svmlight", options=options)
+    if names is not None and len(names) != dataset.Y.n_cols:
+        raise FormatError(
+            f"{names_path}: holds {len(names)} label names, but {path} has {dataset.Y.n_cols} labels; "
+            "label_names=False loads the data without names"
+        )
+    return Dataset(dataset.X, dataset.Y, names)
+
+
+def save(
+    path: PathLike, dataset: Dataset, *, format: Format | None = None, n_threads: int | None = None
+) -> None:
+    """Write a data set; the format is told by the suffix unless given.
+
+    Text formats put the label names into ``labels.txt`` beside the data. A reader sees the old file or the
+    new one, never a part. Everything but the names of the temporary files is a function of the data: the same
+    data are the same bytes, and load back to the same bits.
+    """
+    path = Path(path)
+    kind = guess_format(path, format)
+    dataset.check()
+    if kind == "lw":
+        write_directory(path, dataset)
+        return
+    if path.is_dir():
+        raise LabelwoodError(f"{path}: is a directory, not a data file")
+    if kind == "npz":
+        if path.suffix.lower() in COMPRESSIONS:
+            raise LabelwoodError(f"{path}: an npz archive must not be compressed again")
+        write_npz(path, dataset)
+        return
+    if dataset.label_names is not None:
+        write_names_beside(path, dataset.label_names)
+    with writing(path) as stream:
+        write_rows(stream, dataset, svmlight=kind == "svmlight", n_threads=threads(n_threads))
+
+
+def convert(
+    source: PathLike,
+    target: PathLike,
+    *,
+    source_format: Format | None = None,
+    target_format: Format | None = None,
+    n_threads: int | None = None,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    label_names: PathLike | Literal[False] | None = None,
+    header: bool | None = None,
+    zero_based: bool | None = None,
+) -> Dataset:
+    """Load one file and save it as another; the options are those of :func:`load`. Returns the data set.
+
+    A text file becomes a data set directory (``.lw``) part by part, in little memory whatever its size.
+    """
+    kind = guess_format(
+        Path(target), target_format
+    )  # a target that cannot be written is told before the long read
+    if kind == "lw" and is_text(source, source_format):
+        names_path = _names_path(Path(source), label_names)
+        names = None if names_path is None else read_names(names_path)
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
+        svmlight = guess_format(Path(source), source_format) == "svmlight"
+        stream_to_directory(Path(source), Path(target), svmlight=svmlight, options=options, names=names)
+        return read_directory(Path(target))
+    dataset = load(
+        source,
+        format=source_format,
+        n_threads=n_threads,
+        n_features=n_features,
+        n_labels=n_labels,
+        label_names=label_names,
+        header=header,
+        zero_based=zero_based,
+    )
+    save(target, dataset, format=target_format, n_threads=n_threads)
+    return dataset
+
+
+def _text_options(
+    n_threads: int | None,
+    n_features: int | None,
+    n_labels: int | None,
+    names: tuple[str, ...] | None,
+    header: bool | None,
+    zero_based: bool | None,
+) -> TextOptions:
+    return TextOptions(
+        n_threads=threads(n_threads),
+        n_features=n_features,
+        n_labels=n_labels,
+        n_names=None if names is None else len(names),
+        header=header,
+        zero_based=zero_based,
+    )
+
+
+def is_text(path: PathLike, format: Format | None) -> bool:
+    """Whether a data file is text, which can be read part by part."""
+    return guess_format(Path(path), format) in ("xmc", "svmlight")
+
+
+def threads(n_threads: int | None) -> int:
+    """The number of threads asked for, by default one for each processor this process may use."""
+    if n_threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_threads < 1:
+        raise LabelwoodError(f"data: n_threads must be at least 1; got {n_threads}")
+    return n_threads
+
+
+def _names_path(path: Path, given: PathLike | Literal[False] | None) -> Path | None:
+    if given is False:
+        return None
+    if given is not None:
+        return Path(given)
+    beside = path.with_name(NAMES_FILE)
+    return beside if beside != path and beside.is_file() else None
+
+
+def _with_counts(path: Path, dataset: Dataset, n_features: int | None, n_labels: int | None) -> Dataset:
+    def widened(matrix: CSR, what: str, count: int | None) -> CSR:
+        if count is None or count == matrix.n_cols:
+            return matrix
+        used = int(matrix.indices.max()) + 1 if matrix.nnz else 0
+        if used > count:
+            raise FormatError(f"{path}: the {what} id {used - 1} is past the last of {count} {what}s")
+        return replace(matrix, n_cols=count)
+
+    X, Y = widened(dataset.X, "feature", n_features), widened(dataset.Y, "label", n_labels)
+    return Dataset(X, Y, dataset.label_names if Y.n_cols == dataset.Y.n_cols else None)

@@ -1,0 +1,272 @@
+"""Tables of documents: CSV and TSV, JSON lines, Parquet; which columns hold the text and the labels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labelwood.data._files import reading
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.progress import watched
+
+# A column is taken for the text or the labels if it has one of these names, in any case.
+_TEXT_NAMES = (
+    "text",
+    "title",
+    "headline",
+    "abstract",
+    "summary",
+    "description",
+    "body",
+    "content",
+    "document",
+)
+_LABEL_NAMES = (
+    "labels", "label", "tags", "tag", "subjects", "subject", "subject_uris", "topics", "topic",
+    "categories", "category", "keywords", "classes", "class",
+)  # fmt: skip
+_SEPARATORS = (";", "|", ",")  # tried in this order
+_URIS = re.compile(r"\s*<[^<>\s]+>(\s+<[^<>\s]+>)*\s*")
+_SHOWN_COLUMNS = 12
+_NAME_LIMIT = 40
+
+Documents = tuple[list[str], list[list[str]] | None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller told about the columns; None where it is to be found out."""
+
+    text: Sequence[str] | None = None
+    labels: str | None = None
+    sep: str | None = None
+    needs_labels: bool = True
+
+    def columns(self, names: Sequence[str], where: str) -> tuple[list[str], str | None]:
+        """The columns of the text and that of the labels among those a file has."""
+        for told in [*(self.text or ()), *([self.labels] if self.labels else ())]:
+            if told not in names:
+                raise FormatError(
+                    f"{where}: there is no column {told!r}; it has {_shown(names)}. Choose with --text and --labels."
+                )
+        labels = self.labels or next(iter(_known(names, _LABEL_NAMES)), None)
+        if labels is None and self.needs_labels:
+            raise FormatError(
+                f"{where}: cannot tell which column holds the labels; it has {_shown(names)}. Say --labels NAME."
+            )
+        text = list(
+            self.text or [name for name in names if name in _known(names, _TEXT_NAMES) and name != labels]
+        )
+        if not text:
+            raise FormatError(
+                f"{where}: cannot tell which column holds the text; it has {_shown(names)}. Say --text NAME,NAME."
+            )
+        return text, labels if self.needs_labels else None
+
+
+def looks_like_header(line: str, delimiter: str) -> bool:
+    """Whether a line names columns, one of which is taken for a text."""
+    cells = [cell.strip().strip('"') for cell in line.split(delimiter)]
+    return len(cells) > 1 and bool(_known(cells, _TEXT_NAMES))
+
+
+def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str | None) -> Documents:
+    """A CSV or TSV file whose first line names the columns."""
+    csv.field_size_limit(2**31 - 1)
+    first = content.partition("\n")[0]
+    delimiter = delimiter or max(",;\t", key=first.count)
+    stream = io.StringIO(content, newline="")
+    reader = csv.reader(stream, delimiter=delimiter)
+    names = [name.strip() for name in next(reader, [])]
+    if len(set(names)) != len(names):
+        raise FormatError(f"{where}: the first line must name the columns, each once; it has {_shown(names)}")
+    text, labels = wanted.columns(names, where)
+    places, label_place = (
+        [names.index(name) for name in text],
+        None if labels is None else names.index(labels),
+    )
+    texts: list[str] = []
+    cells: list[Any] = []
+    try:
+        for row in watched(reader, "read table", len(content), lambda _: stream.tell()):
+            if not row:
+                continue
+            if len(row) != len(names):
+                raise FormatError(
+                    f"{where}, line {reader.line_num}: {len(row)} cells, but the first line names {len(names)}; "
+                    f'a cell that holds {delimiter!r} or a line break must stand in "quotes"'
+                )
+            texts.append(_joined([row[place] for place in places]))
+            if label_place is not None:
+                cells.append(row[label_place])
+    except csv.Error as error:
+        raise FormatError(f"{where}, line {reader.line_num}: {error}") from None
+    return texts, None if label_place is None else split_labels(cells, wanted.sep, where)
+
+
+def read_json(content: str, where: str, wanted: Wanted) -> Documents:
+    """One JSON object a line, or one JSON array of objects."""
+    return _from_records(_records(content, where), where, wanted)
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The file itself, or the files of a directory of shards, by name."""
+    return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+
+
+def read_parquet(path: Path, wanted: Wanted) -> Documents:
+    """A Parquet file, or a directory of such files one after the other; needs pyarrow."""
+    texts: list[str] = []
+    labels: list[list[str]] | None = []
+    for file in parquet_files(path):
+        more_texts, more_labels = _read_parquet_file(file, wanted)
+        texts += more_texts
+        labels = None if labels is None or more_labels is None else labels + more_labels
+    return texts, labels
+
+
+def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
+    try:
+        import pyarrow.parquet  # noqa: PLC0415 - an extra, asked for only here
+    except ImportError:
+        raise LabelwoodError(
+            f"{path}: reading Parquet needs pyarrow: pip install 'labelwood[parquet]', or save the table as CSV"
+        ) from None
+    with reading(path):
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                names = file.schema_arrow.names
+                text, labels = wanted.columns(names, str(path))
+                table = file.read(columns=[*text, *([labels] if labels else [])]).to_pydict()
+        except (pyarrow.lib.ArrowException, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the system's word, not pyarrow's
+                raise
+            why = " ".join(str(error).split())
+            raise FormatError(f"{path}: not a Parquet file that pyarrow can read ({why})") from None
+    columns = [table[name] for name in text]
+    texts = [
+        _joined([_as_text(value, f"{path}, row {row}") for value in values])
+        for row, values in enumerate(zip(*columns, strict=True), start=1)
+    ]
+    return texts, None if labels is None else split_labels(table[labels], wanted.sep, str(path))
+
+
+def _records(content: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects and where each stands."""
+    found: Iterable[tuple[str, str | Any]]
+    if content.lstrip().startswith("["):
+        whole = _parsed(content, where)
+        found = [(f"{where}, item {number}", item) for number, item in enumerate(whole, start=1)]
+    else:
+        lines = content.split("\n")  # splitlines would cut at separators within strings
+        numbered = watched(enumerate(lines, start=1), "read lines", len(lines))
+        found = (
+            (place := f"{where}, line {number}", _parsed(line, place))
+            for number, line in numbered
+            if line.strip()
+        )
+    for place, record in found:
+        if not isinstance(record, dict):
+            raise FormatError(
+                f'{place}: expected a JSON object such as {{"text": ..., "labels": [...]}}; got {_short(record)}'
+            )
+        yield place, record
+
+
+def _parsed(line: str, place: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else error
+        raise FormatError(
+            f"{place}: not JSON ({reason}); got {_short(line)}. "
+            "If the file is a table say --format csv or tsv, if it is plain text --format lines."
+        ) from None
+
+
+def _from_records(records: Iterator[tuple[str, dict[str, Any]]], where: str, wanted: Wanted) -> Documents:
+    texts: list[str] = []
+    cells: list[Any] = []
+    text: list[str] = []
+    labels: str | None = None
+    for place, record in records:
+        if not texts:
+            text, labels = wanted.columns(list(record), where)
+        missing = [name for name in text if name not in record]
+        if len(missing) == len(text):
+            raise FormatError(f"{place}: has no {missing[0]!r}; it has {_shown(list(record))}")
+        texts.append(_joined([_as_text(record.get(name), place) for name in text]))
+        if labels is not None:
+            cells.append(record.get(labels))
+    return texts, None if labels is None else split_labels(cells, wanted.sep, where)
+
+
+def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list[str]]:
+    """Cells to lists of names: lists as they are, strings cut at ``sep`` or at what looks like it."""
+    words = [cell for cell in cells if isinstance(cell, str)]
+    uris = sep is None and any(words) and all(_URIS.fullmatch(cell) for cell in words if cell.strip())
+    if sep is None and not uris:
+        sep = next((mark for mark in _SEPARATORS if any(mark in cell for cell in words)), None)
+    rows = []
+    for number, cell in enumerate(cells, start=1):
+        if cell is None:
+            names = []
+        elif isinstance(cell, str):
+            names = split_uris(cell) if uris else cell.split(sep) if sep else [cell]
+        elif isinstance(cell, list) and all(isinstance(name, str | int) for name in cell):
+            names = [str(name) for name in cell]
+        elif isinstance(cell, int) and not isinstance(cell, bool):
+            names = [str(cell)]
+        else:
+            raise FormatError(
+                f"{where}, row {number}: labels must be a list of names or a string; got {_short(cell)}"
+            )
+        rows.append([name.strip() for name in names if name.strip()])
+    return rows
+
+
+def split_uris(cell: str) -> list[str]:
+    """``<uri> <uri>`` to the URIs without brackets."""
+    names = (uri.removeprefix("<").removesuffix(">") for uri in cell.split())
+    return [name for name in names if name]
+
+
+def _as_text(value: Any, place: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return _joined(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise FormatError(
+        f"{place}: the text must be a string; got {_short(value)}. Say --text NAME for another column."
+    )
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else "\n".join(part for part in parts if part)
+
+
+def _known(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The names that are known ones, the best known first."""
+    return sorted((n for n in names if n.lower() in known), key=lambda name: known.index(name.lower()))
+
+
+def _shown(names: Sequence[str]) -> str:
+    if not names:
+        return "no columns"
+    shown = ", ".join(_short(name) for name in names[:_SHOWN_COLUMNS])
+    return shown + (f" and {len(names) - _SHOWN_COLUMNS} more" if len(names) > _SHOWN_COLUMNS else "")
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _NAME_LIMIT else shown[:_NAME_LIMIT] + "..."

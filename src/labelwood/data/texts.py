@@ -1,0 +1,206 @@
+"""Data sets of texts and label names, from the files people have: tables, JSON lines, Annif, fastText, plain lines.
+
+:func:`load_text` finds the text and the labels by itself where it can, and else says what it saw and what to tell it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from labelwood.data import text_tables
+from labelwood.data._files import COMPRESSIONS, read_start, read_text
+from labelwood.data.load_save import PathLike, load
+from labelwood.errors import FormatError, LabelwoodError
+
+TextFormat = Literal["jsonl", "csv", "tsv", "parquet", "annif", "fasttext", "lines"]
+TEXT_FORMATS: tuple[str, ...] = get_args(TextFormat)
+STANDARD_INPUT = "-"
+
+_SUFFIXES: dict[str, TextFormat] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".fasttext": "fasttext",
+    ".ft": "fasttext",
+}
+_LOOK_AT_BYTES = 1 << 16
+_NUMBERS = re.compile(rb"[-+\d\s,:.eE]*")
+_ANNIF = re.compile(r"[^\t]*\t\s*<[^<>\s]+>(\s+<[^<>\s]+>)*\s*")
+_FASTTEXT_LABEL = "__label__"
+
+
+@dataclass(frozen=True)
+class TextDataset:
+    """Texts, and the label names of each one; ``labels`` is None if the source has no labels."""
+
+    texts: list[str]
+    labels: list[list[str]] | None
+
+    def check(self) -> TextDataset:
+        """Assert that there is one list of labels for each text; return self."""
+        if self.labels is not None and len(self.labels) != len(self.texts):
+            raise LabelwoodError(
+                f"TextDataset: there must be one list of labels a text; got {len(self.labels)} lists "
+                f"for {len(self.texts)} texts"
+            )
+        return self
+
+
+def load_text(
+    path: PathLike,
+    *,
+    format: TextFormat | None = None,
+    text: str | Sequence[str] | None = None,
+    labels: str | None = None,
+    sep: str | None = None,
+    needs_labels: bool = True,
+) -> TextDataset:
+    """Read texts and their labels; the format is told by the suffix or by the first line unless given.
+
+    ``text`` names the column or columns of the text, ``labels`` that of the labels, ``sep`` what stands between two
+    labels of a cell. Without them the columns are found by their names and the separator by looking. For
+    ``format="lines"``, one text a line, ``labels`` is a file with the labels of each line: an XMC or svmlight file of
+    the same rows, or a text file with names. ``path`` may be ``-`` for standard input. ``needs_labels=False`` is for
+    texts to predict: labels are not read.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "docs.csv")
+    >>> _ = path.write_text("title,tags\\nCats and dogs,pets;animals\\nTax law,law\\n")
+    >>> load_text(path)
+    TextDataset(texts=['Cats and dogs', 'Tax law'], labels=[['pets', 'animals'], ['law']])
+    """
+    where = "standard input" if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
+    if format is not None and format not in TEXT_FORMATS:
+        raise LabelwoodError(
+            f"load_text: format must be one of {', '.join(map(repr, TEXT_FORMATS))}; got {format!r}"
+        )
+    kind = format or (_format_of_suffix(Path(path)) if where == os.fspath(path) else None)
+    wanted = text_tables.Wanted([text] if isinstance(text, str) else text, labels, sep, needs_labels)
+    if kind == "parquet":
+        return TextDataset(*text_tables.read_parquet(Path(path), wanted)).check()
+    content = _read(path, where)
+    lines = content.split("\n")
+    if kind is None or (kind == "tsv" and format is None and _ANNIF.fullmatch(lines[0])):
+        kind = _format_of_line(lines[0])
+    if kind in ("annif", "fasttext", "lines"):
+        while lines and not lines[-1].strip():
+            lines.pop()
+    if kind == "lines":
+        found = _with_label_file([line.removesuffix("\r") for line in lines], where, wanted)
+    elif kind == "annif":
+        found = _read_annif(lines, where)
+    elif kind == "fasttext":
+        found = _read_fasttext(lines)
+    elif kind == "jsonl":
+        found = text_tables.read_json(content, where, wanted)
+    else:
+        found = text_tables.read_delimited(content, where, wanted, delimiter="\t" if kind == "tsv" else None)
+    if not found[0]:
+        raise FormatError(f"{where}: holds no texts")
+    return TextDataset(found[0], found[1] if needs_labels else None).check()
+
+
+def holds_text(path: PathLike) -> bool:
+    """Whether a file is one for :func:`load_text` and not one of vectors; an unreadable file is told by its name."""
+    if os.fspath(path) == STANDARD_INPUT or _format_of_suffix(Path(path)) is not None:
+        return True
+    suffixes = [suffix for suffix in Path(path).suffixes if suffix.lower() not in COMPRESSIONS]
+    if not suffixes or suffixes[-1].lower() != ".txt" or not Path(path).is_file():
+        return False
+    start = read_start(Path(path), _LOOK_AT_BYTES)
+    return not _NUMBERS.fullmatch(start.lstrip().partition(b"\n")[0])
+
+
+def _format_of_suffix(path: Path) -> TextFormat | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def _format_of_line(line: str) -> TextFormat:
+    """The format that a first line shows."""
+    if line.startswith(("{", "[")):
+        return "jsonl"
+    if _FASTTEXT_LABEL in line:
+        return "fasttext"
+    if _ANNIF.fullmatch(line):
+        return "annif"
+    for kind, delimiter in (("tsv", "\t"), ("csv", ","), ("csv", ";")):
+        if text_tables.looks_like_header(line, delimiter):
+            return cast(TextFormat, kind)
+    return "lines"
+
+
+def _read(path: PathLike, where: str) -> str:
+    content = sys.stdin.buffer.read() if where != os.fspath(path) else read_text(Path(path))[0].tobytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"{where}, line {line}: byte 0x{content[error.start]:02X} is not UTF-8; "
+            "save the file as UTF-8, or convert it: iconv -f latin1 -t utf-8"
+        ) from None
+
+
+def _read_annif(lines: list[str], where: str) -> tuple[list[str], list[list[str]]]:
+    texts, labels = [], []
+    for number, line in enumerate(lines, start=1):
+        text, tab, uris = line.partition("\t")
+        if not tab:
+            raise FormatError(
+                f"{where}, line {number}: no TAB between text and subjects; an Annif line is text<TAB><uri> <uri>"
+            )
+        texts.append(text)
+        labels.append(text_tables.split_uris(uris))
+    return texts, labels
+
+
+def _read_fasttext(lines: list[str]) -> tuple[list[str], list[list[str]]]:
+    texts, labels = [], []
+    for line in lines:
+        words = line.split()
+        names = (word.removeprefix(_FASTTEXT_LABEL) for word in words if word.startswith(_FASTTEXT_LABEL))
+        labels.append([name for name in names if name])
+        texts.append(" ".join(word for word in words if not word.startswith(_FASTTEXT_LABEL)))
+    return texts, labels
+
+
+def _with_label_file(
+    texts: list[str], where: str, wanted: text_tables.Wanted
+) -> tuple[list[str], list[list[str]] | None]:
+    if not wanted.needs_labels:
+        return texts, None
+    if wanted.labels is None:
+        shown = texts[0][:60] + "..." * (len(texts[0]) > 60) if texts else ""
+        raise FormatError(
+            f"{where}: the first line {shown!r} is plain text without labels; say --labels FILE, a file with the "
+            "labels of each line, or --format csv, tsv, jsonl, annif or fasttext if it is one of these"
+        )
+    source = Path(wanted.labels)
+    if not source.is_file():
+        raise FormatError(
+            f"{where}: plain text, one document a line, needs a file of labels; --labels {wanted.labels} is no file"
+        )
+    if holds_text(source):
+        names = text_tables.split_labels(_read(source, str(source)).split("\n")[:-1], wanted.sep, str(source))
+    else:
+        dataset = load(source)
+        known, used = dataset.label_names, dataset.Y.indices.tolist()
+        ids = [str(label) if known is None else known[label] for label in used]
+        names = [ids[start:stop] for start, stop in pairwise(dataset.Y.indptr.tolist())]
+    if len(names) != len(texts):
+        raise FormatError(f"{source}: has labels for {len(names)} rows, but {where} has {len(texts)} lines")
+    return texts, names

@@ -1,0 +1,70 @@
+"""Batch prediction in shards of rows, each predicted where it suits by the model's saved arrays."""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.executors.work_unit import Arrays, Progress, Unit, complete
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, TopK
+
+_SHARD_ROWS = 16_384
+_MODEL = "model."
+_RESTORED: dict[str, Any] = {}  # the model that this process predicted with last, by its token
+atexit.register(_RESTORED.clear)  # kernels must go before the interpreter does
+
+
+class Predicting(Protocol):
+    """A fitted estimator."""
+
+    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK: ...
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Its manifest and arrays."""
+        ...
+
+
+def sharded_topk(model: Predicting, X: CSR, k: int, run: RunContext) -> TopK:
+    """The k best labels of each row, by the run's executor; equal to what the model itself says."""
+    manifest, arrays = model.to_saved()
+    shared = {_MODEL + name: array for name, array in arrays.items()}
+    setting = {
+        "manifest": manifest,
+        "home": type(model).__module__,
+        "class": type(model).__name__,
+        "token": secrets.token_hex(8),
+        "k": k,
+        "n_cols": X.n_cols,
+    }
+    units = []
+    for start in range(0, X.n_rows, _SHARD_ROWS):
+        rows = X.rows(start, min(X.n_rows, start + _SHARD_ROWS))
+        own: dict[str, npt.NDArray[Any]] = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
+        units.append(Unit(f"rows{start}", predict_shard, own, setting, float(rows.nnz + rows.n_rows)))
+    found = complete("predict", units, shared, run)
+    empty = np.empty((0, k), np.int32), np.empty((0, k), np.float32)
+    return TopK(
+        np.concatenate([empty[0], *(shard["labels"] for shard in found)]),
+        np.concatenate([empty[1], *(shard["scores"] for shard in found)]),
+    )
+
+
+def predict_shard(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """The k best labels of some rows; the model is restored once a process."""
+    if setting["token"] not in _RESTORED:
+        own = {name.removeprefix(_MODEL): array for name, array in arrays.items() if name.startswith(_MODEL)}
+        kind = getattr(import_module(setting["home"]), setting["class"])
+        _RESTORED.clear()
+        _RESTORED[setting["token"]] = kind.from_saved(setting["manifest"], own, where="a shard's model")
+    rows = CSR(arrays["indptr"], arrays["indices"], arrays["data"], setting["n_cols"])
+    top = _RESTORED[setting["token"]]._topk(rows, setting["k"], RunContext(n_threads=n_threads))
+    return {"labels": top.labels, "scores": top.scores}

@@ -1,0 +1,206 @@
+"""The records that an explanation is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from labelwood.sparse import TopK
+
+Reason = Literal["listed", "beam", "rank", "branch", "share", "absent"]
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a feature of the row adds to a score: ``amount = value * weight``; ``name`` is its word, if known."""
+
+    feature: int
+    name: str | None
+    value: float
+    weight: float
+    amount: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step down a tree: how ``node`` scored ``child``, one of its ``n_children``.
+
+    ``place`` is 1 if no sibling scored higher. ``probability`` is the score through the tree's link, None in forests,
+    where the score alone decides. ``label`` is that of a child that is a leaf of a label tree. ``contributions`` are
+    the largest in size, ``rest`` the sum of all others.
+    """
+
+    node: int
+    child: int
+    label: Any
+    score: float
+    probability: float | None
+    place: int
+    n_children: int
+    bias: float
+    contributions: tuple[Contribution, ...]
+    rest: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way to a label in one label tree; ``score`` is the product of the probabilities of its steps.
+
+    ``listed`` tells whether the tree's search proposed the label; if not, it counts as 0 in the average of the trees.
+    """
+
+    tree: int
+    score: float
+    listed: bool
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way of a row to one leaf of an instance tree; ``weight`` is that of the leaf in the average."""
+
+    tree: int
+    leaf: int
+    weight: float
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of a leaf's training examples that had the label, and the ``amount`` it adds to the score.
+
+    ``route`` is a place in :attr:`Explanation.routes`; ``amount`` is the route's weight times the share.
+    """
+
+    route: int
+    share: float
+    amount: float
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """How a score came about when candidates are ordered by nearness as well: by both, see ``labelwood.rerank``."""
+
+    tree_score: float
+    nearness: float
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A suggested label: ``paths`` in label trees, ``shares`` (largest first) in forests.
+
+    ``amounts`` is what each member of a blend adds to the score. ``probability`` is what the score means, of a
+    calibrated model.
+    """
+
+    label: Any
+    score: float
+    paths: tuple[Path, ...] = ()
+    shares: tuple[Share, ...] = ()
+    reranked: Reranked | None = None
+    amounts: tuple[float, ...] = ()
+    probability: float | None = None
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A node or a label that was preferred, and its score."""
+
+    node: int | None
+    label: Any
+    score: float
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What became of a label in one tree, at which step it was lost, and to whom.
+
+    ``reason`` in label trees: ``listed`` (it was not lost), ``beam`` (the search gave up the branch of ``step`` for the
+    ``rivals``, the nodes it kept), ``rank`` (it was reached, but the ``rivals``, labels, score higher; ``step`` is the
+    least probable on its path). In forests: ``branch`` (the row took the child ``rivals[0]``, the label's examples are
+    below ``step``), ``share`` (the leaf has it, with the score given, below the ``rivals``), ``absent`` (no leaf of the
+    tree has it).
+    """
+
+    tree: int
+    reason: Reason
+    score: float
+    step: Step | None
+    rivals: tuple[Rival, ...]
+
+
+@dataclass(frozen=True)
+class Missed:
+    """What became of a label that should have been suggested; ``place`` is its place in a long list, if it has one."""
+
+    label: Any
+    score: float
+    place: int | None
+    lost: tuple[Lost, ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A model of a blend: its method, its weight and temperature there, and why it suggests what it suggests itself."""
+
+    method: str
+    weight: float
+    temperature: float
+    explanation: Explanation
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the labels of a row were suggested, best first.
+
+    ``routes`` of forests; ``missed`` of labels asked about; ``members`` of blends.
+    """
+
+    suggestions: tuple[Suggestion, ...]
+    routes: tuple[Route, ...] = ()
+    missed: tuple[Missed, ...] = ()
+    members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a label id stands in a long list of suggestions: its score there and its place, None if it is not in it."""
+
+    label: int
+    score: float
+    place: int | None
+
+
+def places_in(top: TopK, labels: Sequence[int]) -> list[Place]:
+    """Where labels stand in the list of one row."""
+    at = {label: place for place, label in enumerate(top.labels[0].tolist()) if label >= 0}
+    return [
+        Place(label, float(top.scores[0, at[label]]), at[label] + 1)
+        if label in at
+        else Place(label, 0.0, None)
+        for label in labels
+    ]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an explanation is to show: names of labels and features, and how many features a step lists."""
+
+    label_name: Callable[[int], Any]
+    feature_name: Callable[[int], str | None]
+    n_features: int | None
+
+    def contributions(
+        self, columns: Sequence[int], values: Sequence[float], weights: Sequence[float]
+    ) -> tuple[tuple[Contribution, ...], float]:
+        """The largest contributions, and the sum of the others."""
+        amounts = [value * weight for value, weight in zip(values, weights, strict=True)]
+        order = sorted(range(len(amounts)), key=lambda i: (-abs(amounts[i]), columns[i]))
+        shown = order if self.n_features is None else order[: self.n_features]
+        listed = tuple(
+            Contribution(columns[i], self.feature_name(columns[i]), values[i], weights[i], amounts[i])
+            for i in shown
+            if amounts[i] != 0
+        )
+        return listed, sum(amounts[i] for i in order[len(shown) :])

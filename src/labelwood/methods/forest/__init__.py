@@ -1,0 +1,1 @@
+"""Instance forests: a leaf is a label distribution."""

@@ -1,0 +1,215 @@
+"""CraftForest: a random forest of projected k-means trees.
+
+The method of "CRAFTML, an Efficient Clustering-based Random Forest for Extreme Multi-label Learning"
+(Siblini, Kuntz and Meyer, 2018). Each tree sees the features and the labels through random projections of
+its own. A node clusters its rows by their projected labels, and sends a row to the cluster whose mean of
+projected features is closest (Algorithm 2); a leaf holds the mean label vector of its rows (Algorithm 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _core
+from labelwood.errors import LabelwoodError
+from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.executors.work_unit import Arrays, Progress
+from labelwood.methods.forest import sharding
+from labelwood.methods.forest.base import (
+    ForestEstimator,
+    Idf,
+    LeafSize,
+    MaxLeaf,
+    Normalize,
+    NTrees,
+    Rerank,
+    RowShare,
+    WeightDtype,
+)
+from labelwood.packed.routed_forest import PROJECTIONS, RoutedForest, Routing, narrow
+from labelwood.params import Param
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, F32
+
+_MOST_DENSE_ENTRIES = 2**31
+
+
+class CraftForest(ForestEstimator):
+    """A random forest of projected k-means trees (CRAFTML).
+
+    Use it where rows have many labels, or where the label space is wide and noisy: it has no loss to tune,
+    trains in seconds, and its scores are averaged label frequencies of similar rows. Rows without labels
+    are not used.
+
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype=np.float32)
+    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+    >>> model = CraftForest(n_trees=10, max_leaf=2, n_jobs=1).fit(X, Y)
+    >>> model.predict_topk(X[:1], k=1)[0].tolist()
+    [['red']]
+    """
+
+    method_name: ClassVar[str] = "craft-forest"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"row_share": 1.0}
+    _SHORT_CENTROID: ClassVar[int] = 100  # entries below which centroid_share cuts nothing
+
+    def __init__(
+        self,
+        *,
+        n_trees: NTrees = 50,
+        arity: Annotated[int, Param("clusters, and so children, of a node (k)", ge=2)] = 10,
+        max_leaf: MaxLeaf = 10,
+        sample: Annotated[int, Param("rows drawn to train a node (n_s)", ge=2)] = 20_000,
+        kmeans_rounds: Annotated[int, Param("rounds of k-means (i)", ge=1)] = 2,
+        projection: Annotated[
+            Literal["hash", "gaussian", "none"], Param("random projection of features and labels")
+        ] = "hash",
+        feature_columns: Annotated[
+            int,
+            Param(
+                "columns of projected features (d'_x); more collide less, above 65536 ids take 4 bytes", ge=1
+            ),
+        ] = 10_000,
+        label_columns: Annotated[
+            int, Param("columns of projected labels (d'_y); more collide less", ge=1)
+        ] = 10_000,
+        diversity: Annotated[
+            Literal["SxSy", "SxDy", "DxSy", "DxDy"],
+            Param("whether the nodes of a tree share (S) or differ (D) in the projections of x and y"),
+        ] = "SxSy",
+        metric: Annotated[
+            Literal["cosine", "euclidean"], Param("of the clustering and of the routing")
+        ] = "cosine",
+        row_share: RowShare = 0.95,
+        centroid_share: Annotated[
+            float,
+            Param(
+                "share of a centroid's squared length that its kept entries, the largest, make up, beyond 100",
+                gt=0,
+                le=1,
+            ),
+        ] = 0.95,
+        centroid_size: Annotated[
+            int | None,
+            Param(
+                "entries kept of a centroid at most, for every centroid_rows rows of its node; None: all",
+                ge=1,
+            ),
+        ] = 10,
+        centroid_rows: Annotated[
+            int,
+            Param(
+                "rows of a node for each centroid_size entries of its centroids; below it, that many", ge=1
+            ),
+        ] = 33,
+        leaf_size: LeafSize = None,
+        rerank: Rerank = False,
+        idf: Idf = "auto",
+        normalize: Normalize = True,
+        weight_dtype: WeightDtype = "float16",
+        n_jobs: NJobs = None,
+        random_state: RandomState = 0,
+        verbose: Verbose = False,
+    ) -> None:
+        self.n_trees = n_trees
+        self.arity = arity
+        self.max_leaf = max_leaf
+        self.sample = sample
+        self.kmeans_rounds = kmeans_rounds
+        self.projection = projection
+        self.feature_columns = feature_columns
+        self.label_columns = label_columns
+        self.diversity = diversity
+        self.metric = metric
+        self.row_share = row_share
+        self.centroid_share = centroid_share
+        self.centroid_size = centroid_size
+        self.centroid_rows = centroid_rows
+        self.leaf_size = leaf_size
+        self.rerank = rerank
+        self.idf = idf
+        self.normalize = normalize
+        self.weight_dtype = weight_dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        if len(labelled) < Y.n_rows:  # rows without labels have no place among label clusters
+            X, Y = X.take(labelled), Y.take(labelled)
+        x_columns, y_columns = self.feature_columns, self.label_columns
+        if self.projection == "gaussian":
+            x_columns, y_columns = min(x_columns, X.n_cols), min(y_columns, Y.n_cols)
+            self._check_dense(X, Y, x_columns, y_columns)
+        projected = self.projection != "none"
+        routing = Routing(
+            normalize=self.normalize,
+            row_share=self.row_share,
+            projection=self.projection,
+            n_columns=x_columns if projected else 0,
+            seed_per_node=projected and "Dx" in self.diversity,
+        )
+        options = {
+            "arity": self.arity,
+            "max_leaf": self.max_leaf,
+            "sample": self.sample,
+            "rounds": self.kmeans_rounds,
+            "projection": PROJECTIONS.index(self.projection),
+            "x_columns": x_columns,
+            "y_columns": y_columns,
+            "x_per_node": "Dx" in self.diversity,
+            "y_per_node": "Dy" in self.diversity,
+            "cosine": self.metric == "cosine",
+            "centroid_share": self.centroid_share,
+            "centroid_least": self._SHORT_CENTROID,
+            "centroid_size": self.centroid_size or 0,
+            "centroid_rows": self.centroid_rows,
+            "leaf_size": self.leaf_size or 0,
+        }
+        arrays = sharding.grow(grow_trees, self.n_trees, X, Y, options, run, node_seeds=routing.seed_per_node)
+        return narrow(
+            {**arrays, "feature_weights": feature_weights},
+            routing=routing,
+            n_features=X.n_cols,
+            n_labels=Y.n_cols,
+            weight_dtype=self.weight_dtype,
+            leaf_dtype=self.weight_dtype,
+        )
+
+    def _bytes_bound(self, X: CSR, Y: CSR) -> int:
+        """Proposition 2, made concrete.
+
+        A row ends in one leaf of a tree, which lists no more labels than its rows have; a tree has no more leaves
+        than rows, so fewer than twice as many centroids, each of at most as many entries as there are columns, or
+        as a root's centroids may keep. Entries take up to 8 bytes, a node with its pointers 40.
+        """
+        n_rows = int(np.count_nonzero(np.diff(Y.indptr)))
+        columns = X.n_cols if self.projection == "none" else self.feature_columns
+        most = self.centroid_size or columns
+        centroid = min(columns, max(most, most * n_rows // self.centroid_rows))
+        return self.n_trees * (8 * Y.nnz + 2 * n_rows * (8 * centroid + 40)) + 4 * X.n_cols
+
+    @staticmethod
+    def _check_dense(X: CSR, Y: CSR, x_columns: int, y_columns: int) -> None:
+        """A Gaussian projection makes every row dense: refuse what would not fit in memory."""
+        for matrix, columns, what in ((X, x_columns, "feature"), (Y, y_columns, "label")):
+            if columns * max(matrix.n_rows, matrix.n_cols) > _MOST_DENSE_ENTRIES:
+                raise LabelwoodError(
+                    f"CraftForest: projection='gaussian' makes {matrix.n_rows} x {columns} dense {what} "
+                    f"entries; lower {what}_columns or use projection='hash'"
+                )
+
+
+def grow_trees(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Some trees of a forest."""
+    found: dict[str, npt.NDArray[Any]] = _core.grow_craft(
+        **sharding.keywords(arrays, setting, n_threads, progress)
+    )
+    return found

@@ -1,0 +1,166 @@
+"""GraphForest: trees whose hyperplanes cut the neighbour graph of the labels.
+
+The method of "Learning Extreme Multi-label Tree-classifier via Nearest Neighbor Graph Partitioning" (Tagami, WWW
+2017), GPT in its tables: at each node the rows are joined to their nearest neighbours by labels, and a sparse
+hyperplane on the features is learned that keeps neighbours on one side and random rows on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _core
+from labelwood.errors import LabelwoodError
+from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.executors.work_unit import Arrays, Progress
+from labelwood.methods.forest import sharding
+from labelwood.methods.forest.base import (
+    ForestEstimator,
+    Idf,
+    LeafSize,
+    MaxLeaf,
+    Normalize,
+    NTrees,
+    Rerank,
+    WeightDtype,
+)
+from labelwood.methods.forest.label_neighbors import GRAPHS
+from labelwood.packed.routed_forest import RoutedForest, Routing, narrow
+from labelwood.params import Param
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, F32
+
+STARTS = ("rows", "zero", "gaussian")
+BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of squared gradients)
+
+
+class GraphForest(ForestEstimator):
+    """A forest of hyperplanes that keep rows of like labels together.
+
+    Use it where labels are many and rows carry several: it needs no label tree, its leaves are label distributions,
+    and its scores are probabilities. ``GraphForest.preset("paper")`` gives the settings of the paper.
+
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype=np.float32)
+    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+    >>> model = GraphForest(n_trees=5, max_leaf=2, n_jobs=1).fit(X, Y)
+    >>> model.predict_topk(X[:1], k=1)[0].shape
+    (1, 1)
+    """
+
+    method_name: ClassVar[str] = "graph-forest"
+
+    def __init__(
+        self,
+        *,
+        n_trees: NTrees = 50,
+        n_neighbors: Annotated[int, Param("nearest rows by labels that a row is kept with", ge=1)] = 10,
+        n_negatives: Annotated[int, Param("random rows that each row is parted from", ge=0)] = 10,
+        label_threshold: Annotated[
+            int, Param("labels of fewer rows of a node count for its graph", ge=2)
+        ] = 50,
+        graph: Annotated[
+            Literal["tail", "idf"],
+            Param("rows compared by the number of shared rare labels, or by all labels weighted by idf"),
+        ] = "idf",
+        epochs: Annotated[int, Param("passes over a node's rows at most", ge=0)] = 3,
+        l1: Annotated[float, Param("L1 penalty of a hyperplane, once per node", ge=0)] = 1.0,
+        learning_rate: Annotated[float, Param("first step of the AdaGrad rates", gt=0)] = 0.1,
+        start: Annotated[
+            Literal["rows", "zero", "gaussian"],
+            Param("a hyperplane starts at zero, as the difference of two random rows, or at random"),
+        ] = "zero",
+        tolerance: Annotated[
+            float, Param("stop when at most this share of a node's rows changes sides", ge=0)
+        ] = 0.0,
+        feature_rows: Annotated[
+            int, Param("a hyperplane uses features of at least so many of its node's rows", ge=1)
+        ] = 1,
+        max_leaf: MaxLeaf = 10,
+        leaf_size: LeafSize = None,
+        rerank: Rerank = False,
+        idf: Idf = True,
+        normalize: Normalize = True,
+        weight_dtype: WeightDtype = "float16",
+        n_jobs: NJobs = None,
+        random_state: RandomState = 0,
+        verbose: Verbose = False,
+    ) -> None:
+        self.n_trees = n_trees
+        self.n_neighbors = n_neighbors
+        self.n_negatives = n_negatives
+        self.label_threshold = label_threshold
+        self.graph = graph
+        self.epochs = epochs
+        self.l1 = l1
+        self.learning_rate = learning_rate
+        self.start = start
+        self.tolerance = tolerance
+        self.feature_rows = feature_rows
+        self.max_leaf = max_leaf
+        self.leaf_size = leaf_size
+        self.rerank = rerank
+        self.idf = idf
+        self.normalize = normalize
+        self.weight_dtype = weight_dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "paper": {
+            "n_trees": 50, "n_neighbors": 10, "n_negatives": 10, "label_threshold": 50, "graph": "tail",
+            "start": "rows", "epochs": 10, "l1": 4.0, "learning_rate": 0.1, "tolerance": 0.0,
+            "feature_rows": 1, "max_leaf": 10, "idf": False,
+        },
+    }  # fmt: skip
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """An estimator with a published setting, ``"paper"``, and any changes to it."""
+        if name not in cls.PRESETS:
+            raise LabelwoodError(f"GraphForest: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
+        return cls(**{**cls.PRESETS[name], **changes})
+
+    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
+        labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
+        if 0 < len(labelled) < Y.n_rows:  # rows without labels have no neighbours and would empty the leaves
+            X, Y = X.take(labelled), Y.take(labelled)
+        options = {
+            "kind": GRAPHS.index(self.graph),
+            "n_neighbors": min(self.n_neighbors, X.n_rows),
+            "threshold": self.label_threshold,
+            "n_negatives": self.n_negatives,
+            "epochs": self.epochs,
+            "l1": self.l1,
+            "learning_rate": self.learning_rate,
+            "beta": BETA,
+            "tolerance": self.tolerance,
+            "start": STARTS.index(self.start),
+            "feature_rows": self.feature_rows,
+            "max_leaf": self.max_leaf,
+        }
+        arrays = sharding.grow(grow_trees, self.n_trees, X, Y, options, run)
+        forest = narrow(
+            {**arrays, "feature_weights": feature_weights},
+            routing=Routing(normalize=self.normalize),
+            n_features=X.n_cols,
+            n_labels=Y.n_cols,
+            weight_dtype=self.weight_dtype,
+            leaf_dtype=self.weight_dtype,
+        )
+        return forest if self.leaf_size is None else forest.shrink(leaf_size=self.leaf_size)
+
+
+def grow_trees(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Some trees of a forest."""
+    found: dict[str, npt.NDArray[Any]] = _core.grow_graph_forest(
+        **sharding.keywords(arrays, setting, n_threads, progress)
+    )
+    return found

@@ -1,0 +1,185 @@
+"""LdSM: streaming decision trees whose every split is balanced and pure by one objective."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _core
+from labelwood.errors import FormatError
+from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.executors.work_unit import Arrays, Progress
+from labelwood.methods.forest import sharding
+from labelwood.methods.forest.base import (
+    ForestEstimator,
+    Idf,
+    LeafSize,
+    Normalize,
+    NTrees,
+    Rerank,
+    WeightDtype,
+)
+from labelwood.methods.forest.split_plots import plot_by_level
+from labelwood.packed.routed_forest import RoutedForest, Routing, narrow
+from labelwood.params import Param
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, F32
+
+SENT_ABOVE = 0.5  # Algorithm 4: a row goes to every child whose margin exceeds this
+OPTIMIZERS = ("nag", "adagrad", "sgd")
+SPLIT_COLUMNS = ("objective", "balancedness", "purity", "running_objective")
+
+
+class LdsmForest(ForestEstimator):
+    """Shallow decision trees, trained node by node in passes over the data.
+
+    A node sends a row to every child whose linear regressor asks for it; what the regressors learn is chosen
+    row by row so that children get equally many rows, rows of one label stay together, and few rows go more
+    than one way. Use it for up to some ten thousand labels when fast prediction matters and rows have many
+    labels.
+
+    Fitted attributes besides those of every forest: ``splits_``, one row per inner node (in the order of
+    ids) with its objective J, balancedness and purity (0 is perfect for both), and J as training saw it.
+
+    >>> import numpy as np
+    >>> X = np.eye(4, dtype=np.float32).repeat(5, axis=0)
+    >>> forest = LdsmForest(n_trees=5, n_jobs=1).fit(X, X > 0)
+    >>> forest.predict_topk(X[::5], k=1)[0].ravel().tolist()
+    [0, 1, 2, 3]
+
+    Majzoubi and Choromanska, LdSM: Logarithm-depth Streaming Multi-label Decision Trees, AISTATS 2020.
+    """
+
+    method_name: ClassVar[str] = "ldsm-forest"
+    splits_: F32
+
+    def __init__(
+        self,
+        *,
+        n_trees: NTrees = 50,
+        arity: Annotated[int, Param("children of an inner node", ge=2, le=8)] = 2,
+        max_nodes: Annotated[int, Param("nodes of a tree, leaves included, at most", ge=1, le=2**30)] = 8000,
+        epochs: Annotated[int, Param("passes over a node's rows", ge=1)] = 10,
+        lambda_integrity: Annotated[float, Param("weight of keeping a label's rows together", ge=0)] = 2.0,
+        lambda_multiway: Annotated[float, Param("weight against sending rows several ways", ge=0)] = 1.0,
+        loss: Annotated[
+            Literal["logistic", "squared"], Param("what a regressor minimises on its margin")
+        ] = "logistic",
+        optimizer: Annotated[
+            Literal["nag", "adagrad", "sgd"],
+            Param("normalised adaptive gradient (any scale of features), adaptive, or plain gradient steps"),
+        ] = "nag",
+        learning_rate: Annotated[float, Param("step size", gt=0)] = 0.1,
+        weight_threshold: Annotated[
+            float, Param("weights that can move a margin by less are dropped; 0 keeps all", ge=0)
+        ] = 0.03,
+        shuffle: Annotated[
+            Literal["epoch", "tree"], Param("a new order of the rows for every pass, or one per tree")
+        ] = "epoch",
+        leaf_counts: Annotated[
+            Literal["rows", "labels"],
+            Param("divide a leaf's label counts by its rows, or by their sum as in the paper"),
+        ] = "rows",
+        idf: Idf = False,
+        normalize: Normalize = False,
+        leaf_size: LeafSize = None,
+        rerank: Rerank = False,
+        weight_dtype: WeightDtype = "float16",
+        n_jobs: NJobs = None,
+        random_state: RandomState = 0,
+        verbose: Verbose = False,
+    ) -> None:
+        self.n_trees = n_trees
+        self.arity = arity
+        self.max_nodes = max_nodes
+        self.epochs = epochs
+        self.lambda_integrity = lambda_integrity
+        self.lambda_multiway = lambda_multiway
+        self.loss = loss
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.weight_threshold = weight_threshold
+        self.shuffle = shuffle
+        self.leaf_counts = leaf_counts
+        self.idf = idf
+        self.normalize = normalize
+        self.leaf_size = leaf_size
+        self.rerank = rerank
+        self.weight_dtype = weight_dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
+        X = _without_zeros(X)
+        options = {
+            "arity": self.arity,
+            "max_nodes": self.max_nodes,
+            "epochs": self.epochs,
+            "lambda_integrity": self.lambda_integrity,
+            "lambda_multiway": self.lambda_multiway,
+            "optimizer": OPTIMIZERS.index(self.optimizer),
+            "learning_rate": self.learning_rate,
+            "weight_threshold": self.weight_threshold,
+            "squared_loss": self.loss == "squared",
+            "shuffle_epoch": self.shuffle == "epoch",
+            "divide_by_rows": self.leaf_counts == "rows",
+            "leaf_size": self.leaf_size or 0,
+        }
+        arrays = sharding.grow(grow_trees, self.n_trees, X, Y, options, run)
+        self.splits_ = arrays.pop("splits")
+        return narrow(
+            {**arrays, "feature_weights": feature_weights},
+            routing=Routing(threshold=SENT_ABOVE, normalize=self.normalize),
+            n_features=X.n_cols,
+            n_labels=Y.n_cols,
+            weight_dtype=self.weight_dtype,
+            leaf_dtype=self.weight_dtype,
+        )
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        facts, arrays = super()._state()
+        return facts, {**arrays, "splits": self.splits_}
+
+    def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        own = dict(arrays)
+        self.splits_ = own.pop("splits")
+        super()._restore(facts, own)
+        n_inner = self.forest_.n_nodes - len(self.forest_.leaves)
+        if self.splits_.shape != (n_inner, len(SPLIT_COLUMNS)) or self.splits_.dtype != np.float32:
+            raise FormatError(f"splits must be float32, {n_inner} x {len(SPLIT_COLUMNS)}")
+
+    def describe(self) -> dict[str, Any]:
+        """Size of the forest, and the mean objective, balancedness and purity of its splits."""
+        found = super().describe()
+        means = self.splits_.mean(axis=0, dtype=np.float64) if len(self.splits_) else np.zeros(4)
+        return {
+            **found,
+            **{f"mean_{name}": round(float(v), 4) for name, v in zip(SPLIT_COLUMNS, means, strict=True)},
+        }
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw objective, balancedness and purity of the splits by level, and write the picture to ``path``."""
+        self._check_fitted()
+        plot_by_level(self.forest_, dict(zip(SPLIT_COLUMNS, self.splits_.T, strict=True)), path)
+
+
+def grow_trees(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Some trees of a forest, and the figures of their splits."""
+    found, splits = _core.grow_ldsm_forest(**sharding.keywords(arrays, setting, n_threads, progress))
+    return {**found, "splits": splits}
+
+
+def _without_zeros(X: CSR) -> CSR:
+    """X without explicit zeros, which have no scale for the normalised steps to divide by."""
+    if X.data.all():
+        return X
+    kept = X.data != 0
+    indptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])[X.indptr]
+    return CSR(indptr, X.indices[kept], X.data[kept], X.n_cols)

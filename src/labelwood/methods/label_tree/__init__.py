@@ -1,0 +1,1 @@
+"""Label trees: a leaf is a label."""

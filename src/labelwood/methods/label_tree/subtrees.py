@@ -1,0 +1,196 @@
+"""A label tree in parts that are trained apart: its upper levels, and the subtrees below them.
+
+A node's classifiers depend on its own rows, its children and its number alone. So a part is a label tree of its own:
+the leaves of the upper part are the roots of the subtrees, whose labels it sees as one; a subtree sees only the rows
+that have one of its labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _core
+from labelwood.executors.work_unit import Arrays, Progress, Unit
+from labelwood.packed.label_tree import child_type
+from labelwood.packed.tree_shape import LabelTree
+from labelwood.sparse import CSR, I32, I64
+
+_PARTS = 32  # a subtree of more than this share of the work is cut further, where it has further nodes
+_LANES = 16  # siblings that the solver takes side by side
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some nodes of a tree, as a tree whose leaves are its labels 0, 1, ..., and their numbers in the whole one."""
+
+    tree: LabelTree
+    ids: I32
+    cost: float
+
+
+@dataclass(frozen=True)
+class Division:
+    """The parts of a tree, the upper one first; by label the part it is in and its label there and in the upper one.
+
+    The labels of a part of its own are leaves of the upper part too: those right below its nodes have no other part.
+    """
+
+    parts: Sequence[Part]
+    part_of: I32
+    label_in_part: I32
+    label_in_upper: I32
+
+
+def divide(tree: LabelTree, label_counts: I64) -> Division:
+    """Cut a tree into parts of about equal work, told by how many rows the labels have."""
+    cost = _work(tree, label_counts)
+    below = cost.copy()
+    for level in reversed(range(1, len(tree.level_ptr) - 1)):
+        nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])
+        np.add.at(below, tree.parent[nodes], below[nodes])
+    roots = _roots(tree, below)
+    part_of_node = np.full(tree.n_nodes, 0, np.int32)
+    part_of_node[roots] = 1 + np.arange(len(roots))
+    for level in range(1, len(tree.level_ptr) - 1):
+        nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])
+        part_of_node[nodes] = np.maximum(part_of_node[nodes], part_of_node[tree.parent[nodes]])
+    is_root = np.zeros(tree.n_nodes, bool)
+    is_root[roots] = True
+    groups = [np.flatnonzero((part_of_node == 0) | is_root)]
+    by_part = np.argsort(part_of_node, kind="stable")
+    bounds = np.searchsorted(part_of_node[by_part], np.arange(1, len(roots) + 2))
+    groups += [by_part[start:stop] for start, stop in pairwise(bounds.tolist())]
+    leaf_label = np.zeros(tree.n_nodes, np.int32)  # the label that a leaf has within its part
+    parts = []
+    for number, nodes in enumerate(groups):
+        is_leaf = (tree.label[nodes] >= 0) | (is_root[nodes] if number == 0 else False)
+        label = np.full(len(nodes), -1, np.int32)
+        label[is_leaf] = np.arange(is_leaf.sum())
+        counts = np.where(is_leaf, 0, np.diff(tree.child_ptr)[nodes])
+        child_ptr = np.concatenate([[1], 1 + np.cumsum(counts)]).astype(np.int32)
+        own_cost = float(cost[nodes[~is_leaf]].sum())
+        parts.append(Part(LabelTree(child_ptr, label), nodes.astype(np.int32), own_cost))
+        if number == 0:
+            upper_label = np.zeros(tree.n_nodes, np.int32)
+            upper_label[nodes] = label
+        leaf_label[nodes] = label
+    leaves = np.flatnonzero(tree.label >= 0)
+    order = tree.label[leaves]
+    part_of, in_part, in_upper = (np.empty(len(leaves), np.int32) for _ in range(3))
+    part_of[order] = part_of_node[leaves]
+    in_part[order] = leaf_label[leaves]
+    tops = np.concatenate([[-1], roots])[part_of_node[leaves]]
+    in_upper[order] = upper_label[np.where(tops < 0, leaves, tops)]
+    return Division(parts, part_of, in_part, in_upper)
+
+
+def _work(tree: LabelTree, label_counts: I64) -> npt.NDArray[np.float64]:
+    """About what training each node takes: the rows of its labels times blocks of its children."""
+    rows = np.zeros(tree.n_nodes)
+    leaves = tree.label >= 0
+    rows[leaves] = label_counts[tree.label[leaves]]
+    for level in reversed(range(1, len(tree.level_ptr) - 1)):
+        nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])
+        np.add.at(rows, tree.parent[nodes], rows[nodes])
+    work: npt.NDArray[np.float64] = (rows + 1) * -(-np.diff(tree.child_ptr) // _LANES)
+    return work
+
+
+def _roots(tree: LabelTree, below: npt.NDArray[np.float64]) -> I64:
+    """Roots of the subtrees: inner nodes as high as their work allows."""
+    roots, pending = [], [0]
+    while pending:
+        node = pending.pop()
+        children = np.arange(tree.child_ptr[node], tree.child_ptr[node + 1])
+        inner = children[tree.label[children] < 0].tolist()
+        if node == 0 or (below[node] > below[0] / _PARTS and inner):
+            pending += inner
+        else:
+            roots.append(node)
+    return np.array(sorted(roots), np.int64)
+
+
+def whole(tree: LabelTree, Y: CSR, name: str, setting: Mapping[str, Any]) -> Unit:
+    """The unit that trains all of a tree."""
+    own: dict[str, npt.NDArray[Any]] = {
+        "child_ptr": tree.child_ptr,
+        "label": tree.label,
+        "y_indptr": Y.indptr,
+        "y_indices": Y.indices,
+    }
+    return Unit(name, train_part, own, {**setting, "n_labels": Y.n_cols})
+
+
+def units(division: Division, Y: CSR, name: str, setting: Mapping[str, Any]) -> list[Unit]:
+    """The units that train the parts of a tree."""
+    rows = np.repeat(np.arange(Y.n_rows, dtype=np.int32), np.diff(Y.indptr))
+    entry_part = division.part_of[Y.indices]
+    by_part = np.argsort(entry_part, kind="stable")
+    bounds = np.searchsorted(entry_part[by_part], np.arange(1, len(division.parts) + 1))
+    found = []
+    for number, part in enumerate(division.parts):
+        own: dict[str, npt.NDArray[Any]] = {
+            "child_ptr": part.tree.child_ptr, "label": part.tree.label, "ids": part.ids,
+        }  # fmt: skip
+        if number == 0:
+            own |= {"y_indptr": Y.indptr, "y_indices": division.label_in_upper[Y.indices]}
+        else:
+            entries = by_part[bounds[number - 1] : bounds[number]]
+            member = rows[entries]
+            first = np.flatnonzero(np.diff(member, prepend=-1))
+            own |= {
+                "rows": member[first],
+                "y_indptr": np.append(first, len(member)).astype(np.int64),
+                "y_indices": division.label_in_part[Y.indices[entries]],
+            }
+        n_labels = int((part.tree.label >= 0).sum())
+        found.append(
+            Unit(f"{name}.part{number}", train_part, own, {**setting, "n_labels": n_labels}, part.cost)
+        )
+    return found
+
+
+def train_part(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Train the nodes of one part, or of a whole tree; weights come back in the type they will be stored in."""
+    named = ("n_features", "n_labels", "threshold", "seed", "resident", "most_entries")
+    options = {**setting["solver"], **{name: setting[name] for name in named}}
+    data: dict[str, Any] = {("scale" if name == "x_scale" else name): array for name, array in arrays.items()}
+    trained: dict[str, Any] = _core.train_tree(**data, **options, n_threads=n_threads, progress=progress)
+    trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
+    if len(trained["row_start"]):
+        trained["child"] = trained["child"].astype(child_type(setting["widest"]))
+        trained["weights"] = trained["weights"].astype(setting["weight_dtype"])
+    return trained
+
+
+def join(tree: LabelTree, division: Division, results: Sequence[Arrays]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of the whole tree from those of its parts."""
+    owner, place = np.zeros((2, tree.n_nodes), np.int64)
+    bias = np.zeros(tree.n_nodes, np.float32)
+    for number, (part, found) in enumerate(zip(division.parts, results, strict=True)):
+        inner = part.tree.inner
+        owner[part.ids[inner]], place[part.ids[inner]] = number, np.arange(len(inner))
+        bias[part.ids[1:]] = found["bias"][1:]
+    where = list(zip(owner[tree.inner].tolist(), place[tree.inner].tolist(), strict=True))
+    joined: dict[str, npt.NDArray[Any]] = {"bias": bias}
+    for pointer, names in (("feature_ptr", ("features", "row_start")), ("weight_ptr", ("child", "weights"))):
+        bounds = [result[pointer].tolist() for result in results]
+        counts = [bounds[number][at + 1] - bounds[number][at] for number, at in where]
+        joined[pointer] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        for name in names:
+            sources = [result[name] for result in results]
+            pieces = [
+                sources[number][bounds[number][at] : bounds[number][at + 1]]
+                for number, at in where
+                if len(sources[number])
+            ]
+            joined[name] = np.concatenate(pieces) if pieces else sources[0][:0]
+    return joined

@@ -1,0 +1,1 @@
+"""Trees that learn from a stream."""

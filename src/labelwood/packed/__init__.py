@@ -1,0 +1,1 @@
+"""Trained models as flat arrays: what prediction reads."""

@@ -1,0 +1,192 @@
+"""Packed label trees made smaller on purpose: small weights dropped, the others in fewer bits.
+
+Nothing here is done unasked. What it costs in precision depends on the data: ``labelwood shrink`` measures it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import LabelwoodError
+from labelwood.packed.label_tree import Chunks, PackedTree, narrow
+from labelwood.packed.tree_shape import LabelTree
+from labelwood.sparse import F32, I64
+
+_STEPS = 127  # of an int8 on either side of 0
+_BISECTIONS = 60
+
+
+def prune(packed: PackedTree, threshold: float) -> PackedTree:
+    """The tree without the weights of at most this size, and without features that have none left."""
+    chunks, tree = packed.chunks, packed.tree
+    if chunks.dense:
+        chunks = _sparse(chunks, tree, threshold)
+    else:
+        chunks = _select(chunks, sizes_of(chunks) > threshold)
+    return replace(packed, chunks=chunks)
+
+
+def quantize(packed: PackedTree, dtype: str) -> PackedTree:
+    """The tree with weights of this type; dense blocks lose the weights that are 0.
+
+    ``int8``: a node's weights are whole multiples of a 127th of its largest; what rounds to 0 is dropped.
+    """
+    chunks, tree = packed.chunks, packed.tree
+    if chunks.dense:
+        chunks = _sparse(chunks, tree, 0.0)
+    if dtype == "int8":
+        return replace(packed, chunks=_to_int8(chunks))
+    weights = _plain(chunks)
+    if len(weights) and np.abs(weights).max() > np.finfo(dtype).max:
+        raise LabelwoodError(f"quantize: a weight of {np.abs(weights).max():g} does not fit {dtype}")
+    return replace(
+        packed, chunks=replace(chunks, weights=weights.astype(dtype), scale=np.empty(0, np.float32))
+    )
+
+
+def threshold_for(trees: Sequence[PackedTree], target: int) -> float:
+    """The smallest threshold, to one part in 2^60, at which the trees' arrays take at most ``target`` bytes."""
+    parts = [_Sizes.of(packed) for packed in trees]
+    low, high = 0.0, max((float(part.weights.max(initial=0.0)) for part in parts), default=0.0)
+    least = sum(part.bytes_above(high) for part in parts)
+    if least > target:
+        raise LabelwoodError(
+            f"prune: target_size must be at least the {least} bytes that remain without any weight; got {target}"
+        )
+    if sum(part.bytes_above(low) for part in parts) <= target:
+        return low
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if sum(part.bytes_above(middle) for part in parts) <= target:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+class _Sizes:
+    """The sizes of a tree's weights, and of the largest of each feature's row, for counting what remains."""
+
+    def __init__(self, weights: F32, largest: F32, per_weight: int, fixed: int) -> None:
+        self.weights, self._largest, self._per_weight, self._fixed = weights, largest, per_weight, fixed
+
+    @classmethod
+    def of(cls, packed: PackedTree) -> _Sizes:
+        """Those of a tree, as it would be laid out after pruning."""
+        chunks, tree = packed.chunks, packed.tree
+        weights, starts = sizes_of(chunks), _row_starts(chunks, tree)
+        largest = np.maximum.reduceat(weights, starts) if len(starts) else np.empty(0, np.float32)
+        child_bytes = narrow_child(tree).itemsize if chunks.dense else chunks.child.itemsize
+        fixed = sum(
+            array.nbytes
+            for array in (
+                tree.child_ptr,
+                tree.label,
+                chunks.bias,
+                chunks.feature_ptr,
+                chunks.weight_ptr,
+                chunks.scale,
+            )
+        )
+        return cls(weights, largest, child_bytes + chunks.weights.itemsize, fixed)
+
+    def bytes_above(self, threshold: float) -> int:
+        """Bytes of all arrays when what is at most this size is dropped."""
+        kept, rows = np.count_nonzero(self.weights > threshold), np.count_nonzero(self._largest > threshold)
+        return int(kept) * self._per_weight + int(rows) * 8 + self._fixed
+
+
+def sizes_of(chunks: Chunks) -> F32:
+    """The sizes of all weights."""
+    sizes: F32 = np.abs(_plain(chunks))
+    return sizes
+
+
+def narrow_child(tree: LabelTree) -> np.dtype[np.generic]:
+    """The smallest type that numbers the children of any node."""
+    return np.min_scalar_type(int(np.diff(tree.child_ptr).max(initial=1)) - 1)
+
+
+def _plain(chunks: Chunks) -> F32:
+    """All weights as float32."""
+    weights = chunks.weights.astype(np.float32)
+    if len(chunks.scale):
+        weights *= np.repeat(chunks.scale, np.diff(chunks.weight_ptr))
+    return weights
+
+
+def _row_starts(chunks: Chunks, tree: LabelTree) -> I64:
+    """Where each feature's weights begin."""
+    owner = np.repeat(np.arange(len(tree.inner)), np.diff(chunks.feature_ptr))
+    if not chunks.dense:
+        return chunks.row_start.astype(np.int64) + chunks.weight_ptr[owner]
+    widths = np.diff(tree.child_ptr)[tree.inner].astype(np.int64)[owner]
+    return np.cumsum(widths) - widths
+
+
+def _sparse(chunks: Chunks, tree: LabelTree, threshold: float) -> Chunks:
+    """Dense blocks as pairs, node by node, since a block may fill most of the memory."""
+    features, starts, children, weights = [], [], [], []
+    n_children = np.diff(tree.child_ptr)[tree.inner]
+    for node in range(len(tree.inner)):
+        block = chunks.weights[chunks.weight_ptr[node] : chunks.weight_ptr[node + 1]]
+        block = block.reshape(-1, n_children[node])
+        row, child = np.nonzero(np.abs(block) > threshold)
+        kept, first = np.unique(row, return_index=True)
+        own = chunks.features[chunks.feature_ptr[node] : chunks.feature_ptr[node + 1]]
+        features.append(own[kept])
+        starts.append(first.astype(np.uint32))
+        children.append(child.astype(np.int32))
+        weights.append(block[row, child])
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "feature_ptr": _pointer([len(part) for part in features]),
+        "features": np.concatenate(features),
+        "weight_ptr": _pointer([len(part) for part in weights]),
+        "row_start": np.concatenate(starts),
+        "child": np.concatenate(children),
+        "weights": np.concatenate(weights),
+        "bias": chunks.bias,
+    }
+    return narrow(arrays, tree, "float32")
+
+
+def _select(chunks: Chunks, keep: npt.NDArray[np.bool_]) -> Chunks:
+    """The pairs to keep of sparse chunks, and the features that still have any."""
+    n_inner = len(chunks.feature_ptr) - 1
+    owner = np.repeat(np.arange(n_inner), np.diff(chunks.feature_ptr))
+    before = np.concatenate([[0], np.cumsum(keep)])
+    starts = chunks.row_start.astype(np.int64) + chunks.weight_ptr[owner]
+    counts = np.diff(before[np.append(starts, len(keep))])
+    weight_ptr = before[chunks.weight_ptr]
+    alive = counts > 0
+    if not alive.any():  # empty arrays read as dense blocks, whose weights are float32 as they are
+        chunks = replace(chunks, weights=chunks.weights.astype(np.float32), scale=np.empty(0, np.float32))
+    return replace(
+        chunks,
+        feature_ptr=_pointer(np.bincount(owner[alive], minlength=n_inner)),
+        features=chunks.features[alive],
+        weight_ptr=weight_ptr,
+        row_start=(before[starts] - weight_ptr[owner])[alive].astype(np.uint32),
+        child=chunks.child[keep],
+        weights=chunks.weights[keep],
+    )
+
+
+def _to_int8(chunks: Chunks) -> Chunks:
+    weights, counts = _plain(chunks), np.diff(chunks.weight_ptr)
+    scale = np.ones(len(counts), np.float32)
+    filled = counts > 0
+    if filled.any():
+        largest = np.maximum.reduceat(np.abs(weights), chunks.weight_ptr[:-1][filled])
+        scale[filled] = np.maximum(largest, np.finfo(np.float32).tiny) / _STEPS
+    steps = np.rint(weights / np.repeat(scale, counts)).astype(np.int8)
+    return _select(replace(chunks, weights=steps, scale=scale), steps != 0)
+
+
+def _pointer(counts: npt.ArrayLike) -> I64:
+    return np.concatenate([[0], np.cumsum(np.asarray(counts, np.int64))]).astype(np.int64)

@@ -1,0 +1,214 @@
+"""Packed label trees: weights laid out by node, and the search over them.
+
+A :class:`PackedTree` is what a label-tree method ships: the tree, and per inner node the features it uses (stored once)
+with the weights of its children side by side. Two layouts share the arrays:
+
+- dense: every weight kept, a block [used features x children] of float32 per node;
+- sparse: after a threshold, per feature the surviving (child, weight) pairs, in float16 by default. Pairs in int8 are
+  multiples of a number per node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _core
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.packed.base import Rebuilt
+from labelwood.packed.tree_shape import LabelTree
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light, never_falls
+
+_CHILD_TYPES: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.int32)
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """The weights of a label tree, inner nodes in id order.
+
+    Inner node ``i`` uses ``features[feature_ptr[i]:feature_ptr[i + 1]]``, ascending. Its weights start at
+    ``weight_ptr[i]``. Dense: ``row_start`` and ``child`` are empty and feature ``j`` of the node owns the next
+    ``n_children`` weights. Sparse: feature ``j``'s pairs start at ``row_start[j]`` (relative to the node) and
+    end where the next feature's start; ``child`` counts from the node's first child. ``bias`` is per tree node.
+    ``scale`` is empty unless the weights are int8; then node ``i``'s are multiples of ``scale[i]``.
+    """
+
+    feature_ptr: I64
+    features: I32
+    weight_ptr: I64
+    row_start: npt.NDArray[np.uint32]
+    child: npt.NDArray[Any]
+    weights: npt.NDArray[Any]
+    bias: F32
+    scale: F32 = field(default_factory=lambda: np.empty(0, np.float32))
+
+    @property
+    def dense(self) -> bool:
+        """Whether every weight is kept."""
+        return len(self.row_start) == 0 and len(self.child) == 0
+
+    @property
+    def n_weights(self) -> int:
+        """Weights that are not zero, biases apart."""
+        return int(np.count_nonzero(self.weights)) if self.dense else len(self.weights)
+
+    def weights_of(self, inner: int) -> npt.NDArray[Any]:
+        """The weights of an inner node as the numbers they stand for."""
+        own = self.weights[self.weight_ptr[inner] : self.weight_ptr[inner + 1]]
+        return own if len(self.scale) == 0 else own * self.scale[inner]
+
+    def check(self, tree: LabelTree, n_features: int) -> Chunks:
+        """Assert every invariant that the search relies on; return self."""
+        wanted = {
+            "feature_ptr": np.int64,
+            "features": np.int32,
+            "weight_ptr": np.int64,
+            "row_start": np.uint32,
+        }
+        for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32}.items():
+            _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
+        flat = all(getattr(self, part.name).ndim == 1 for part in fields(self))
+        _require(flat, "arrays must be one-dimensional")
+        n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
+        _require(len(self.bias) == tree.n_nodes, "bias must have one value per node")
+        _check_pointer("feature_ptr", self.feature_ptr, n_inner, len(self.features))
+        _check_pointer("weight_ptr", self.weight_ptr, n_inner, len(self.weights))
+        per_node = np.diff(self.feature_ptr)
+        CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_features).check()
+        if self.dense:
+            _require(self.weights.dtype == np.float32, "weights must be float32")
+            _require(
+                np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit"
+            )
+        else:
+            known = self.weights.dtype in (np.int8, np.float16, np.float32)
+            _require(known, "weights must be int8, float16 or float32")
+            _require(self.child.dtype in _CHILD_TYPES, "child must be uint8, uint16 or int32")
+            _require(len(self.row_start) == len(self.features), "row_start must have one entry per feature")
+            _require(len(self.child) == len(self.weights), "child and weights must have the same length")
+            self._check_rows(n_children)
+        n_scales = n_inner if self.weights.dtype == np.int8 else 0
+        _require(
+            self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none"
+        )
+        light = all(are_light(array) for array in (self.bias, self.weights, self.scale))
+        _require(light, f"weights must be finite and at most {HEAVIEST:g}")
+        return self
+
+    def _check_rows(self, n_children: npt.NDArray[Any]) -> None:
+        node_weights, begin, end = np.diff(self.weight_ptr), self.feature_ptr[:-1], self.feature_ptr[1:]
+        filled = begin < end
+        rises = self.row_start[1:] >= self.row_start[:-1]
+        rises[begin[filled & (begin > 0)] - 1] = True
+        _require(bool(rises.all()), "row_start must never fall within a node")
+        last = self.row_start[end[filled] - 1]
+        _require(bool((last <= node_weights[filled]).all()), "row_start must stay within its node")
+        weighty = node_weights > 0
+        if weighty.any():
+            firsts = self.weight_ptr[:-1][weighty]
+            inside = np.maximum.reduceat(self.child, firsts) < n_children[weighty]
+            _require(bool(inside.all()) and self.child.min() >= 0, "child must be a child of its node")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise FormatError(f"Chunks: {message}")
+
+
+def _check_pointer(name: str, pointer: I64, n_inner: int, total: int) -> None:
+    fits = len(pointer) == n_inner + 1 and pointer[0] == 0 and pointer[-1] == total and never_falls(pointer)
+    _require(bool(fits), f"{name} must rise from 0 to {total} over {n_inner} inner nodes")
+
+
+def child_type(widest: int) -> type[np.integer[Any]]:
+    """The smallest type that numbers as many children."""
+    return next(t for t in _CHILD_TYPES if widest - 1 <= np.iinfo(t).max)
+
+
+def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype: str) -> Chunks:
+    """Chunks from a training kernel's arrays, in the smallest types that hold them."""
+    widest = int(np.diff(tree.child_ptr).max(initial=0))
+    sparse = len(arrays["row_start"]) > 0
+    return Chunks(
+        **{
+            **arrays,
+            "child": arrays["child"].astype(child_type(widest)),
+            "weights": arrays["weights"].astype(weight_dtype) if sparse else arrays["weights"],
+        }
+    )
+
+
+LOGISTIC = 0
+
+
+@dataclass(frozen=True)
+class PackedTree(Rebuilt):
+    """A label tree with its weights; ``link`` turns a margin into a probability.
+
+    ``LOGISTIC``: the sigmoid. A number p: ``exp(-max(0, 1 - margin)^p)``, which is 1 where a hinge loss is 0.
+    A label's score is the product along its path.
+    """
+
+    tree: LabelTree
+    chunks: Chunks
+    link: int
+    n_features: int
+
+    @cached_property
+    def _searcher(self) -> _core.TreeSearcher:
+        c = self.chunks
+        # NumPy's float16 is a plain 16-bit number to the kernel.
+        weights = c.weights.view(np.uint16) if c.weights.dtype == np.float16 else c.weights
+        return _core.TreeSearcher(
+            self.tree.child_ptr, self.tree.label, self.tree.inner_of, c.feature_ptr, c.features, c.weight_ptr,
+            c.row_start, c.child, weights, c.scale, c.bias, self.link, self.n_features,
+        )  # fmt: skip
+
+    def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: RunContext) -> TopK:
+        """The k best labels of each row by beam search, or exactly by uniform-cost search."""
+        # A beam has memory of its width for every row, and no level is wider than all nodes.
+        width = min(beam_width, len(self.tree.label))
+        with run.phase("search", X.nnz) as progress:
+            labels, scores = self._searcher.search(
+                X.indptr, X.indices, X.data, k, width, exact, run.n_threads, progress
+            )
+        return TopK(labels, scores)
+
+    def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
+        """The arrays to save, under names that open with ``prefix``."""
+        own = {part.name: getattr(self.chunks, part.name) for part in fields(Chunks)}
+        if len(self.chunks.scale) == 0:
+            del own["scale"]
+        own |= {"child_ptr": self.tree.child_ptr, "label": self.tree.label}
+        return {prefix + name: array for name, array in own.items()}
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str, link: int, n_labels: int, n_features: int
+    ) -> PackedTree:
+        """The inverse of :meth:`arrays`; checks every invariant."""
+        tree = LabelTree(arrays[prefix + "child_ptr"], arrays[prefix + "label"])
+        for array in (tree.child_ptr, tree.label):
+            _require(array.dtype == np.int32 and array.ndim == 1, "a tree's arrays must be int32")
+        tree.check(n_labels)
+        names = [part.name for part in fields(Chunks) if part.name != "scale" or prefix + "scale" in arrays]
+        chunks = Chunks(**{name: arrays[prefix + name] for name in names})
+        return cls(tree, chunks.check(tree, n_features), link, n_features)
+
+
+def average(members: Sequence[TopK], k: int) -> TopK:
+    """The average of several top-k lists a row; a label that a member does not list counts as 0 there."""
+    if not members:
+        raise LabelwoodError("average: at least one member is needed")
+    if len(members) == 1:
+        return TopK(
+            np.ascontiguousarray(members[0].labels[:, :k]), np.ascontiguousarray(members[0].scores[:, :k])
+        )
+    labels, scores = (np.stack(arrays) for arrays in zip(*members, strict=True))
+    return TopK(*_core.average_topk(labels, scores, k))

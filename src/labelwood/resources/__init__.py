@@ -1,0 +1,1 @@
+"""Bytes, memory and seconds of a training before it starts."""

@@ -1,0 +1,64 @@
+"""One fit or prediction: threads, seed, memory limit, executor, and the seconds of its phases."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from labelwood.errors import LabelwoodError
+from labelwood.progress import Bar, is_shown
+
+if TYPE_CHECKING:
+    from labelwood.executors import Checkpoint, Executor
+    from labelwood.resources.memory import Limit
+
+logger = logging.getLogger("labelwood")
+logger.addHandler(logging.NullHandler())
+
+_MOST_THREADS = 1024
+
+
+class RunContext:
+    """One fit or prediction: threads, seed, limit of memory, where it is done, seconds of its phases."""
+
+    def __init__(
+        self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
+    ) -> None:
+        self.n_threads, self.seed, self.limit = n_threads, seed, limit
+        self.executor: Executor | None = None  # None: threads, unless joblib is set to something else
+        self.checkpoint: Checkpoint | None = None
+        self._visible = is_shown(verbose)
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def phase(self, name: str, total: int = 0) -> Iterator[Callable[[int], None] | None]:
+        """Time a phase; yields the callback to hand to kernels (None when nothing is shown)."""
+        start = time.perf_counter()
+        bar = Bar(name, total) if self._visible and total else None
+        try:
+            yield bar
+        finally:
+            if bar is not None:
+                bar.close()
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+            logger.debug("%s: %.3f s", name, self.seconds[name])
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def thread_count(n_jobs: int | None, *, owner: str) -> int:
+    """The threads that a parameter ``n_jobs`` asks for, by the convention of scikit-learn."""
+    if n_jobs is None:
+        return available_cores()
+    if n_jobs == 0:
+        raise LabelwoodError(f"{owner}: n_jobs must not be 0; use None or -1 for every core")
+    return min(int(n_jobs), _MOST_THREADS) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))

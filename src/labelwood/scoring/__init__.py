@@ -1,0 +1,1 @@
+"""What scores are used for, learnt on held-out rows."""

@@ -1,0 +1,1 @@
+"""The service's side towards the network."""

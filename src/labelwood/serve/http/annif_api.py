@@ -1,0 +1,160 @@
+"""The REST shape that Annif's ``http`` backend calls: one project, its information and its suggestions.
+
+    [labelwood]
+    backend=http
+    endpoint=http://localhost:8765/v1/projects/labelwood/suggest
+
+Annif knows subjects by URI. A label has one if its name is a URI, or if the vocabulary given with ``--uris`` lists it;
+labels without are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, HTTPException, Request
+from pydantic import BaseModel, ValidationError
+
+from labelwood.errors import FormatError
+from labelwood.methods.text_classifier import estimator_of
+from labelwood.serve.http.messages import MAX_K, Problem, SuggestRequest
+from labelwood.serve.service import Service
+
+PROJECT = "labelwood"
+_DEFAULT_LIMIT = 10
+_FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/x-www-form-urlencoded": {
+                "schema": {
+                    "type": "object",
+                    "required": ["text"],
+                    "properties": {
+                        "text": {"type": "string", "minLength": 1},
+                        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_K},
+                        "threshold": {"type": "number", "minimum": 0, "maximum": 1},
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+class Backend(BaseModel):
+    """What answers for the project."""
+
+    backend_id: str
+
+
+class Project(BaseModel):
+    """Project information as Annif gives it."""
+
+    project_id: str
+    name: str
+    language: str
+    backend: Backend
+    is_trained: bool
+    modification_time: str | None
+
+
+class Projects(BaseModel):
+    """All projects: the one."""
+
+    projects: list[Project]
+
+
+class Hit(BaseModel):
+    """A suggested subject."""
+
+    uri: str
+    label: str
+    notation: str | None = None
+    score: float
+
+
+class Hits(BaseModel):
+    """Suggested subjects, best first."""
+
+    results: list[Hit]
+
+
+def read_uris(path: Path) -> dict[str, str]:
+    """Label to URI from a vocabulary of Annif, TSV: <uri> TAB label."""
+    uris = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        uri, tab, label = line.partition("\t")
+        if not tab or not uri.startswith("<") or not uri.endswith(">"):
+            raise FormatError(f"{path}, line {number}: a line must be <uri> TAB label; got {line!r}")
+        uris[label.partition("\t")[0]] = uri[1:-1]
+    return uris
+
+
+def uri_of(label: str, uris: Mapping[str, str]) -> str | None:
+    """The URI of a label, if it has one."""
+    if label in uris:
+        return uris[label]
+    return label if label.startswith(("http://", "https://", "urn:")) else None
+
+
+def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, Any]) -> APIRouter:
+    """The routes below /v1."""
+    router = APIRouter(prefix="/v1/projects", tags=["Annif"], **common)
+
+    def project() -> Project:
+        with service.view.read() as model:
+            trained = estimator_of(model).trained_
+        return Project(
+            project_id=PROJECT, name="Labelwood", language="en", backend=Backend(backend_id=PROJECT),
+            is_trained=True, modification_time=trained.get("at"),
+        )  # fmt: skip
+
+    def known(project_id: str) -> None:
+        if project_id != PROJECT:
+            raise HTTPException(404, f"there is one project, {PROJECT}")
+
+    @router.get("")
+    async def projects() -> Projects:
+        """The one project."""
+        return Projects(projects=[project()])
+
+    @router.get("/{project_id}", responses={404: {"model": Problem}})
+    async def information(project_id: str) -> Project:
+        """What Annif asks before it uses a project."""
+        known(project_id)
+        return project()
+
+    @router.post("/{project_id}/suggest", responses={404: {"model": Problem}}, openapi_extra=_FORM)
+    async def suggest(project_id: str, request: Annotated[Request, "a form"]) -> Hits:
+        """Subjects of a text."""
+        known(project_id)
+        wanted = _read_form(await request.body())
+        found = service.suggest(wanted)
+        hits = [
+            Hit(uri=uri, label=str(one.label), score=one.score)
+            for one in found
+            if (uri := uri_of(str(one.label), uris)) is not None
+        ]
+        return Hits(results=hits)
+
+    return router
+
+
+def _read_form(body: bytes) -> SuggestRequest:
+    try:
+        fields = parse_qs(body.decode("utf-8"), strict_parsing=True, max_num_fields=1000)
+        return SuggestRequest(
+            text=fields["text"][-1],
+            k=int(fields.get("limit", [str(_DEFAULT_LIMIT)])[-1]),
+            threshold=float(fields.get("threshold", ["0"])[-1]),
+        )
+    except KeyError:
+        raise HTTPException(422, "the form must have a text") from None
+    except ValidationError as error:
+        raise HTTPException(422, "; ".join(problem["msg"] for problem in error.errors())) from None
+    except ValueError as error:
+        raise HTTPException(422, f"the form cannot be read: {error}") from None

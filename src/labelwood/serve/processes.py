@@ -1,0 +1,281 @@
+"""Processes: one that does everything, or one writer and several readers behind one port.
+
+With several workers the first process only writes. It listens on a socket in a private directory, to which the readers
+hand on what changes the model, and publishes its snapshots packed; the readers map the newest and answer from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from labelwood.methods import load
+from labelwood.run_context import logger
+from labelwood.serve.http.annif_api import read_uris
+from labelwood.serve.http.app import create_app
+from labelwood.serve.http.auth import Tokens, check_host
+from labelwood.serve.http.forward import Forward
+from labelwood.serve.http.gate import Limits
+from labelwood.serve.os_tuning import take_short_turns, use_large_pages
+from labelwood.serve.service import Service
+from labelwood.serve.state.model_views import FollowedView
+from labelwood.serve.state.state_machine import DRIFT_WINDOW, can_learn
+from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store
+from labelwood.serve.state.writer import Learner
+from labelwood.serve.telemetry import Metrics
+
+_GRACE_SECONDS = 30
+_SWITCH_SECONDS = (
+    0.0005  # the learner hands the interpreter over often, so that suggestions do not wait for it
+)
+_GC_THRESHOLDS = (20_000, 20, 20)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``labelwood serve`` is told."""
+
+    model: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    state: Path | None = None
+    learn: bool = True
+    workers: int = 1
+    n_jobs: int = 1
+    tokens: Path | None = None
+    uris: Path | None = None
+    limits: Limits = field(default_factory=Limits)
+    queue_length: int = 1000
+    snapshot_seconds: float = 60.0
+    keep: int = KEPT_SNAPSHOTS
+    drift_window: int = DRIFT_WINDOW
+    alarm_below: float = 0.0
+
+    @property
+    def state_folder(self) -> Path:
+        """Where the log and the snapshots are."""
+        return self.state or self.model.with_name(self.model.name + ".state")
+
+
+def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
+    """Serve until told to stop; ``announce`` is told the address once requests can come."""
+    check_host(options.host, Tokens.find(options.tokens))
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    for ending in (
+        signal.SIGTERM,
+        signal.SIGINT,
+    ):  # uvicorn takes them over, and raises them again at its end
+        signal.signal(ending, lambda sig, frame: None)
+    learns = options.learn and can_learn(load(options.model))
+    with _listen(options.host, options.port) as sock:
+        _serve_on(sock, options, learns, announce)
+
+
+def _serve_on(
+    sock: socket.socket, options: Options, learns: bool, announce: Callable[[dict[str, Any]], None]
+) -> None:
+    host, port = sock.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    facts = {"url": f"http://{shown}:{port}/", "learns": learns}
+    if learns:
+        facts["state"] = str(options.state_folder)
+    if options.workers > 1:
+        _serve_many(options, sock, learns, lambda: announce(facts))
+    else:
+        service = _service(options, Metrics(), learns=learns)
+        _on_hangup(service, options)
+        server = _server(_app(options, service))
+        with _settled():
+            announce(facts)
+            server.run(sockets=[sock])
+
+
+def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
+    private = Path(tempfile.mkdtemp(prefix="labelwood-"))
+    try:
+        metrics = Metrics(private / "metrics", n_rows=options.workers + 1)
+        service = _service(options, metrics, learns=learns, publish=True)
+        _on_hangup(service, options)
+        readers = _Readers(options, sock, private, learns=learns)
+        service.push_gauges()
+        pushing = threading.Thread(target=_push, args=(service,), daemon=True)
+        pushing.start()
+        writer = _Writer(_config(_app(options, service), uds=str(private / "writer")), readers)
+        announce()
+        writer.run()
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+class _Writer(uvicorn.Server):
+    """Stops its readers before itself, so that what they hand on is still taken."""
+
+    def __init__(self, config: uvicorn.Config, readers: _Readers) -> None:
+        super().__init__(config)
+        self._readers = readers
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        def stop() -> None:
+            self._readers.stop()
+            self.should_exit = True
+
+        threading.Thread(target=stop, daemon=True).start()
+
+
+class _Readers:
+    """Processes that only read; one that dies is started again."""
+
+    def __init__(self, options: Options, sock: socket.socket, private: Path, *, learns: bool) -> None:
+        self._arguments = (options, sock, private, learns)
+        self._context = multiprocessing.get_context("spawn")
+        self._stopping = False
+        self._processes = [self._start(row) for row in range(1, options.workers + 1)]
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def stop(self) -> None:
+        """Let each answer what it has begun, and end."""
+        self._stopping = True
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.join(_GRACE_SECONDS)
+
+    def _start(self, row: int) -> Any:
+        process = self._context.Process(target=_read, args=(*self._arguments, row), daemon=True)
+        process.start()
+        return process
+
+    def _watch(self) -> None:
+        while not self._stopping:
+            ended = multiprocessing.connection.wait([one.sentinel for one in self._processes], timeout=1)
+            for place, process in enumerate(self._processes):
+                if process.sentinel in ended and not self._stopping:
+                    logger.warning(
+                        "reader %d has ended with %s and is started again", place + 1, process.exitcode
+                    )
+                    self._processes[place] = self._start(place + 1)
+
+
+def _read(options: Options, sock: socket.socket, private: Path, learns: bool, row: int) -> None:
+    """A reader's process."""
+    path = options.state_folder / "view" if learns else options.model
+    view = FollowedView(path, n_jobs=options.n_jobs)
+    metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
+    service = Service(view, metrics, writes_elsewhere=learns, is_reader=True)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    server = _server(_app(options, service, forward=private / "writer" if learns else None))
+    with _settled():
+        server.run(sockets=[sock])
+
+
+@contextlib.contextmanager
+def _settled() -> Iterator[None]:
+    """What is there now stays: the collector need not look at it, nor look around at every few requests."""
+    gc.collect()
+    gc.freeze()
+    use_large_pages()
+    take_short_turns()
+    gc.set_threshold(*_GC_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def _end_with(parent: int) -> None:
+    """End when the first process is gone, however it went."""
+    waiting = threading.Event()
+    while os.getppid() == parent:
+        waiting.wait(1.0)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool = False) -> Service:
+    if not learns:
+        return Service(FollowedView(options.model, n_jobs=options.n_jobs), metrics)
+    store = Store(
+        options.state_folder, model=options.model, keep=options.keep, drift_window=options.drift_window
+    )
+    learner = Learner(
+        store,
+        n_jobs=options.n_jobs,
+        queue_length=options.queue_length,
+        snapshot_seconds=options.snapshot_seconds,
+        publish=publish,
+    )
+    return Service(learner.view, metrics, learner, alarm_below=options.alarm_below)
+
+
+def _app(options: Options, service: Service, *, forward: Path | None = None) -> ASGIApp:
+    return create_app(
+        service,
+        tokens=Tokens.find(options.tokens),
+        limits=options.limits,
+        uris={} if options.uris is None else read_uris(options.uris),
+        inner=None if forward is None else lambda app: Forward(app, forward),
+    )
+
+
+def _on_hangup(service: Service, options: Options) -> None:
+    """On SIGHUP, work with what is at MODEL now."""
+
+    def swap(sig: int, frame: FrameType | None) -> None:
+        if service.learner is not None:
+            service.learner.swap(options.model)
+
+    signal.signal(signal.SIGHUP, swap)
+
+
+def _push(service: Service) -> None:
+    waiting = threading.Event()
+    while not service.closing:
+        service.push_gauges()
+        waiting.wait(1.0)
+
+
+def _config(app: ASGIApp, **options: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        **options,
+    )
+
+
+def _server(app: ASGIApp) -> uvicorn.Server:
+    return uvicorn.Server(_config(app))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise OSError(error.errno, f"{error.strerror}: {host}:{port}") from None
+    sock.listen(2048)
+    sock.set_inheritable(True)
+    return sock

@@ -1,0 +1,1 @@
+"""The service's log, snapshots and models."""

@@ -1,0 +1,271 @@
+"""Choosing a method and its parameters by trial, within a budget of time: successive halving.
+
+Some rows are held out. Every candidate is first trained on a small part of the others and measured on those held out;
+the better ones go on to twice the rows, and so on, until the last round trains on all of them. The best candidate of
+every method goes on even if others are ahead of it, time permitting, because methods differ in how they gain from more
+rows. A candidate whose next training would not fit into what is left of the budget stays behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from labelwood.errors import LabelwoodError
+from labelwood.estimator import TreeEstimator
+from labelwood.methods import METHODS
+from labelwood.metrics import Interval, inverse_propensities, label_counts, paired_intervals
+from labelwood.metrics.scorers import Scorer, scorer
+from labelwood.sparse import CSR, TopK
+from labelwood.tuning.time_limit import OutOfTimeError, time_limit
+
+# Tried in this order; the defaults of every method come first.
+CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("linear-tree", {}),
+    ("craft-forest", {}),
+    ("one-vs-rest", {}),
+    ("online-tree", {}),
+    ("graph-forest", {}),
+    ("ldsm-forest", {}),
+    ("linear-tree", {"C": 0.5}),
+    ("linear-tree", {"n_trees": 3}),
+    ("linear-tree", {"n_trees": 3, "C": 0.5}),
+    ("linear-tree", {"n_trees": 3, "C": 0.25}),
+    ("craft-forest", {"centroid_size": 200, "centroid_rows": 100}),
+    ("craft-forest", {"centroid_size": 200, "centroid_rows": 100, "n_trees": 100}),
+    ("craft-forest", {"centroid_share": 1.0, "centroid_size": 60, "centroid_rows": 100, "max_leaf": 30}),
+    ("one-vs-rest", {"C": 0.5}),
+    ("one-vs-rest", {"C": 0.25}),
+    ("online-tree", {"epochs": 3}),
+    ("graph-forest", {"graph": "tail", "epochs": 2}),
+    ("ldsm-forest", {"weight_threshold": 0.0}),
+)
+_HELD_OUT = 0.2
+_MOST_HELD_OUT = 5000
+_FEWEST_ROWS = 1500  # of the first round, if there are as many
+_KEPT = 0.4  # share of the candidates that go on
+_FIRST_ROUND = 0.4  # share of the budget that the first round may take
+_MOST_TIMES = (
+    3.0  # a candidate may take so many times what it should: its share of the first round, or by its last
+)
+_LEAST_SECONDS = 1.0  # quick ones are never stopped for being a little slower than they were
+_SLACK = 1.3  # twice the rows may take a little more than twice the time
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate and how far it came: its last score, on which share of the rows, in how many seconds and bytes.
+
+    The seconds are those of training and measuring.
+    ``stopped`` says why it went no further; empty for those of the last round.
+    """
+
+    method: str
+    parameters: dict[str, Any]
+    share: float = 0.0
+    score: float = 0.0
+    seconds: float = 0.0
+    model_bytes: int = 0
+    stopped: str = ""
+
+    @property
+    def name(self) -> str:
+        """The method and what differs from its defaults, as flags."""
+        given = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in self.parameters.items())
+        return f"{self.method} {given}".rstrip()
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What :func:`tune` found: the best trial, all of them (best first), and why, in words."""
+
+    best: Trial
+    trials: tuple[Trial, ...]
+    metric: str
+    n_held_out: int
+    why: str
+
+    def estimator(self, **changes: Any) -> TreeEstimator:
+        """The winner, not fitted."""
+        return METHODS[self.best.method](**{**self.best.parameters, **changes})
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The rows to train on, in their random order, those held out, and how to measure."""
+
+    X: CSR
+    Y: CSR
+    X_out: CSR
+    Y_out: CSR
+    scorer: Scorer
+    settings: dict[str, Any]
+    max_bytes: int | None
+
+
+def tune(
+    X: CSR,
+    Y: CSR,
+    *,
+    budget: float = 600.0,
+    metric: str = "P@5",
+    max_bytes: int | None = None,
+    candidates: Sequence[tuple[str, dict[str, Any]]] = CANDIDATES,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    report: Callable[[Trial, float], None] | None = None,
+) -> Tuned:
+    """The best method and parameters for data, found in ``budget`` seconds.
+
+    ``metric`` is named as in :func:`labelwood.metrics.scorer`. ``max_bytes`` bounds the size of the model on all rows,
+    which is estimated from the trials: bytes grow with rows at most in proportion. ``report`` is told of every trial as
+    it ends, and of the share of the budget used.
+    """
+    if budget <= 0:
+        raise LabelwoodError(f"tune: budget must be greater than 0 seconds; got {budget}")
+    if not candidates:
+        raise LabelwoodError("tune: at least one candidate is needed; got none")
+    task = _split(X, Y, metric, {"n_jobs": n_jobs, "random_state": random_state}, max_bytes, random_state)
+    begin = time.monotonic()
+    shares = _shares(task.X.n_rows)
+    running = [Trial(method, dict(parameters)) for method, parameters in candidates]
+    ended: list[Trial] = []
+    predictions: dict[str, TopK] = {}
+    for number, share in enumerate(shares):
+        left = budget - (time.monotonic() - begin)
+        allowed = left * (_FIRST_ROUND if number == 0 and len(shares) > 1 else 1.0)
+        started = time.monotonic()
+        measured: list[Trial] = []
+        slow: set[str] = set()
+        for trial in running:
+            if trial.method in slow:
+                ended.append(replace(trial, stopped="its method took too long with other parameters"))
+                continue
+            rest = allowed - (time.monotonic() - started)
+            fair = trial.seconds * share / trial.share if trial.share else allowed / len(running)
+            limit = min(rest, max(_LEAST_SECONDS, _MOST_TIMES * fair))
+            done, top = _try(task, trial, share, limit)
+            if top is not None:
+                predictions[done.name] = top
+            elif "took more" in done.stopped:
+                slow.add(done.method)
+            (ended if done.stopped else measured).append(done)
+            if report is not None:
+                report(done, min(1.0, (time.monotonic() - begin) / budget))
+        if number + 1 == len(shares):
+            ended += measured
+        else:
+            grows = shares[number + 1] / share
+            running, dropped = _promote(
+                measured, budget - (time.monotonic() - begin), grows, len(shares) - number - 1
+            )
+            ended += dropped
+    return _conclude(ended, predictions, task, metric)
+
+
+def _split(X: CSR, Y: CSR, metric: str, settings: dict[str, Any], max_bytes: int | None, seed: int) -> _Task:
+    labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
+    if len(labelled) < 10:
+        raise LabelwoodError(f"tune: at least 10 rows with labels are needed; got {len(labelled)}")
+    order = np.random.default_rng(seed).permutation(labelled)
+    n_out = min(_MOST_HELD_OUT, max(1, round(_HELD_OUT * len(order))))
+    out, rest = np.sort(order[:n_out]), order[n_out:]
+    inner = Y.take(rest)
+    weights = inverse_propensities(label_counts(inner), inner.n_rows)
+    return _Task(
+        X.take(rest), inner, X.take(out), Y.take(out), scorer(metric, inv_propensity=weights), settings, max_bytes
+    )  # fmt: skip
+
+
+def _shares(n_rows: int) -> list[float]:
+    """The parts of the rows that the rounds train on, doubling up to all of them."""
+    shares = [1.0]
+    while len(shares) < 4 and n_rows * shares[0] / 2 >= _FEWEST_ROWS:
+        shares.insert(0, shares[0] / 2)
+    return shares
+
+
+def _try(task: _Task, trial: Trial, share: float, limit: float) -> tuple[Trial, TopK | None]:
+    """Train and measure one candidate on a share of the rows; nothing is returned of one that takes too long."""
+    n_rows = max(1, round(share * task.X.n_rows))
+    settings = {**trial.parameters, **task.settings}
+    model = METHODS[trial.method](**settings)
+    begin = time.monotonic()
+    try:
+        if limit <= 0:
+            raise OutOfTimeError
+        with time_limit(limit):
+            model.fit(task.X.rows(0, n_rows), task.Y.rows(0, n_rows))
+            score = task.scorer(model, task.X_out, task.Y_out)
+            seconds = time.monotonic() - begin
+    except OutOfTimeError:
+        spent = time.monotonic() - begin
+        reason = f"took more than {spent:.1f} s" if limit > 0 else "no time was left"
+        return replace(trial, stopped=f"{reason} on {share:.0%} of the rows"), None
+    size = sum(array.nbytes for array in model.to_saved()[1].values())
+    done = replace(trial, share=share, score=score, seconds=seconds, model_bytes=size)
+    if task.max_bytes is not None and size / share > task.max_bytes:
+        return replace(done, stopped=f"would need {size / share / 1e6:.0f} MB on all rows"), None
+    return done, model._topk_ids(task.X_out, task.scorer.k) if share == 1 else None
+
+
+def _promote(
+    measured: list[Trial], left: float, grows: float, rounds_left: int
+) -> tuple[list[Trial], list[Trial]]:
+    """Who goes on: the best of every method, then the others by score, as far as time reaches."""
+    by_score = sorted(measured, key=lambda trial: -trial.score)
+    leaders: dict[str, Trial] = {}
+    for trial in by_score:
+        leaders.setdefault(trial.method, trial)
+    n_kept = max(1, round(_KEPT * len(by_score)))
+    wanted = [*leaders.values(), *(t for t in by_score if t is not leaders[t.method])]
+    # Leave as much for the rounds to come as they will need: each is `grows` times this one.
+    allowed = left / sum(grows**later * _KEPT**later for later in range(rounds_left))
+    kept: list[Trial] = []
+    dropped: list[Trial] = []
+    for trial in wanted:
+        needed = trial.seconds * grows * _SLACK
+        if trial is not leaders[trial.method] and len(kept) >= max(n_kept, len(leaders)):
+            dropped.append(replace(trial, stopped=f"behind others on {trial.share:.0%} of the rows"))
+        elif needed > allowed and kept:
+            dropped.append(replace(trial, stopped=f"too slow for the budget: {needed:.0f} s more"))
+        else:
+            kept.append(trial)
+            allowed -= needed
+    return kept, dropped
+
+
+def _conclude(ended: list[Trial], predictions: dict[str, TopK], task: _Task, metric: str) -> Tuned:
+    ranked = sorted(ended, key=lambda trial: (bool(trial.stopped), -trial.share, -trial.score, trial.name))
+    scored = [trial for trial in ranked if trial.share > 0]
+    fitting = [trial for trial in scored if not trial.stopped.startswith("would need")]
+    if not fitting:
+        raise LabelwoodError(
+            "tune: no candidate could be trained within the budget and the memory; "
+            f"the first stopped because it {ranked[0].stopped}"
+        )
+    best = fitting[0]
+    why = f"{best.name} has the highest {metric}, {100 * best.score:.2f}, on {task.X_out.n_rows:,} rows held out"
+    rival = next(
+        (trial for trial in fitting if trial.method != best.method and trial.share == best.share), None
+    )
+    if rival is not None:
+        why += f"; the best of another method, {rival.name}, has {100 * rival.score:.2f}"
+        difference = _difference(best, rival, predictions, task)
+        if difference is not None:
+            sure = "beyond chance" if difference.low > 0 else "within what chance could do"
+            why += f" ({100 * difference.low:+.2f} to {100 * difference.high:+.2f} for the former, {sure})"
+    return Tuned(best, tuple(ranked), metric, task.X_out.n_rows, why + ".")
+
+
+def _difference(best: Trial, rival: Trial, predictions: dict[str, TopK], task: _Task) -> Interval | None:
+    """The interval of the difference, where both came to the last round and the metric is a mean over rows."""
+    if not {best.name, rival.name} <= set(predictions):
+        return None
+    pair = [(task.Y_out, predictions[trial.name]) for trial in (rival, best)]
+    found = paired_intervals(pair[0], pair[1], [task.scorer.k])
+    return found.get(f"{task.scorer.metric}@{task.scorer.k}")

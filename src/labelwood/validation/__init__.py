@@ -1,0 +1,1 @@
+"""User input, read and checked."""

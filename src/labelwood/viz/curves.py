@@ -1,0 +1,151 @@
+"""The figures people expect of tree models, as curves: quality against trees, nodes and size, depth, recall, J.
+
+Each function takes fitted models by name and gives a :class:`Figure`; :mod:`labelwood.figures.draw` draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from labelwood.errors import LabelwoodError
+from labelwood.estimator import TreeEstimator
+from labelwood.methods.forest.ldsm_forest import LdsmForest
+from labelwood.metrics import precision_at_k, reliability
+from labelwood.metrics.definitions import label_totals
+from labelwood.metrics.judged import judge
+from labelwood.sparse import CSR
+from labelwood.viz.outline import outline
+from labelwood.viz.tree_prefixes import prefixes
+
+Models = Mapping[str, TreeEstimator]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of one line, and a band around it where there is one."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+    low: list[float] | None = None
+    high: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Curves with what the axes say."""
+
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    log_x: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rows to predict and their labels in the ids of one model."""
+
+    X: CSR
+    truth: CSR
+
+
+def against_trees(models: Models, data: Mapping[str, Measured], k: int, *, nodes: bool = False) -> Figure:
+    """P@k of the first trees of each model; ``nodes`` counts their nodes instead of them."""
+    curves = []
+    for name, model in models.items():
+        rows = data[name]
+        points = [
+            (n_nodes if nodes else n_trees, 100 * precision_at_k(rows.truth, top, k))
+            for n_trees, n_nodes, top in prefixes(model, rows.X, k)
+        ]
+        curves.append(Curve(name, [float(x) for x, _ in points], [y for _, y in points]))
+    return Figure("nodes" if nodes else "trees", f"P@{k}, percent", tuple(curves), log_x=True)
+
+
+def against_size(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
+    """P@k of each model against the bytes of its arrays."""
+    curves = []
+    for name, model in models.items():
+        size = sum(array.nbytes for array in model.to_saved()[1].values())
+        quality = 100 * precision_at_k(data[name].truth, model._topk_ids(data[name].X, k), k)
+        curves.append(Curve(name, [size / 1e6], [quality]))
+    return Figure("model, MB", f"P@{k}, percent", tuple(curves), log_x=True)
+
+
+def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
+    """The share of true labels found among the first k, by how many rows their labels had in training."""
+    curves = []
+    for name, model in models.items():
+        rows = data[name]
+        totals = label_totals(judge(rows.truth, model._topk_ids(rows.X, k)), k)
+        counts = np.zeros(rows.truth.n_cols)
+        counts[: model.n_labels_] = model.label_counts_
+        octave = np.where(counts > 0, np.floor(np.log2(np.maximum(counts, 1))), -1).astype(int)
+        x, y = [], []
+        for number in np.unique(octave[(totals.n_positive > 0) & (counts > 0)]).tolist():
+            inside = octave == number
+            x.append(float(2**number))
+            y.append(float(100 * totals.hits[inside].sum() / totals.n_positive[inside].sum()))
+        curves.append(Curve(name, x, y))
+    return Figure(
+        "rows of a label in training, from", f"R@{k} of those labels, percent", tuple(curves), log_x=True
+    )
+
+
+def by_depth(models: Models) -> Figure:
+    """How many labels each depth has, of the first tree; leaves in a forest."""
+    curves = []
+    kinds = set()
+    for name, model in models.items():
+        tree = outline(model)
+        kinds.add(tree.kind)
+        depth = np.zeros(tree.n_nodes, np.int64)
+        for node in range(tree.n_nodes):
+            depth[tree.child_ptr[node] : tree.child_ptr[node + 1]] = depth[node] + 1
+        leaves = np.diff(tree.child_ptr) == 0
+        counts = np.bincount(depth[leaves])
+        curves.append(Curve(name, [float(d) for d in range(len(counts))], [float(c) for c in counts]))
+    return Figure("depth", " or ".join(sorted(kinds)), tuple(curves))
+
+
+def objective_by_depth(models: Models) -> Figure:
+    """LdSM's objective J of the splits on each level: the median and the tenth to ninetieth percentile."""
+    curves = []
+    for name, model in models.items():
+        if not isinstance(model, LdsmForest):
+            raise LabelwoodError(f"plot: J is an objective of ldsm-forest; {name} is {model.method_name}")
+        forest = model.forest_
+        inner = np.setdiff1d(np.arange(forest.n_nodes), forest.leaves)
+        level = np.searchsorted(forest.level_ptr, inner, side="right") - 1
+        quantiles = [
+            np.quantile(model.splits_[level == depth, 0], [0.1, 0.5, 0.9]).tolist()
+            for depth in range(int(level.max(initial=-1)) + 1)
+        ]
+        low, middle, high = ([float(q[place]) for q in quantiles] for place in range(3))
+        curves.append(Curve(name, [float(d) for d in range(len(middle))], middle, low, high))
+    return Figure("depth", "J of the splits", tuple(curves))
+
+
+def reliable(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
+    """The share of right labels against their score, of the first k of each row; the diagonal is the promise."""
+    curves = [Curve("as promised", [0.0, 1.0], [0.0, 1.0])]
+    for name, model in models.items():
+        found = reliability(data[name].truth, model._topk_ids(data[name].X, k))
+        curves.append(Curve(f"{name}, error {found.error:.3f}", found.score.tolist(), found.right.tolist()))
+    return Figure("score", "share of labels that are right", tuple(curves))
+
+
+FIGURES: Mapping[str, tuple[str, bool, Callable[..., Figure]]] = {
+    # name: what it shows, whether it needs data, how it is made
+    "trees": ("quality against the number of trees", True, against_trees),
+    "nodes": ("quality against the number of nodes", True, partial(against_trees, nodes=True)),
+    "size": ("quality against the size of models", True, against_size),
+    "recall": ("recall of labels against their frequency in training", True, recall_by_frequency),
+    "reliability": ("share of right labels against their score", True, reliable),
+    "depth": ("labels against depth", False, by_depth),
+    "objective": ("LdSM's objective J of the splits against depth", False, objective_by_depth),
+}  # fmt: skip

@@ -1,0 +1,74 @@
+"""The features that speak most for a node: those of the largest positive weights by which its parent scores it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.packed.label_tree import PackedTree
+from labelwood.packed.routed_forest import RoutedForest
+
+Words = list[list[tuple[int, float]]]  # of each node (feature, weight), the largest first
+
+_COLUMNS_AT_ONCE = 256
+
+
+def label_tree_words(packed: PackedTree, count: int) -> Words:
+    """The words of every node of a label tree; the root, which nobody scores, has none."""
+    found: Words = [[] for _ in range(packed.tree.n_nodes)]
+    for inner, node in enumerate(packed.tree.inner.tolist()):
+        first = int(packed.tree.child_ptr[node])
+        n_children = int(packed.tree.child_ptr[node + 1]) - first
+        find = _dense if packed.chunks.dense else _sparse
+        for child, words in enumerate(find(packed, inner, n_children, count)):
+            found[first + child] = words
+    return found
+
+
+def forest_words(forest: RoutedForest, nodes: npt.NDArray[Any], count: int) -> Words:
+    """The words of nodes of a forest; none behind a projection, whose columns are no features."""
+    if forest.routing.projection != "none":
+        return [[] for _ in nodes]
+    found: Words = []
+    for node in nodes.tolist():
+        columns, weights = forest.vector(node)
+        found.append(_largest(columns, weights.astype(np.float32), count))
+    return found
+
+
+def _largest(columns: npt.NDArray[Any], weights: npt.NDArray[Any], count: int) -> list[tuple[int, float]]:
+    order = np.argsort(-weights, kind="stable")[:count]
+    return [
+        (int(column), float(weight))
+        for column, weight in zip(columns[order].tolist(), weights[order].tolist(), strict=True)
+        if weight > 0
+    ]
+
+
+def _sparse(packed: PackedTree, inner: int, n_children: int, count: int) -> Words:
+    chunks = packed.chunks
+    first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
+    start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
+    bounds = np.append(chunks.row_start[first:last].astype(np.int64), stop - start)
+    columns = np.repeat(chunks.features[first:last], np.diff(bounds))
+    child, weights = chunks.child[start:stop], chunks.weights_of(inner).astype(np.float32)
+    by_child = np.argsort(child, kind="stable")
+    cuts = np.searchsorted(child[by_child], np.arange(n_children + 1))
+    return [
+        _largest(columns[own], weights[own], count)
+        for own in (by_child[cuts[place] : cuts[place + 1]] for place in range(n_children))
+    ]
+
+
+def _dense(packed: PackedTree, inner: int, n_children: int, count: int) -> Words:
+    chunks = packed.chunks
+    first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
+    start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
+    block, columns = chunks.weights[start:stop].reshape(-1, n_children), chunks.features[first:last]
+    found: Words = []
+    for begin in range(0, n_children, _COLUMNS_AT_ONCE):  # a copy with the children's weights side by side
+        part = np.ascontiguousarray(block[:, begin : begin + _COLUMNS_AT_ONCE].T)
+        found += [_largest(columns, weights, count) for weights in part]
+    return found

@@ -1,0 +1,60 @@
+"""Twin of ``search.hpp``: from margins along paths to the best labels of one row.
+
+The score of a label is the product of the probabilities of the edges on its path. ``margins(node)`` gives the margins
+of a node's children for the row at hand.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.explain.label_tree import log_probability
+
+Margins = Callable[[int], npt.NDArray[Any]]
+Found = list[tuple[int, float]]
+
+
+def beam_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_width: int, link: int) -> Found:
+    """Level by level, open the ``beam_width`` best inner nodes; labels met on the way compete for the k places."""
+    beam, found = [(0.0, 0)], []
+    while beam:
+        nodes = []
+        for score, node in beam:
+            scores = score + log_probability(margins(node), link)
+            for child, total in zip(range(child_ptr[node], child_ptr[node + 1]), scores, strict=True):
+                if label[child] >= 0:
+                    found.append((float(total), int(label[child])))
+                else:
+                    nodes.append((float(total), child))
+        beam = sorted(nodes, key=lambda item: (-item[0], item[1]))[:beam_width]
+    best = sorted(found, key=lambda item: (-item[0], item[1]))[:k]
+    return [(found_label, float(np.exp(score))) for score, found_label in best]
+
+
+def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, link: int) -> Found:
+    """Always open the best node so far: scores never rise along a path, so labels come out best first."""
+    queue: list[tuple[float, int, int]] = [(0.0, 0, 0)]
+    found: Found = []
+    while queue and len(found) < k:
+        cost, _, node = heapq.heappop(queue)
+        if label[node] >= 0:
+            found.append((int(label[node]), float(np.exp(-cost))))
+            continue
+        costs = cost - log_probability(margins(node), link)
+        for child, total in zip(range(child_ptr[node], child_ptr[node + 1]), costs, strict=True):
+            heapq.heappush(queue, (float(total), int(label[child]), child))
+    return found
+
+
+def average(members: list[Found], k: int) -> Found:
+    """Mean score of each label over the members' lists, 0 where it is absent; the k best."""
+    totals: dict[int, float] = {}
+    for found in members:
+        for label, score in found:
+            totals[label] = totals.get(label, 0.0) + score / len(members)
+    return sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:k]
