@@ -19,7 +19,7 @@ test: $(VENV)/installed $(VENV)/tools-test
 # The tools that Labelwood fits into, as they are on PyPI.
 ADAPTERS := build/adapters
 test-adapters: $(ADAPTERS)/main/installed $(ADAPTERS)/annif/installed
-	$(ADAPTERS)/main/bin/python -m pytest --doctest-modules --ignore-glob='*/_annif.py' --pyargs labelwood.adapters tests/adapters tests/test_sklearn.py $(ARGS)
+	$(ADAPTERS)/main/bin/python -m pytest --doctest-modules --ignore-glob='*/_annif.py' --pyargs labelwood.adapters tests/adapters tests/estimator/test_sklearn.py $(ARGS)
 	$(ADAPTERS)/annif/bin/python -m pytest tests/adapters/test_annif.py tests/adapters/test_integrations.py $(ARGS)
 
 # The service killed 200 times under load; KILLS=20 for less.
@@ -29,7 +29,7 @@ test-crash: $(VENV)/installed $(VENV)/tools-test
 
 # Requests made from the service's own OpenAPI description, thousands of them.
 test-fuzz: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-fuzz
-	$(BIN)/python -m pytest -n 0 -rs tests/serve/test_fuzz.py $(ARGS)
+	$(BIN)/python -m pytest -n 0 -rs tests/serve/http/test_fuzz.py $(ARGS)
 
 # Training and prediction on Ray clusters of two and three nodes, on this machine. Ray writes below HOME.
 RAY := build/ray
@@ -39,7 +39,7 @@ test-ray: $(RAY)/installed
 # Annif, in an environment of its own, with a Labelwood service behind its http backend.
 ANNIF := build/annif
 test-annif: $(VENV)/installed $(VENV)/tools-test $(ANNIF)/bin/annif
-	LABELWOOD_ANNIF=$(abspath $(ANNIF)/bin/annif) $(BIN)/python -m pytest -n 0 -rs tests/serve/test_annif.py $(ARGS)
+	LABELWOOD_ANNIF=$(abspath $(ANNIF)/bin/annif) $(BIN)/python -m pytest -n 0 -rs tests/serve/http/test_annif_api.py $(ARGS)
 
 $(ANNIF)/bin/annif:
 	$(PYTHON) -m venv $(ANNIF)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from planted import Planted, make_planted
 
 # Sanitizers are slow and machines are shared: how long an example takes says nothing about it.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,3 +33,18 @@ def unwatched() -> None:
     """Skips a test where a sanitizer decides it: memory is partly its own, sums are rounded in another order."""
     if "san.so" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("a sanitizer takes memory of its own and rounds otherwise")
+
+
+@pytest.fixture(scope="session")
+def planted() -> Planted:
+    return make_planted()
+
+
+@pytest.fixture(scope="session")
+def planted_test() -> Planted:
+    return make_planted(n_rows=120, seed=1)
+
+
+@pytest.fixture(scope="session")
+def planted_of() -> Callable[..., Planted]:
+    return make_planted

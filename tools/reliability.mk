@@ -19,7 +19,7 @@ TSAN = LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" PYTH
   TSAN_OPTIONS=halt_on_error=1:suppressions=tools/tsan.supp setarch -R $(BIN)/python
 
 test-asan: build/asan/installed $(VENV)/tools-test
-	$(ASAN) -m pytest -n 0 tests/kernels tests/text tests/data tests/methods tests/test_persist.py tests/test_trees.py \
+	$(ASAN) -m pytest -n 0 tests/core tests/text tests/data tests/methods tests/storage tests/packed \
 	  tests/test_sparse.py $(ARGS)
 
 test-tsan: build/tsan/installed $(VENV)/tools-test

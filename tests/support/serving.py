@@ -104,7 +104,7 @@ class Forked(Client):
 
     def __init__(self, model: Path, **options: Any) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["labelwood.serve.run", "serving"])
+        context.set_forkserver_preload(["labelwood.serve.processes", "serving"])
         self._hears, tells = context.Pipe(duplex=False)
         self.process = context.Process(target=_serve, args=(model, options, tells))
         self.process.start()

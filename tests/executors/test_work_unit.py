@@ -48,7 +48,7 @@ def test_divided_work_gives_the_same_bytes(name, many_labels, backwards, saved):
 def test_shards_predict_as_the_model_does(name, many_labels, backwards, monkeypatch):
     X, Y = many_labels
     model = clone(MODELS[name]).set_params(n_jobs=1).fit(X, Y)
-    monkeypatch.setattr("labelwood.executors.shards._SHARD_ROWS", 400)
+    monkeypatch.setattr("labelwood.executors.predict_shards._SHARD_ROWS", 400)
     for ours, theirs in zip(
         model.predict_topk(X, 7), model.predict_topk(X, 7, executor=backwards), strict=True
     ):

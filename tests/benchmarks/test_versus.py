@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-VERSUS = Path(__file__).resolve().parents[1] / "benchmarks" / "versus"
+VERSUS = Path(__file__).resolve().parents[2] / "benchmarks" / "versus"
 if not VERSUS.is_dir():
     pytest.skip("benchmarks/versus is not part of this checkout", allow_module_level=True)
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 
 
@@ -38,18 +37,3 @@ def make_planted(n_rows: int = 240, n_labels: int = 24, seed: int = 0) -> Plante
     ones = np.ones(len(marks), np.float32)
     Y = sp.csr_array((ones, tuple(zip(*marks, strict=True))), shape=(n_rows, n_labels))
     return Planted(X, Y)
-
-
-@pytest.fixture(scope="session")
-def planted() -> Planted:
-    return make_planted()
-
-
-@pytest.fixture(scope="session")
-def planted_test() -> Planted:
-    return make_planted(n_rows=120, seed=1)
-
-
-@pytest.fixture(scope="session")
-def planted_of():
-    return make_planted

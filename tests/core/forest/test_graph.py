@@ -89,14 +89,14 @@ def test_every_instruction_set_makes_the_same_cut():
     """The table is chosen once a process, so each has its own."""
     script = (
         "import json, sys, numpy as np; sys.path[:0] = sys.argv[1:];"
-        "from test_graph_forest import *; r = np.random.default_rng(5);"
+        "from test_graph import *; r = np.random.default_rng(5);"
         "X = random_rows(r, 50, 200, 0.1); graph, _ = twin.label_graph(random_labels(r, 50, 9), 4, 50, 'tail');"
         "print(json.dumps(kernel_cut(X, graph, twin.Options(l1=0.1), 2)[0].tolist()))"
     )
     found = [
         json.loads(
             subprocess.run(
-                [sys.executable, "-c", script, str(HERE), str(HERE.parent)],
+                [sys.executable, "-c", script, str(HERE), str(HERE.parents[1])],
                 env={**os.environ, "LABELWOOD_ISA": isa},
                 capture_output=True,
                 text=True,

@@ -275,18 +275,18 @@ def test_every_instruction_set_solves_alike(isa, tmp_path):
     import sys
 
     script = (
-        "import sys, numpy as np; sys.path.insert(0, sys.argv[1]); import test_label_tree as t\n"
+        "import sys, numpy as np; sys.path[:0] = sys.argv[2:]; import test_label_tree as t\n"
         "X, Y = t.planted(3, 50, 10, 30)\n"
         "for logistic in (False, True):\n"
         "    o = t.solve.Options(logistic, 1.0, 0.01, 0.1, 6, 0.3, -1.0)\n"
-        "    w = t.trained(X, Y, t.trees.flat_tree(30), o)['weights']\n"
-        "    np.save(sys.argv[2] + str(int(logistic)), w)\n"
+        "    w = t.trained(X, Y, t.tree_shape.flat_tree(30), o)['weights']\n"
+        "    np.save(sys.argv[1] + str(int(logistic)), w)\n"
         "print(t._core.isa())"
     )
-    here = os.path.dirname(__file__)
+    here = Path(__file__).parent
     env = {**os.environ, "LABELWOOD_ISA": isa}
     ran = subprocess.run(
-        [sys.executable, "-c", script, here, str(tmp_path / "w")],
+        [sys.executable, "-c", script, str(tmp_path / "w"), str(here), str(here.parents[1])],
         env=env,
         capture_output=True,
         text=True,
