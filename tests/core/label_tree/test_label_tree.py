@@ -1,5 +1,7 @@
 """Label-tree kernels against their twins, and a few cases worked by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
