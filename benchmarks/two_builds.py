@@ -1,4 +1,4 @@
-"""Two builds of Labelwood in turns: training, batch prediction, one row alone, loading; ratios and equality of the model.
+"""Two builds of Labelwood in turns: training, batch, one row alone, loading; ratios and equality of the models.
 
     python benchmarks/two_builds.py ../before/.venv/bin/python .venv/bin/python eurlex57k --rounds 5
 
