@@ -270,7 +270,7 @@ def test_a_full_disk_leaves_no_trace(tmp_path):
     script = textwrap.dedent("""
         import resource, signal, sys
         import numpy as np
-        from labelwood.persist import write_model
+        from labelwood.storage.model_directory import write_model
         write_model(sys.argv[1], {}, {"a": np.zeros(10)})
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -290,7 +290,7 @@ def test_a_reader_sees_the_old_or_the_new_model(tmp_path):
     script = textwrap.dedent("""
         import sys
         import numpy as np
-        from labelwood.persist import write_model
+        from labelwood.storage.model_directory import write_model
         for version in range(1_000_000):
             arrays = {name: np.full(100, version) for name in "abcdef"}
             write_model(sys.argv[1], {"version": version}, arrays)

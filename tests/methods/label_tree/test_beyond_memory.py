@@ -19,7 +19,7 @@ TRAINING = """
 import json, sys
 import labelwood
 from labelwood.data import load
-from labelwood.memory import peak_resident, resident
+from labelwood.resources.memory import peak_resident, resident
 
 method, path, allowed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 model = getattr(labelwood, method)(n_jobs=1)
