@@ -93,7 +93,7 @@ def prepare(model: Model, folder: str | os.PathLike[str], **card: Any) -> Path:
     if target.exists() and any(target.iterdir()):
         raise LabelwoodError(f"hub: folder must be new or empty; {target} is not")
     with atomic_directory(target) as prepared:
-        if isinstance(model, TreeEstimator | TextClassifier):
+        if not isinstance(model, str | os.PathLike):
             model_directory.write_model_files(prepared, *model.to_saved())
         else:
             load(model, verify=True)  # a model that cannot be loaded is never published
