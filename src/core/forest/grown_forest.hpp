@@ -40,7 +40,7 @@ struct FlatForest {
     std::vector<int64_t> leaf_ptr{0};
     std::vector<int32_t> leaf_labels;
     std::vector<float> leaf_values;
-    std::vector<uint32_t> inner_seeds;  // of the inner nodes in id order
+    std::vector<uint32_t> seeds;  // of the inner nodes in id order
 };
 
 // Numbers the nodes of all trees breadth-first (the roots are 0 .. n_trees, then all their children, ...).
@@ -75,7 +75,7 @@ inline FlatForest flatten(std::vector<GrownInstanceTree>&& trees) {
         flat.weight_ptr.push_back(static_cast<int64_t>(flat.weights.size()));
         flat.bias.push_back(node.bias);
         if (node.n_children > 0) {
-            flat.inner_seeds.push_back(node.seed);
+            flat.seeds.push_back(node.seed);
             continue;
         }
         flat.leaf_labels.insert(flat.leaf_labels.end(), tree.labels.begin() + node.leaf_begin,

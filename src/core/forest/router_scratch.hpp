@@ -16,20 +16,24 @@
 
 namespace labelwood {
 
-// What routing needs besides the vectors. Ids are breadth-first over the whole forest: the roots are 0 ..
-// n_trees and the children of u are child_ptr[u] .. child_ptr[u + 1].
-struct Routing {
-    const int32_t* child_ptr;
-    const float* bias;
-    const uint32_t* seeds;   // of the projection, per tree or per inner node
-    const int32_t* numbers;  // of a node among the inner nodes, or among the leaves
+struct RoutingOptions {
     int32_t n_trees;
     int64_t n_features;
+    int64_t n_labels;
     ProjectionKind projection;
     int32_t n_columns;  // of the projected rows
     bool seed_per_node;
     bool several;  // every child above the threshold, and the best if there is none; else the best
     float threshold;
+};
+
+// What routing needs besides the vectors. Ids are breadth-first over the whole forest: the roots are 0 ..
+// n_trees and the children of u are child_ptr[u] .. child_ptr[u + 1].
+struct Routing : RoutingOptions {
+    const int32_t* child_ptr;
+    const float* bias;
+    const uint32_t* seeds;   // of the projection, per tree or per inner node
+    const int32_t* numbers;  // of a node among the inner nodes, or among the leaves
 
     bool is_leaf(int32_t node) const { return child_ptr[node] == child_ptr[node + 1]; }
 };

@@ -21,11 +21,17 @@ inline uint32_t murmur3(const char* text, int64_t size) {
     return hash ^ hash >> 16;
 }
 
+struct HashOptions {
+    AnalyzerOptions analyzer;
+    int64_t n_columns;
+    bool signed_counts;
+};
+
 // Counts hashed terms. With `signed_counts` half of the terms count negatively, so that collisions cancel on
 // average; a column whose terms cancel stays, with a count of 0.
-inline CountRows hash_terms(const Strings& documents, const AnalyzerOptions& options, int64_t n_columns,
-                            bool signed_counts, int n_threads, Monitor& monitor) {
-    std::vector<Analyzer> analyzers(static_cast<size_t>(n_threads), Analyzer(options));
+inline CountRows hash_terms(const Strings& documents, const HashOptions& options, int n_threads,
+                            Monitor& monitor) {
+    std::vector<Analyzer> analyzers(static_cast<size_t>(n_threads), Analyzer(options.analyzer));
     std::vector<std::vector<uint64_t>> workspaces(analyzers.size());
     std::vector<Piece> pieces = build_rows(
         documents, n_threads, monitor, [&](int64_t document, std::vector<uint64_t>& entries, int worker) {
@@ -35,8 +41,8 @@ inline CountRows hash_terms(const Strings& documents, const AnalyzerOptions& opt
             for (const Span& term : analyzer.terms(documents.begin(document), documents.size(document))) {
                 const uint32_t hash = murmur3(analyzer.bytes() + term.begin, term.size);
                 const auto value = static_cast<int64_t>(static_cast<int32_t>(hash));
-                const auto column = static_cast<uint32_t>((value < 0 ? -value : value) % n_columns);
-                found.push_back(entry(column, signed_counts && value < 0 ? 0 : 1));
+                const auto column = static_cast<uint32_t>((value < 0 ? -value : value) % options.n_columns);
+                found.push_back(entry(column, options.signed_counts && value < 0 ? 0 : 1));
             }
             std::sort(found.begin(), found.end());
             for (size_t i = 0; i < found.size();) {

@@ -309,4 +309,17 @@ class CraftGrower {
     std::vector<uint64_t> x_prints_, y_prints_;
 };
 
+// Seeds of the projections of x are the inner nodes' if nodes differ in them, else the trees'.
+inline FlatForest grow_craft_forest(const Csr& x, const Csr& y, const CraftOptions& options, int n_threads,
+                                    Monitor& monitor) {
+    FlatForest flat = flatten(CraftGrower(x, y, options, monitor).run(n_threads));
+    if (options.x_per_node) return flat;
+    flat.seeds.clear();
+    for (int32_t tree = options.first_tree; tree < options.first_tree + options.n_trees; ++tree) {
+        flat.seeds.push_back(
+            static_cast<uint32_t>(craft_seed(options.seed, Space::kFeatures, tree, 0) >> 32));
+    }
+    return flat;
+}
+
 }  // namespace labelwood

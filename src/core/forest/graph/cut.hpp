@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "base/csr.hpp"
@@ -221,5 +222,24 @@ class GraphCut {
     std::vector<uint8_t> before_, after_;
     NodeRows rows_{};
 };
+
+struct Hyperplane {
+    std::vector<int32_t> columns;
+    std::vector<float> weights;
+    std::vector<uint8_t> side;  // of each row
+};
+
+// The cut of all rows.
+inline Hyperplane cut_graph(const Csr& x, const LabelGraph& graph, const CutOptions& options, uint64_t seed) {
+    std::vector<int32_t> rows(static_cast<size_t>(x.n_rows));
+    std::iota(rows.begin(), rows.end(), 0);
+    Hyperplane found;
+    GraphCut cut(x);
+    cut.load(rows.data(), static_cast<int32_t>(x.n_rows), options.feature_rows);
+    cut.train(graph, options, Rng(seed));
+    cut.sides(&found.side);
+    cut.emit(&found.columns, &found.weights);
+    return found;
+}
 
 }  // namespace labelwood

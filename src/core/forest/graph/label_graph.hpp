@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "base/csr.hpp"
@@ -170,5 +171,14 @@ class GraphBuilder {
     std::vector<float> norm_, shared_;
     std::vector<Candidate> best_;
 };
+
+// The graph of all rows.
+inline LabelGraph label_graph(const Csr& y, const GraphOptions& options) {
+    std::vector<int32_t> rows(static_cast<size_t>(y.n_rows));
+    std::iota(rows.begin(), rows.end(), 0);
+    LabelGraph graph;
+    GraphBuilder(y).build(rows.data(), static_cast<int32_t>(y.n_rows), options, &graph);
+    return graph;
+}
 
 }  // namespace labelwood

@@ -237,18 +237,56 @@ class LdsmGrower {
 
 // Trees of one forest, each a function of (seed, its number) alone.
 template <int M>
-std::vector<LdsmTree> grow_ldsm(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
-                                int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
-    std::vector<LdsmTree> trees(static_cast<size_t>(n_trees));
+std::vector<LdsmTree> grow_ldsm(const Csr& x, const Csr& y, const LdsmOptions& options, int n_threads,
+                                Monitor& monitor) {
+    std::vector<LdsmTree> trees(static_cast<size_t>(options.n_trees));
     std::vector<std::unique_ptr<LdsmGrower<M>>> growers(static_cast<size_t>(std::max(n_threads, 1)));
-    monitor.set_total(n_trees * options.max_nodes);
-    parallel_for(n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
+    monitor.set_total(options.n_trees * options.max_nodes);
+    parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
         auto& grower = growers[static_cast<size_t>(worker)];
         if (!grower) grower = std::make_unique<LdsmGrower<M>>(x, y, options);
         trees[static_cast<size_t>(tree)] =
-            grower->grow(Rng(seed, static_cast<uint64_t>(first_tree + tree)), monitor);
+            grower->grow(Rng(options.seed, static_cast<uint64_t>(options.first_tree + tree)), monitor);
     });
     return trees;
+}
+
+constexpr int kMostChildren = 8;
+
+// Nodes of up to kMostChildren children, each number compiled on its own.
+template <int M = 2>
+std::vector<LdsmTree> grow_ldsm_trees(const Csr& x, const Csr& y, const LdsmOptions& options, int n_threads,
+                                      Monitor& monitor) {
+    if constexpr (M < kMostChildren) {
+        if (options.arity > M) return grow_ldsm_trees<M + 1>(x, y, options, n_threads, monitor);
+    }
+    return grow_ldsm<M>(x, y, options, n_threads, monitor);
+}
+
+constexpr size_t kSplitColumns = 4;
+
+struct LdsmForest {
+    FlatForest flat;
+    std::vector<float> splits;  // of the inner nodes in id order: the fields of LdsmSplit
+};
+
+inline LdsmForest grow_ldsm_forest(const Csr& x, const Csr& y, const LdsmOptions& options, int n_threads,
+                                   Monitor& monitor) {
+    std::vector<GrownInstanceTree> trees;
+    std::vector<LdsmSplit> splits;
+    for (LdsmTree& one : grow_ldsm_trees(x, y, options, n_threads, monitor)) {
+        const auto before = static_cast<uint32_t>(splits.size());
+        for (GrownNode& node : one.tree.nodes) node.seed += before;
+        splits.insert(splits.end(), one.splits.begin(), one.splits.end());
+        trees.push_back(std::move(one.tree));
+    }
+    LdsmForest forest{flatten(std::move(trees)), {}};
+    // The inner nodes carried their place among the splits through the renumbering.
+    for (const uint32_t place : forest.flat.seeds) {
+        const LdsmSplit& s = splits[place];
+        forest.splits.insert(forest.splits.end(), {s.objective, s.balancedness, s.purity, s.running});
+    }
+    return forest;
 }
 
 }  // namespace labelwood

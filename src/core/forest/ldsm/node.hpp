@@ -26,6 +26,8 @@ namespace labelwood {
 enum class LdsmOptimizer { kNag, kAdagrad, kSgd };
 
 struct LdsmOptions {
+    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+    int32_t n_trees;
     int32_t arity;
     int64_t max_nodes;
     int32_t epochs;
@@ -38,6 +40,7 @@ struct LdsmOptions {
     bool shuffle_epoch;      // a new order each epoch, else one order per tree
     bool divide_by_rows;     // leaf counts divided by the leaf's rows, else by their sum
     int32_t leaf_size;       // most frequent labels kept in a leaf; 0: all
+    uint64_t seed;
 };
 
 // The regressors of one node and their running sums; reused from node to node, and only what a node touched

@@ -1,0 +1,17 @@
+// Giving freed memory back to the system.
+#pragma once
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace labelwood {
+
+// Without it, glibc keeps pages that an earlier phase freed, and they count on top of the next phase's own.
+inline void trim_memory() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+}  // namespace labelwood
