@@ -1,4 +1,7 @@
-// Plain views and small helpers that every kernel shares.
+// Sparse matrices as every kernel sees them.
+//
+// base/ is the vocabulary of all folders and lives in the namespace labelwood itself; every other folder has
+// a namespace of its name.
 #pragma once
 
 #include <cassert>
@@ -32,6 +35,17 @@ struct OwnedCsr {
     int64_t n_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
 };
+
+// One row of a matrix.
+struct Query {
+    const int32_t* columns;
+    const float* values;
+    int64_t count;
+};
+
+inline Query row_of(const Csr& x, int64_t row) {
+    return {x.indices + x.indptr[row], x.data + x.indptr[row], x.row_nnz(row)};
+}
 
 // What scales a vector of this squared length to unit length. Of a vector so short that the factor would not
 // be a float32, nothing is left.

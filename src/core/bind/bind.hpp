@@ -19,7 +19,7 @@
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
 namespace nb = nanobind;
 
@@ -123,4 +123,4 @@ auto without_gil(Kernel&& kernel) {
     }
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -2,7 +2,7 @@
 #include "bind/forest_arrays.hpp"
 #include "forest/craft/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -14,32 +14,32 @@ nb::dict grow_craft_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
                      int32_t centroid_least, int32_t centroid_size, int32_t centroid_rows, int32_t leaf_size,
                      uint64_t seed, int n_threads, nb::object progress, int32_t first_tree) {
     Monitor monitor = monitor_of(progress);
-    const CraftOptions options{first_tree,
-                               n_trees,
-                               arity,
-                               max_leaf,
-                               sample,
-                               rounds,
-                               static_cast<ProjectionKind>(projection),
-                               x_columns,
-                               y_columns,
-                               x_per_node,
-                               y_per_node,
-                               cosine,
-                               {centroid_share, centroid_least, centroid_size, centroid_rows},
-                               leaf_size,
-                               seed};
-    FlatForest flat = without_gil([&] {
+    const forest::craft::Options options{first_tree,
+                                         n_trees,
+                                         arity,
+                                         max_leaf,
+                                         sample,
+                                         rounds,
+                                         static_cast<forest::ProjectionKind>(projection),
+                                         x_columns,
+                                         y_columns,
+                                         x_per_node,
+                                         y_per_node,
+                                         cosine,
+                                         {centroid_share, centroid_least, centroid_size, centroid_rows},
+                                         leaf_size,
+                                         seed};
+    forest::FlatForest flat = without_gil([&] {
         const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
-        return flatten(CraftGrower(x, y, options, monitor).run(n_threads));
+        return forest::flatten(forest::craft::Grower(x, y, options, monitor).run(n_threads));
     });
     nb::dict arrays = forest_arrays(std::move(flat));
-    if (options.kind == ProjectionKind::kNone) return arrays;
+    if (options.kind == forest::ProjectionKind::kNone) return arrays;
     if (!x_per_node) {
         flat.inner_seeds.clear();
         for (int32_t tree = first_tree; tree < first_tree + n_trees; ++tree) {
-            flat.inner_seeds.push_back(
-                static_cast<uint32_t>(craft_seed(seed, Space::kFeatures, tree, 0) >> 32));
+            flat.inner_seeds.push_back(static_cast<uint32_t>(
+                forest::craft::node_seed(seed, forest::craft::Stream::kFeatures, tree, 0) >> 32));
         }
     }
     arrays["seeds"] = to_numpy(std::move(flat.inner_seeds));
@@ -58,4 +58,4 @@ void bind_craft(nb::module_& m) {
           "A forest of projected k-means trees (CRAFTML), as the arrays of a RoutedForest.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

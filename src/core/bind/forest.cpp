@@ -10,14 +10,14 @@
 #include "memory/huge_pages.hpp"
 #include "sparse/keep_largest.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
 using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-LargeCopy<T> copy_of(const Array<T>& array) {
+memory::LargeCopy<T> copy_of(const Array<T>& array) {
     return {array.data(), array.shape(0)};
 }
 
@@ -49,7 +49,7 @@ class ForestRouter {
                    numbers_.data(),
                    n_trees,
                    n_features,
-                   static_cast<ProjectionKind>(projection),
+                   static_cast<forest::ProjectionKind>(projection),
                    n_columns,
                    seed_per_node,
                    several,
@@ -64,13 +64,14 @@ class ForestRouter {
         std::vector<float> scores(size);
         Monitor monitor = monitor_of(progress);
         without_gil([&] {
-            over_shards(x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, RouteSpace& space) {
-                with_leaves([&]<class Label, class Value>(const LeafTable<Label, Value>& leaves) {
-                    LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
-                        .average(end - begin, n_labels_, space, labels.data() + begin * k,
-                                 scores.data() + begin * k);
+            over_shards(
+                x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, forest::RouterScratch& space) {
+                    with_leaves([&]<class Label, class Value>(const forest::LeafTable<Label, Value>& leaves) {
+                        forest::LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
+                            .average(end - begin, n_labels_, space, labels.data() + begin * k,
+                                     scores.data() + begin * k);
+                    });
                 });
-            });
             return 0;
         });
         return nb::make_tuple(to_numpy(std::move(labels), rows, static_cast<size_t>(k)),
@@ -82,14 +83,15 @@ class ForestRouter {
         const Csr x = view(xp, xi, xd, routing_.n_features);
         const auto n_trees = static_cast<size_t>(routing_.n_trees);
         std::vector<int64_t> ptr(static_cast<size_t>(x.n_rows) * n_trees + 1, 0);
-        std::vector<std::vector<int32_t>> parts(shards_of(x, n_threads).size());
+        std::vector<std::vector<int32_t>> parts(forest::shards_of(x, n_threads).size());
         Monitor monitor = monitor_of(progress);
         without_gil([&] {
             over_shards(
-                x, n_threads, monitor, [&](size_t shard, int64_t begin, int64_t end, RouteSpace& space) {
-                    place_in_order(end - begin, space);
-                    sort_by_row(space.place, space);
-                    for (const Reached& r : space.by_row) {
+                x, n_threads, monitor,
+                [&](size_t shard, int64_t begin, int64_t end, forest::RouterScratch& space) {
+                    forest::place_in_order(end - begin, space);
+                    forest::sort_by_row(space.place, space);
+                    for (const forest::ReachedLeaf& r : space.by_row) {
                         ++ptr[static_cast<size_t>(begin + r.row) * n_trees + static_cast<size_t>(r.tree) + 1];
                         parts[shard].push_back(r.leaf);
                     }
@@ -109,7 +111,7 @@ class ForestRouter {
     }
 
   private:
-    static LargeCopy<int32_t> number_nodes(const Array<int32_t>& child_ptr) {
+    static memory::LargeCopy<int32_t> number_nodes(const Array<int32_t>& child_ptr) {
         std::vector<int32_t> numbers(child_ptr.shape(0) - 1);
         int32_t inner = 0, leaf = 0;
         for (size_t u = 0; u < numbers.size(); ++u) {
@@ -124,16 +126,16 @@ class ForestRouter {
         // A small batch ends before anyone could look: no threads, no polling.
         const bool small = x.nnz() * routing_.n_trees < 65536;
         Monitor unwatched;
-        const std::vector<int64_t> bounds = shards_of(x, n_threads);
+        const std::vector<int64_t> bounds = forest::shards_of(x, n_threads);
         const int workers = small ? 1 : std::max(1, n_threads);
-        std::vector<std::unique_ptr<RouteSpace>> spaces;
+        std::vector<std::unique_ptr<forest::RouterScratch>> spaces;
         for (int w = 0; w < workers; ++w) spaces.push_back(spaces_.take());
         with_vectors([&](const auto& vectors) {
-            Router router(routing_, vectors, blocks_for(vectors, x.n_rows), x);
+            forest::Router router(routing_, vectors, blocks_for(vectors, x.n_rows), x);
             parallel_for(static_cast<int64_t>(bounds.size()) - 1, workers, small ? unwatched : monitor,
                          [&](int64_t shard, int worker) {
                              const auto s = static_cast<size_t>(shard);
-                             RouteSpace& space = *spaces[static_cast<size_t>(worker)];
+                             forest::RouterScratch& space = *spaces[static_cast<size_t>(worker)];
                              router.route(bounds[s], bounds[s + 1], space);
                              use(s, bounds[s], bounds[s + 1], space);
                              monitor.add(x.indptr[bounds[s + 1]] - x.indptr[bounds[s]]);
@@ -144,16 +146,18 @@ class ForestRouter {
 
     // Blocks cost about as much as the rows before which there are none.
     template <class Index, class Weight>
-    const NodeBlocks<Weight>* blocks_for(const NodeVectors<Index, Weight>& vectors, int64_t n_rows) {
+    const forest::ResidentBlocks<Weight>* blocks_for(const forest::NodeVectors<Index, Weight>& vectors,
+                                                     int64_t n_rows) {
         constexpr int64_t kRowsBefore = 100;
-        if (routing_.projection == ProjectionKind::kGaussian) return nullptr;
+        if (routing_.projection == forest::ProjectionKind::kGaussian) return nullptr;
         if (rows_seen_.fetch_add(n_rows) + n_rows < kRowsBefore) return nullptr;
-        auto& blocks = std::get<std::unique_ptr<NodeBlocks<Weight>>>(blocks_);
+        auto& blocks = std::get<std::unique_ptr<forest::ResidentBlocks<Weight>>>(blocks_);
         std::call_once(blocks_made_, [&] {
-            const int64_t n_columns =
-                routing_.projection == ProjectionKind::kNone ? routing_.n_features : routing_.n_columns;
-            blocks = std::make_unique<NodeBlocks<Weight>>(routing_, vectors, static_cast<int32_t>(n_nodes_),
-                                                          static_cast<int32_t>(n_columns));
+            const int64_t n_columns = routing_.projection == forest::ProjectionKind::kNone
+                                          ? routing_.n_features
+                                          : routing_.n_columns;
+            blocks = std::make_unique<forest::ResidentBlocks<Weight>>(
+                routing_, vectors, static_cast<int32_t>(n_nodes_), static_cast<int32_t>(n_columns));
         });
         return blocks->size() == 0 ? nullptr : blocks.get();
     }
@@ -171,11 +175,11 @@ class ForestRouter {
     void with_index(Use&& use) const {
         const auto* features = static_cast<const Index*>(features_.data());
         if (weights_.dtype() == nb::dtype<float>()) {
-            use(NodeVectors<Index, float>{weight_ptr_.data(), features,
-                                          static_cast<const float*>(weights_.data())});
+            use(forest::NodeVectors<Index, float>{weight_ptr_.data(), features,
+                                                  static_cast<const float*>(weights_.data())});
         } else {
-            use(NodeVectors<Index, Half>{weight_ptr_.data(), features,
-                                         static_cast<const Half*>(weights_.data())});
+            use(forest::NodeVectors<Index, Half>{weight_ptr_.data(), features,
+                                                 static_cast<const Half*>(weights_.data())});
         }
     }
 
@@ -192,27 +196,28 @@ class ForestRouter {
     void with_label(Use&& use) const {
         const auto* labels = static_cast<const Label*>(leaf_labels_.data());
         if (leaf_values_.dtype() == nb::dtype<float>()) {
-            use(LeafTable<Label, float>{leaf_ptr_.data(), labels,
-                                        static_cast<const float*>(leaf_values_.data())});
+            use(forest::LeafTable<Label, float>{leaf_ptr_.data(), labels,
+                                                static_cast<const float*>(leaf_values_.data())});
         } else {
-            use(LeafTable<Label, Half>{leaf_ptr_.data(), labels,
-                                       static_cast<const Half*>(leaf_values_.data())});
+            use(forest::LeafTable<Label, Half>{leaf_ptr_.data(), labels,
+                                               static_cast<const Half*>(leaf_values_.data())});
         }
     }
 
     size_t n_nodes_;
-    LargeCopy<int32_t> child_ptr_, numbers_;
-    LargeCopy<int64_t> weight_ptr_;
-    LargeCopy<float> bias_;
-    LargeCopy<int64_t> leaf_ptr_;
+    memory::LargeCopy<int32_t> child_ptr_, numbers_;
+    memory::LargeCopy<int64_t> weight_ptr_;
+    memory::LargeCopy<float> bias_;
+    memory::LargeCopy<int64_t> leaf_ptr_;
     AnyArray features_, weights_, leaf_labels_, leaf_values_;
     Array<uint32_t> seeds_;
     int64_t n_labels_;
-    Routing routing_;
-    RouteSpaces spaces_;
+    forest::Routing routing_;
+    forest::ScratchPool spaces_;
     std::atomic<int64_t> rows_seen_{0};
     std::once_flag blocks_made_;
-    std::tuple<std::unique_ptr<NodeBlocks<Half>>, std::unique_ptr<NodeBlocks<float>>> blocks_;
+    std::tuple<std::unique_ptr<forest::ResidentBlocks<Half>>, std::unique_ptr<forest::ResidentBlocks<float>>>
+        blocks_;
 };
 
 nb::tuple rerank_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
@@ -223,12 +228,12 @@ nb::tuple rerank_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t
     const auto rows = static_cast<size_t>(x.n_rows), wide = static_cast<size_t>(k);
     std::vector<int32_t> best(rows * wide);
     std::vector<float> combined(rows * wide);
-    const RerankOptions options{share, sharpness, candidates, k};
+    const forest::RerankOptions options{share, sharpness, candidates, k};
     // A few rows end before anyone could look.
     Monitor monitor = x.n_rows > 256 ? monitor_of(progress) : Monitor();
     without_gil([&] {
-        rerank(x, means, labels.data(), scores.data(), options, n_threads, monitor, best.data(),
-               combined.data());
+        forest::rerank(x, means, labels.data(), scores.data(), options, n_threads, monitor, best.data(),
+                       combined.data());
         return 0;
     });
     return nb::make_tuple(to_numpy(std::move(best), rows, wide), to_numpy(std::move(combined), rows, wide));
@@ -241,7 +246,8 @@ void bind_forest(nb::module_& m) {
         "keep_largest",
         [](Array<int64_t> ptr, Array<float> values, int64_t most) {
             return to_numpy(without_gil([&] {
-                return keep_largest(ptr.data(), static_cast<int64_t>(ptr.shape(0)) - 1, values.data(), most);
+                return sparse::keep_largest(ptr.data(), static_cast<int64_t>(ptr.shape(0)) - 1, values.data(),
+                                            most);
             }));
         },
         arg("ptr"), arg("values"), arg("most"),
@@ -249,9 +255,9 @@ void bind_forest(nb::module_& m) {
     m.def(
         "keep_share",
         [](Array<int64_t> ptr, Array<float> values, double share, int64_t least) {
-            KeptEntries kept = without_gil([&] {
-                return keep_share(ptr.data(), static_cast<int64_t>(ptr.shape(0)) - 1, values.data(), share,
-                                  least);
+            sparse::KeptEntries kept = without_gil([&] {
+                return sparse::keep_share(ptr.data(), static_cast<int64_t>(ptr.shape(0)) - 1, values.data(),
+                                          share, least);
             });
             return nb::make_tuple(to_numpy(std::move(kept.ptr)), to_numpy(std::move(kept.positions)));
         },
@@ -279,4 +285,4 @@ void bind_forest(nb::module_& m) {
              "Leaf nodes reached by every (row, tree), as (ptr, nodes).");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -4,7 +4,7 @@
 #include "bind/forest_arrays.hpp"
 #include "forest/graph/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -16,8 +16,9 @@ struct CutArguments {
     int start;
     int32_t feature_rows;
 
-    CutOptions options() const {
-        return {n_negatives, epochs, l1, rate, beta, tolerance, static_cast<CutStart>(start), feature_rows};
+    forest::graph::CutOptions options() const {
+        return {n_negatives, epochs, l1, rate, beta, tolerance, static_cast<forest::graph::CutStart>(start),
+                feature_rows};
     }
 };
 
@@ -27,17 +28,19 @@ std::vector<int32_t> all_rows(int64_t n) {
     return rows;
 }
 
-LabelGraph graph_of(const Csr& y, const GraphOptions& options) {
-    LabelGraph graph;
-    GraphBuilder(y).build(all_rows(y.n_rows).data(), static_cast<int32_t>(y.n_rows), options, &graph);
+forest::graph::LabelGraph graph_of(const Csr& y, const forest::graph::LabelGraphOptions& options) {
+    forest::graph::LabelGraph graph;
+    forest::graph::LabelGraphBuilder(y).build(all_rows(y.n_rows).data(), static_cast<int32_t>(y.n_rows),
+                                              options, &graph);
     return graph;
 }
 
 nb::tuple label_graph(Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, int kind, int32_t n_neighbors,
                       int32_t threshold) {
     const Csr y = pattern(yp, yi, n_labels);
-    LabelGraph graph =
-        without_gil([&] { return graph_of(y, {static_cast<GraphKind>(kind), n_neighbors, threshold}); });
+    forest::graph::LabelGraph graph = without_gil([&] {
+        return graph_of(y, {static_cast<forest::graph::LabelGraphKind>(kind), n_neighbors, threshold});
+    });
     return nb::make_tuple(to_numpy(std::move(graph.ptr)), to_numpy(std::move(graph.neighbors)),
                           to_numpy(std::move(graph.alike)));
 }
@@ -51,8 +54,9 @@ nb::tuple graph_cut(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64
     std::vector<float> weights;
     std::vector<uint8_t> side;
     without_gil([&] {
-        LabelGraph graph{{gp.data(), gp.data() + gp.shape(0)}, {gi.data(), gi.data() + gi.shape(0)}, {}};
-        GraphCut cut(x);
+        forest::graph::LabelGraph graph{
+            {gp.data(), gp.data() + gp.shape(0)}, {gi.data(), gi.data() + gi.shape(0)}, {}};
+        forest::graph::Cut cut(x);
         cut.load(all_rows(x.n_rows).data(), static_cast<int32_t>(x.n_rows), feature_rows);
         cut.train(graph, given.options(), Rng(seed));
         cut.sides(&side);
@@ -70,14 +74,16 @@ nb::dict grow(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_f
               int n_threads, nb::object progress, int32_t first_tree) {
     const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
     const CutArguments given{n_negatives, epochs, l1, rate, beta, tolerance, start, feature_rows};
-    const GraphForestOptions options{{static_cast<GraphKind>(kind), n_neighbors, threshold},
-                                     given.options(),
-                                     first_tree,
-                                     n_trees,
-                                     max_leaf,
-                                     seed};
+    const forest::graph::Options options{
+        {static_cast<forest::graph::LabelGraphKind>(kind), n_neighbors, threshold},
+        given.options(),
+        first_tree,
+        n_trees,
+        max_leaf,
+        seed};
     Monitor monitor = monitor_of(progress);
-    FlatForest flat = without_gil([&] { return grow_graph_forest(x, y, options, n_threads, monitor); });
+    forest::FlatForest flat =
+        without_gil([&] { return forest::graph::grow(x, y, options, n_threads, monitor); });
     return forest_arrays(std::move(flat));
 }
 
@@ -99,4 +105,4 @@ void bind_graph(nb::module_& m) {
           "Grows a GraphForest; returns the arrays of a RoutedForest.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

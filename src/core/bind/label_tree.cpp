@@ -7,7 +7,7 @@
 #include "simd/solver.hpp"
 #include "sparse/row_ops.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -17,8 +17,9 @@ nb::tuple label_vectors_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, 
                          nb::object progress, std::optional<Array<float>> scale, int64_t resident) {
     Monitor monitor = monitor_of(progress);
     const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
-    OwnedCsr out = without_gil(
-        [&] { return label_vectors(given.rows(), pattern(yp, yi, n_labels), most, n_threads, monitor); });
+    OwnedCsr out = without_gil([&] {
+        return sparse::label_vectors(given.rows(), pattern(yp, yi, n_labels), most, n_threads, monitor);
+    });
     return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
                           to_numpy(std::move(out.data)));
 }
@@ -27,9 +28,10 @@ nb::tuple grow_tree_(Array<int64_t> vp, Array<int32_t> vi, Array<float> vd, int6
                      int32_t arity, int32_t max_leaf, int32_t max_depth, int32_t max_rounds, uint64_t seed,
                      int n_threads, nb::object progress) {
     Monitor monitor = monitor_of(progress);
-    const ClusterOptions options{balanced, arity, max_leaf, max_depth, max_rounds, seed, n_threads};
-    GrownTree out =
-        without_gil([&] { return grow_clustered(view(vp, vi, vd, n_features), options, monitor); });
+    const label_tree::ClusterOptions options{balanced,   arity, max_leaf, max_depth,
+                                             max_rounds, seed,  n_threads};
+    label_tree::GrownTree out =
+        without_gil([&] { return label_tree::grow(view(vp, vi, vd, n_features), options, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.parent)), to_numpy(std::move(out.label)));
 }
 
@@ -43,11 +45,18 @@ nb::dict train_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int6
     Monitor monitor = monitor_of(progress);
     const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
     const Csr y = pattern(yp, yi, n_labels);
-    const TreePart part{tree_view(child_ptr, label), data_or_null(ids), data_or_null(rows)};
-    const SolverOptions solver{
-        logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes, bias, offset};
-    const TrainOptions options{solver, threshold, seed, n_threads, most_entries};
-    Packed out = without_gil([&] { return TreeTrainer(given.rows(), y, part, options, monitor).run(); });
+    const label_tree::TreePart part{tree_view(child_ptr, label), data_or_null(ids), data_or_null(rows)};
+    const label_tree::SolverOptions solver{
+        logistic ? label_tree::Loss::kLogistic : label_tree::Loss::kSquaredHinge,
+        cost,
+        tolerance,
+        skip,
+        max_passes,
+        bias,
+        offset};
+    const label_tree::TrainOptions options{solver, threshold, seed, n_threads, most_entries};
+    label_tree::PackedWeights out =
+        without_gil([&] { return label_tree::TreeTrainer(given.rows(), y, part, options, monitor).run(); });
     nb::dict arrays;
     arrays["feature_ptr"] = to_numpy(std::move(out.feature_ptr));
     arrays["features"] = to_numpy(std::move(out.features));
@@ -69,7 +78,7 @@ class TreeSearcher {
                  Array<uint32_t> row_start,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child,
                  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights, Array<float> scale,
-                 Array<float> bias, Link link, int64_t n_features)
+                 Array<float> bias, label_tree::Link link, int64_t n_features)
         : child_ptr_(child_ptr),
           label_(label),
           inner_of_(inner_of),
@@ -95,10 +104,10 @@ class TreeSearcher {
         Monitor monitor = monitor_of(progress);
         Monitor unwatched;  // a small batch ends before anyone could look: no threads, no polling
         Monitor& chosen = x.nnz() < 4096 ? unwatched : monitor;
-        const SearchOptions used{k, beam_width, x.nnz() < 4096 ? 1 : n_threads};
+        const label_tree::SearchOptions used{k, beam_width, x.nnz() < 4096 ? 1 : n_threads};
         without_gil([&] {
             with_weights([&](const auto& weights) {
-                Searcher searcher(model(), weights, x, used);
+                label_tree::Searcher searcher(model(), weights, x, used);
                 if (exact) {
                     searcher.exact(chosen, labels.data(), scores.data());
                 } else {
@@ -113,26 +122,27 @@ class TreeSearcher {
     }
 
   private:
-    Searchable model() const {
+    label_tree::Searchable model() const {
         return {tree_view(child_ptr_, label_), inner_of_.data(), index_, bias_.data(), link_};
     }
 
     template <class Use>
     void with_weights(Use&& use) const {
         if (row_start_.shape(0) == 0) {
-            use(DenseWeights{weight_ptr_.data(), static_cast<const float*>(weights_.data())});
+            use(label_tree::DenseWeights{weight_ptr_.data(), static_cast<const float*>(weights_.data())});
             return;
         }
         const bool whole = weights_.dtype() == nb::dtype<int8_t>();
-        const SparseWeights pairs{feature_ptr_.data(),
-                                  weight_ptr_.data(),
-                                  row_start_.data(),
-                                  child_.data(),
-                                  child_.dtype().bits / 8,
-                                  weights_.data(),
-                                  !whole && weights_.dtype() != nb::dtype<float>()};
+        const label_tree::SparseWeights pairs{feature_ptr_.data(),
+                                              weight_ptr_.data(),
+                                              row_start_.data(),
+                                              child_.data(),
+                                              child_.dtype().bits / 8,
+                                              weights_.data(),
+                                              !whole && weights_.dtype() != nb::dtype<float>()};
         if (whole) {
-            use(QuantizedWeights{pairs, static_cast<const int8_t*>(weights_.data()), scale_.data()});
+            use(label_tree::QuantizedWeights{pairs, static_cast<const int8_t*>(weights_.data()),
+                                             scale_.data()});
         } else {
             use(pairs);
         }
@@ -145,9 +155,9 @@ class TreeSearcher {
     Array<uint32_t> row_start_;
     nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> child_, weights_;
     Array<float> scale_, bias_;
-    Link link_;
+    label_tree::Link link_;
     int64_t n_features_;
-    FeatureIndex index_;
+    label_tree::FeatureIndex index_;
 };
 
 nb::tuple average_topk_(nb::ndarray<const int32_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> labels,
@@ -173,24 +183,26 @@ void bind_tree(nb::module_& m) {
         "check_csr",
         [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_cols) {
             const auto nnz = static_cast<int64_t>(xi.shape(0));
-            return static_cast<int>(without_gil([&] { return check_csr(view(xp, xi, xd, n_cols), nnz); }));
+            return static_cast<int>(
+                without_gil([&] { return sparse::check_csr(view(xp, xi, xd, n_cols), nnz); }));
         },
         arg("indptr"), arg("indices"), arg("data"), arg("n_cols"),
         "0 for a sound CSR matrix, else the number of what is wrong: 1 pointers, 2 range, 3 order, 4 "
         "values.");
-    m.def("isa", [] { return simd().name; }, "Instruction set the kernels run on.");
+    m.def("isa", [] { return simd::isa(); }, "Instruction set the kernels run on.");
     m.def(
         "unit_rows",
         [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd) {
-            return to_numpy(without_gil([&] { return unit_rows(view(xp, xi, xd, 0)); }));
+            return to_numpy(without_gil([&] { return sparse::unit_rows(view(xp, xi, xd, 0)); }));
         },
         arg("x_indptr"), arg("x_indices"), arg("x_data"), "Values of the rows scaled to unit length.");
     m.def(
         "take_rows",
         [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, Array<int64_t> rows, int64_t resident) {
             const GivenRows given(view(xp, xi, xd, 0), std::nullopt, resident);
-            OwnedCsr out = without_gil(
-                [&] { return take_rows(given.rows(), rows.data(), static_cast<int64_t>(rows.shape(0))); });
+            OwnedCsr out = without_gil([&] {
+                return sparse::take_rows(given.rows(), rows.data(), static_cast<int64_t>(rows.shape(0)));
+            });
             return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
                                   to_numpy(std::move(out.data)));
         },
@@ -200,7 +212,7 @@ void bind_tree(nb::module_& m) {
         "unit_factors",
         [](Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t resident) {
             const GivenRows given(view(xp, xi, xd, 0), std::nullopt, resident);
-            return to_numpy(without_gil([&] { return unit_factors(given.rows()); }));
+            return to_numpy(without_gil([&] { return sparse::unit_factors(given.rows()); }));
         },
         arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("resident") = 0,
         "What to multiply each row by to make its length 1.");
@@ -225,7 +237,7 @@ void bind_tree(nb::module_& m) {
                       Array<int64_t>, Array<uint32_t>,
                       nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>,
                       nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Array<float>,
-                      Array<float>, Link, int64_t>(),
+                      Array<float>, label_tree::Link, int64_t>(),
              arg("child_ptr"), arg("label"), arg("inner_of"), arg("feature_ptr"), arg("features"),
              arg("weight_ptr"), arg("row_start"), arg("child"), arg("weights"), arg("scale"), arg("bias"),
              arg("link"), arg("n_features"))
@@ -234,4 +246,4 @@ void bind_tree(nb::module_& m) {
              "Best k labels of every row.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -2,7 +2,7 @@
 #include "bind/forest_arrays.hpp"
 #include "forest/ldsm/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -10,13 +10,14 @@ using nb::arg;
 constexpr int kMostChildren = 8;
 
 template <int M = 2>
-std::vector<LdsmTree> grow_any(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
-                               int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
+std::vector<forest::ldsm::Tree> grow_any(const Csr& x, const Csr& y, const forest::ldsm::Options& options,
+                                         int32_t first_tree, int32_t n_trees, uint64_t seed, int n_threads,
+                                         Monitor& monitor) {
     if constexpr (M < kMostChildren) {
         if (options.arity > M)
             return grow_any<M + 1>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
     }
-    return grow_ldsm<M>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
+    return forest::ldsm::grow<M>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
 }
 
 nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
@@ -25,37 +26,38 @@ nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd
                            double lambda_multiway, int optimizer, float learning_rate, float weight_threshold,
                            bool squared_loss, bool shuffle_epoch, bool divide_by_rows, int32_t leaf_size,
                            uint64_t seed, int n_threads, nb::object progress, int32_t first_tree) {
-    const LdsmOptions options{.arity = arity,
-                              .max_nodes = max_nodes,
-                              .epochs = epochs,
-                              .lambda_integrity = lambda_integrity,
-                              .lambda_multiway = lambda_multiway,
-                              .optimizer = static_cast<LdsmOptimizer>(optimizer),
-                              .learning_rate = learning_rate,
-                              .weight_threshold = weight_threshold,
-                              .squared_loss = squared_loss,
-                              .shuffle_epoch = shuffle_epoch,
-                              .divide_by_rows = divide_by_rows,
-                              .leaf_size = leaf_size};
+    const forest::ldsm::Options options{.arity = arity,
+                                        .max_nodes = max_nodes,
+                                        .epochs = epochs,
+                                        .lambda_integrity = lambda_integrity,
+                                        .lambda_multiway = lambda_multiway,
+                                        .optimizer = static_cast<forest::ldsm::Optimizer>(optimizer),
+                                        .learning_rate = learning_rate,
+                                        .weight_threshold = weight_threshold,
+                                        .squared_loss = squared_loss,
+                                        .shuffle_epoch = shuffle_epoch,
+                                        .divide_by_rows = divide_by_rows,
+                                        .leaf_size = leaf_size};
     const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
     Monitor monitor = monitor_of(progress);
     std::vector<float> splits;
     size_t n_splits = 0;
-    FlatForest flat = without_gil([&] {
-        std::vector<LdsmTree> grown = grow_any(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
-        std::vector<GrownInstanceTree> trees;
-        std::vector<LdsmSplit> all;
-        for (LdsmTree& one : grown) {
+    forest::FlatForest flat = without_gil([&] {
+        std::vector<forest::ldsm::Tree> grown =
+            grow_any(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
+        std::vector<forest::GrownTree> trees;
+        std::vector<forest::ldsm::Split> all;
+        for (forest::ldsm::Tree& one : grown) {
             const auto before = static_cast<uint32_t>(all.size());
-            for (GrownNode& node : one.tree.nodes) node.seed += before;
+            for (forest::GrownNode& node : one.tree.nodes) node.seed += before;
             all.insert(all.end(), one.splits.begin(), one.splits.end());
             trees.push_back(std::move(one.tree));
         }
-        FlatForest forest = flatten(std::move(trees));
+        forest::FlatForest forest = forest::flatten(std::move(trees));
         // The inner nodes carried their place among the splits through the renumbering.
         n_splits = forest.inner_seeds.size();
         for (const uint32_t place : forest.inner_seeds) {
-            const LdsmSplit& s = all[place];
+            const forest::ldsm::Split& s = all[place];
             splits.insert(splits.end(), {s.objective, s.balancedness, s.purity, s.running});
         }
         return forest;
@@ -76,4 +78,4 @@ void bind_ldsm(nb::module_& m) {
           "J by the running probabilities.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

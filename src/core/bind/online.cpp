@@ -10,7 +10,7 @@
 #include "online/search.hpp"
 #include "online/state.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -19,8 +19,8 @@ class OnlineTreeObject {
   public:
     OnlineTreeObject(int policy, int32_t arity, int32_t max_leaf, double alpha, uint64_t seed, float rate,
                      float epsilon, float bias, bool normalize)
-        : tree_(GrowthOptions{static_cast<Policy>(policy), arity, max_leaf, alpha, seed},
-                LearnerOptions{rate, epsilon, bias}, normalize) {}
+        : tree_(online::GrowthOptions{static_cast<online::Policy>(policy), arity, max_leaf, alpha, seed},
+                online::LearnerOptions{rate, epsilon, bias}, normalize) {}
 
     void plant(Array<int32_t> parent, Array<int32_t> label, bool growing) {
         const std::unique_lock lock(mutex_);
@@ -51,9 +51,10 @@ class OnlineTreeObject {
         Monitor monitor = small ? Monitor() : monitor_of(progress);
         without_gil([&] {
             const std::shared_lock lock(mutex_);
-            const Batch batch = tree_.prepare(xp.data(), xi.data(), xd.data(), nullptr, n_rows,
-                                              [&](uint64_t id) { return tree_.numbers().find(id); });
-            search_batch(tree_, batch, k, small ? 1 : n_threads, monitor, labels.data(), scores.data());
+            const online::Batch batch = tree_.prepare(xp.data(), xi.data(), xd.data(), nullptr, n_rows,
+                                                      [&](uint64_t id) { return tree_.numbers().find(id); });
+            online::search_batch(tree_, batch, k, small ? 1 : n_threads, monitor, labels.data(),
+                                 scores.data());
             return 0;
         });
         return nb::make_tuple(
@@ -72,11 +73,12 @@ class OnlineTreeObject {
         without_gil([&] {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(n_labels);
-            const OnlineSearcher searcher(tree_, k);
-            OnlineSearchSpace space;
+            const online::Searcher searcher(tree_, k);
+            online::SearchScratch space;
             for (int64_t row = 0; row < y.n_rows; ++row) {
-                const Batch one = tree_.prepare(xp.data(), xi.data(), xd.data(), &row, 1,
-                                                [&](uint64_t id) { return tree_.numbers().find(id); });
+                const online::Batch one =
+                    tree_.prepare(xp.data(), xi.data(), xd.data(), &row, 1,
+                                  [&](uint64_t id) { return tree_.numbers().find(id); });
                 searcher.search(one.row(0), space, labels.data() + row * k, scores.data() + row * k);
                 tree_.learn(xp.data(), xi.data(), xd.data(), y, &row, 1, 1);
             }
@@ -96,17 +98,17 @@ class OnlineTreeObject {
     nb::dict records() const {
         const std::shared_lock lock(mutex_);
         nb::dict out;
-        put_records(TreeState::records(tree_), out);
+        put_records(online::TreeState::records(tree_), out);
         return out;
     }
 
     nb::dict state() const {
-        TreeArrays arrays = without_gil([&] {
+        online::TreeArrays arrays = without_gil([&] {
             const std::shared_lock lock(mutex_);
-            return TreeState::save(tree_);
+            return online::TreeState::save(tree_);
         });
         nb::dict out;
-        BlockArrays& b = arrays.blocks;
+        online::BlockArrays& b = arrays.blocks;
         out["parent"] = to_numpy(std::move(arrays.parent));
         out["label"] = to_numpy(std::move(arrays.label));
         out["auxiliary"] = to_numpy(std::move(arrays.auxiliary));
@@ -125,8 +127,8 @@ class OnlineTreeObject {
 
     void restore(nb::dict from, bool growing, int64_t seen, int64_t updates, uint64_t decisions,
                  int32_t cursor) {
-        TreeArrays a;
-        BlockArrays& b = a.blocks;
+        online::TreeArrays a;
+        online::BlockArrays& b = a.blocks;
         take(from, "parent", a.parent);
         take(from, "label", a.label);
         take(from, "auxiliary", a.auxiliary);
@@ -145,13 +147,13 @@ class OnlineTreeObject {
         take(from, "gradient_ptr", b.gradient_ptr);
         take(from, "gradients", b.gradients);
         const std::unique_lock lock(mutex_);
-        TreeState::load(tree_, a, growing, {seen, updates, decisions, cursor});
+        online::TreeState::load(tree_, a, growing, {seen, updates, decisions, cursor});
     }
 
     nb::dict pack(float threshold) const {
-        PackedOnline packed = without_gil([&] {
+        online::PackedTree packed = without_gil([&] {
             const std::shared_lock lock(mutex_);
-            return labelwood::pack(tree_, threshold);
+            return online::pack(tree_, threshold);
         });
         nb::dict out;
         out["child_ptr"] = to_numpy(std::move(packed.child_ptr));
@@ -170,17 +172,17 @@ class OnlineTreeObject {
     // Features (-1: the constant), weights and sums of a node's classifier, or of its auxiliary one.
     nb::tuple classifier(int32_t node, bool auxiliary) const {
         const std::shared_lock lock(mutex_);
-        const GrowingNode& v = tree_.nodes()[node];
+        const online::Node& v = tree_.nodes()[node];
         const int32_t block = auxiliary ? v.block : v.parent < 0 ? 0 : tree_.nodes()[v.parent].block;
         const int32_t lane = auxiliary ? 0 : v.lane;
         std::vector<int64_t> features;
         std::vector<float> weights, sums;
-        BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
-                             [&](int64_t feature, const float* row) {
-                                 features.push_back(feature);
-                                 weights.push_back(row[lane]);
-                                 sums.push_back(row[tree_.block(block).capacity() + lane]);
-                             });
+        online::BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
+                                     [&](int64_t feature, const float* row) {
+                                         features.push_back(feature);
+                                         weights.push_back(row[lane]);
+                                         sums.push_back(row[tree_.block(block).capacity() + lane]);
+                                     });
         return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)),
                               to_numpy(std::move(sums)));
     }
@@ -215,7 +217,7 @@ class OnlineTreeObject {
     }
 
   private:
-    static void put_records(LabelArrays&& records, nb::dict& out) {
+    static void put_records(online::LabelArrays&& records, nb::dict& out) {
         out["answers_as"] = to_numpy(std::move(records.answers_as));
         out["retired"] = to_numpy(std::move(records.retired));
         out["support"] = to_numpy(std::move(records.support));
@@ -229,7 +231,7 @@ class OnlineTreeObject {
         into.assign(array.data(), array.data() + array.shape(0));
     }
 
-    OnlineTree tree_;
+    online::Tree tree_;
     mutable std::shared_mutex mutex_;
 };
 
@@ -272,4 +274,4 @@ void bind_online(nb::module_& m) {
     object.def("facts", &OnlineTreeObject::facts, "Counts and sizes.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

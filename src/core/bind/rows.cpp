@@ -3,7 +3,7 @@
 #include "rows/format.hpp"
 #include "rows/parse.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
 namespace {
 
@@ -17,12 +17,12 @@ Out<T> own(std::unique_ptr<T[]>&& items, int64_t count) {
 nb::tuple parse(Array<uint8_t> text, bool svmlight, int64_t first_id, int64_t n_features, int64_t n_labels,
                 int n_threads, const nb::object& progress, int64_t piece_size) {
     Monitor monitor = monitor_of(progress);
-    const Dialect dialect{svmlight, first_id, n_features, n_labels};
+    const rows::Dialect dialect{svmlight, first_id, n_features, n_labels};
     const auto* bytes = reinterpret_cast<const char*>(text.data());
     const auto size = static_cast<int64_t>(text.shape(0));
-    ParsedRows rows =
-        without_gil([&] { return parse_rows(bytes, size, dialect, piece_size, n_threads, monitor); });
-    if (rows.bad.problem != Problem::none) {
+    rows::ParsedRows rows =
+        without_gil([&] { return rows::parse_rows(bytes, size, dialect, piece_size, n_threads, monitor); });
+    if (rows.bad.problem != rows::Problem::none) {
         return nb::make_tuple(static_cast<int32_t>(rows.bad.problem), rows.bad.begin, rows.bad.end);
     }
     return nb::make_tuple(
@@ -37,7 +37,7 @@ Out<uint8_t> format(Array<int64_t> x_indptr, Array<int32_t> x_indices, Array<flo
     Monitor monitor = monitor_of(nb::none());
     const Csr X = view(x_indptr, x_indices, x_data, 0);
     const Csr Y = pattern(y_indptr, y_indices, 0);
-    Text text = without_gil([&] { return format_rows(X, Y, svmlight, n_threads, monitor); });
+    rows::Text text = without_gil([&] { return rows::format_rows(X, Y, svmlight, n_threads, monitor); });
     auto* held = reinterpret_cast<uint8_t*>(text.bytes.release());
     nb::capsule owner(held, [](void* p) noexcept { delete[] static_cast<char*>(p); });
     return Out<uint8_t>(held, {static_cast<size_t>(text.size)}, owner);
@@ -58,4 +58,4 @@ void bind_parse(nb::module_& m) {
           "Text rows of a pair of CSR matrices, as bytes.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -8,7 +8,7 @@
 #include "base/rng.hpp"
 #endif
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -19,9 +19,11 @@ nb::tuple count_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     Monitor monitor = monitor_of(progress);
     const GivenRows given(view(xp, xi, xd, n_features), std::nullopt, resident);
     const Csr y = pattern(yp, yi, n_labels);
-    const Tree tree = tree_view(child_ptr, label);
-    NodeSizes out = without_gil(
-        [&] { return count_nodes(given.rows(), node_members(y, tree), tree, n_threads, monitor); });
+    const label_tree::Tree tree = tree_view(child_ptr, label);
+    label_tree::NodeSizes out = without_gil([&] {
+        return label_tree::count_nodes(given.rows(), label_tree::node_members(y, tree), tree, n_threads,
+                                       monitor);
+    });
     return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
                           to_numpy(std::move(out.rows)));
 }
@@ -33,10 +35,12 @@ nb::tuple reach_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     Monitor monitor = monitor_of(progress);
     const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
     const Csr y = pattern(yp, yi, n_labels);
-    const Tree tree = tree_view(child_ptr, label);
+    const label_tree::Tree tree = tree_view(child_ptr, label);
     const std::vector<float> levels(thresholds.data(), thresholds.data() + thresholds.shape(0));
-    Reached out = without_gil(
-        [&] { return reach_nodes(given.rows(), node_members(y, tree), tree, levels, n_threads, monitor); });
+    label_tree::ReachCounts out = without_gil([&] {
+        return label_tree::reach_nodes(given.rows(), label_tree::node_members(y, tree), tree, levels,
+                                       n_threads, monitor);
+    });
     const size_t n_nodes = out.by_node.size() / levels.size(), n_inner = out.together.size() / levels.size();
     return nb::make_tuple(to_numpy(std::move(out.by_node), n_nodes, levels.size()),
                           to_numpy(std::move(out.together), n_inner, levels.size()),
@@ -57,7 +61,7 @@ struct Samples {
     std::vector<int64_t> weights, features, reach, reached;
     std::vector<double> seconds;
 
-    void add(const Kept& kept) {
+    void add(const label_tree::Kept& kept) {
         auto append = [](auto& all, const auto& part) { all.insert(all.end(), part.begin(), part.end()); };
         append(weights, kept.weights);
         append(features, kept.features);
@@ -77,23 +81,29 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
                       int64_t resident, int64_t most_entries) {
     const GivenRows given(view(xp, xi, xd, n_features), scale, resident);
     const Csr y = pattern(yp, yi, n_labels);
-    const Tree tree = tree_view(child_ptr, label);
-    const SolverOptions solver{
-        logistic ? Loss::kLogistic : Loss::kSquaredHinge, cost, tolerance, skip, max_passes, bias, offset};
+    const label_tree::Tree tree = tree_view(child_ptr, label);
+    const label_tree::SolverOptions solver{
+        logistic ? label_tree::Loss::kLogistic : label_tree::Loss::kSquaredHinge,
+        cost,
+        tolerance,
+        skip,
+        max_passes,
+        bias,
+        offset};
     const std::vector<float> levels(thresholds.data(), thresholds.data() + thresholds.shape(0));
     const size_t n = nodes.shape(0);
     Monitor monitor = monitor_of(nb::none());
     Samples out = without_gil([&] {
-        const NodeMembers members = node_members(y, tree);
+        const label_tree::NodeMembers members = label_tree::node_members(y, tree);
         StampedCounts columns(n_features);
-        Reach reach(n_features, levels);
+        label_tree::Reach reach(n_features, levels);
         Samples samples;
         for (size_t i = 0; i < n; ++i) {
             const int32_t* first = picked.data() + picked_ptr.data()[i];
-            const SiblingSample sample{
+            const label_tree::SiblingSample sample{
                 nodes.data()[i], {first, picked.data() + picked_ptr.data()[i + 1]}, n_rows.data()[i]};
-            samples.add(train_sample(given.rows(), members, tree, sample, solver, levels, mix64(seed) ^ i,
-                                     most_entries, columns, reach, monitor));
+            samples.add(label_tree::train_sample(given.rows(), members, tree, sample, solver, levels,
+                                                 mix64(seed) ^ i, most_entries, columns, reach, monitor));
             monitor.poll();
             if (monitor.stopped()) throw Interrupted();
         }
@@ -134,4 +144,4 @@ void bind_size(nb::module_& m) {
           "their node's rows, what these reach, and the seconds.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -4,7 +4,7 @@
 #include "text/hash_terms.hpp"
 #include "text/weigh.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
 namespace {
 
@@ -128,4 +128,4 @@ void bind_text(nb::module_& m) {
     m.def("lower_text", &lower, nb::arg("utf8"), "The lower case of a text in UTF-8.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

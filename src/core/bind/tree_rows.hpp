@@ -7,9 +7,9 @@
 #include "label_tree/tree.hpp"
 #include "sparse/training_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
-inline Tree tree_view(const Array<int32_t>& child_ptr, const Array<int32_t>& label) {
+inline label_tree::Tree tree_view(const Array<int32_t>& child_ptr, const Array<int32_t>& label) {
     return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))};
 }
 
@@ -20,7 +20,7 @@ class GivenRows {
     GivenRows(const Csr& x, const std::optional<Array<float>>& scale, int64_t resident)
         : rows_{x, scale ? scale->data() : nullptr, nullptr} {
         if (resident == 0) return;
-        residency_ = std::make_unique<Residency>(resident, x.nnz() * int64_t{sizeof(float)});
+        residency_ = std::make_unique<sparse::Residency>(resident, x.nnz() * int64_t{sizeof(float)});
         residency_->watch(x.indices, x.nnz() * int64_t{sizeof(int32_t)});
         residency_->watch(x.data, x.nnz() * int64_t{sizeof(float)});
         rows_.residency = residency_.get();
@@ -28,11 +28,11 @@ class GivenRows {
     ~GivenRows() {
         if (residency_) residency_->let_go();
     }
-    const TrainingRows& rows() const { return rows_; }
+    const sparse::TrainingRows& rows() const { return rows_; }
 
   private:
-    std::unique_ptr<Residency> residency_;
-    TrainingRows rows_;
+    std::unique_ptr<sparse::Residency> residency_;
+    sparse::TrainingRows rows_;
 };
 
 template <class T>
@@ -40,4 +40,4 @@ const T* data_or_null(const std::optional<Array<T>>& array) {
     return array ? array->data() : nullptr;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

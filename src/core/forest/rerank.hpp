@@ -12,7 +12,7 @@
 #include "base/topk.hpp"
 #include "forest/packed_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 struct RerankOptions {
     double share;      // of the forest's score in the logarithm of the combined one
@@ -64,4 +64,4 @@ inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const 
     });
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

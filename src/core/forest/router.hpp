@@ -19,19 +19,19 @@
 #include "forest/resident_blocks.hpp"
 #include "forest/router_scratch.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 template <class Index, class Weight>
 class Router {
   public:
     // `blocks` may be null.
     Router(const Routing& routing, const NodeVectors<Index, Weight>& vectors,
-           const NodeBlocks<Weight>* blocks, const Csr& x)
+           const ResidentBlocks<Weight>* blocks, const Csr& x)
         : routing_(routing), vectors_(vectors), blocks_(blocks), x_(x) {}
 
     // The leaves that rows begin .. end reach, in space.reached: of every row, trees in order, and the leaves
     // of one tree from left to right.
-    void route(int64_t begin, int64_t end, RouteSpace& space) const {
+    void route(int64_t begin, int64_t end, RouterScratch& space) const {
         space.reached.clear();
         const bool few =
             end - begin < kFewRows && !per_node() && routing_.projection != ProjectionKind::kGaussian;
@@ -51,7 +51,7 @@ class Router {
     }
 
   private:
-    using Next = Ahead<BitsOf<Weight>>;
+    using Next = simd::Ahead<Weight>;
 
     static constexpr int64_t kFewRows = 4;
     static constexpr int32_t kTreesAtOnce = 8;  // whose projections of a row are laid out side by side
@@ -63,7 +63,7 @@ class Router {
 
     bool has_block(int32_t node) const { return blocks_ != nullptr && blocks_->has(node); }
     bool per_node() const { return routing_.seed_per_node && routing_.projection != ProjectionKind::kNone; }
-    void project(int64_t begin, int64_t end, uint32_t seed, RouteSpace& space) const {
+    void project(int64_t begin, int64_t end, uint32_t seed, RouterScratch& space) const {
         space.start.assign(1, 0);
         for (int64_t row = begin; row < end; ++row) {
             space.start.push_back(space.start.back() + space.projector.width(x_.row_nnz(row)));
@@ -78,7 +78,7 @@ class Router {
     }
 
     // A row as `node` sees it.
-    Query seen(int32_t node, int64_t begin, int32_t row, RouteSpace& space) const {
+    Query seen(int32_t node, int64_t begin, int32_t row, RouterScratch& space) const {
         if (!per_node()) {
             const int64_t at = space.start[static_cast<size_t>(row)];
             return {space.columns.data() + at, space.values.data() + at,
@@ -93,7 +93,7 @@ class Router {
         return {space.node_columns.data(), space.node_values.data(), width};
     }
 
-    void route_tree(int32_t tree, int64_t begin, int64_t end, RouteSpace& space) const {
+    void route_tree(int32_t tree, int64_t begin, int64_t end, RouterScratch& space) const {
         space.rows.resize(static_cast<size_t>(end - begin));
         for (size_t i = 0; i < space.rows.size(); ++i) space.rows[i] = static_cast<int32_t>(i);
         space.pending.assign(1, {tree, 0});
@@ -125,7 +125,7 @@ class Router {
     }
 
     // Whether laying the children's vectors out once for the whole group is cheaper than walking row by row.
-    bool together(int32_t node, const RouteSpace& space) const {
+    bool together(int32_t node, const RouterScratch& space) const {
         if (space.group.size() < 2) return false;
         const int32_t first = routing_.child_ptr[node], last = routing_.child_ptr[node + 1];
         const auto n_rows = static_cast<double>(space.group.size()), entries = n_rows * space.mean_width;
@@ -138,7 +138,7 @@ class Router {
         return kLay * length + kLook * entries * ((last - first + 15) / 16) < alone;
     }
 
-    void score_group(int32_t node, int64_t begin, RouteSpace& space) const {
+    void score_group(int32_t node, int64_t begin, RouterScratch& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
         const auto lanes = static_cast<size_t>(lanes_of(count));
         space.scores.resize(space.group.size() * lanes);
@@ -151,10 +151,10 @@ class Router {
         });
     }
 
-    void score_in_block(int32_t node, int64_t begin, RouteSpace& space) const {
+    void score_in_block(int32_t node, int64_t begin, RouterScratch& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
         const auto lanes = static_cast<size_t>(lanes_of(count));
-        space.scores.resize(space.group.size() * lanes + kMaxLanes);
+        space.scores.resize(space.group.size() * lanes + simd::kMaxLanes);
         for (size_t i = 0; i < space.group.size(); ++i) {
             double* scores = space.scores.data() + i * lanes;
             blocks_->match(node, count, seen(node, begin, space.group[i], space), space.matched[0]);
@@ -181,7 +181,7 @@ class Router {
                                    ((choice == kSeveral) & (scores[child] > routing_.threshold)));
     }
 
-    void send_on(int32_t node, RouteSpace& space) const {
+    void send_on(int32_t node, RouterScratch& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
         const auto lanes = static_cast<size_t>(lanes_of(count));
         space.choices.resize(space.group.size());
@@ -205,7 +205,7 @@ class Router {
     }
 
     // One row from `node` down to its leaves.
-    void walk(int32_t tree, int32_t node, int64_t begin, int32_t row, RouteSpace& space) const {
+    void walk(int32_t tree, int32_t node, int64_t begin, int32_t row, RouterScratch& space) const {
         space.path.assign(1, node);
         LaidOut& laid = space.laid[0];
         if (!per_node()) laid.lay(seen(node, begin, row, space), space.dense.data());
@@ -228,9 +228,9 @@ class Router {
     // with a block has been matched. Asks for the memory of the node that comes next line by line as it reads
     // its own, which took three quarters of the time of asking for all of it before.
     void step(int32_t node, const LaidOut& row, const Matched& matched, const Next& next,
-              std::vector<int32_t>& path, RouteSpace& space) const {
+              std::vector<int32_t>& path, RouterScratch& space) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        space.scores.resize(static_cast<size_t>(count + kMaxLanes));
+        space.scores.resize(static_cast<size_t>(count + simd::kMaxLanes));
         if (has_block(node)) {
             blocks_->score(node, count, matched, next, space.scores.data());
         } else {
@@ -248,7 +248,7 @@ class Router {
 
     // One row through all trees. Its nodes lie in cold memory: several trees take turns, so that the vectors
     // of one are on their way while those of others are used.
-    void route_row(int64_t begin, int64_t row, RouteSpace& space) const {
+    void route_row(int64_t begin, int64_t row, RouterScratch& space) const {
         const bool plain = routing_.projection == ProjectionKind::kNone;
         const int32_t at_once = plain ? routing_.n_trees : kTreesAtOnce;
         const auto width = static_cast<size_t>(space.projector.n_columns());
@@ -280,7 +280,7 @@ class Router {
     }
 
     // Walks trees from .. to; the leaves of each are left in space.leaves.
-    void take_turns(int32_t from, int32_t to, RouteSpace& space) const {
+    void take_turns(int32_t from, int32_t to, RouterScratch& space) const {
         const auto n_trees = static_cast<size_t>(to - from);
         const bool plain = routing_.projection == ProjectionKind::kNone;
         if (space.paths.size() < n_trees) {
@@ -329,7 +329,7 @@ class Router {
     }
 
     // The next inner node of a tree's path, or -1 at its end; leaves on the way are reached.
-    int32_t next_inner(size_t tree, RouteSpace& space) const {
+    int32_t next_inner(size_t tree, RouterScratch& space) const {
         std::vector<int32_t>& path = space.paths[tree];
         while (!path.empty()) {
             const int32_t node = path.back();
@@ -355,8 +355,8 @@ class Router {
 
     const Routing routing_;
     const NodeVectors<Index, Weight> vectors_;
-    const NodeBlocks<Weight>* blocks_;
+    const ResidentBlocks<Weight>* blocks_;
     const Csr x_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

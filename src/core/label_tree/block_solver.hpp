@@ -27,7 +27,7 @@
 #include "memory/allocators.hpp"
 #include "simd/solver.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 enum class Loss : int { kSquaredHinge = 0, kLogistic = 1 };
 
@@ -53,8 +53,8 @@ struct Positives {
 };
 
 // Buffers of one worker, kept between nodes.
-struct SolverSpace {
-    AlignedVector<float> weights, duals;
+struct SolverScratch {
+    memory::AlignedVector<float> weights, duals;
     std::vector<uint16_t> masks;
     std::vector<int32_t> order;
     std::vector<int32_t>
@@ -90,7 +90,7 @@ constexpr float kCoarse = 0.5f;
 class BlockSolver {
   public:
     BlockSolver(const NodeProblem& problem, const Positives& positives, const SolverOptions& options,
-                SolverSpace& space)
+                SolverScratch& space)
         : problem_(problem),
           rows_(problem.rows()),
           positives_(positives),
@@ -105,7 +105,8 @@ class BlockSolver {
     template <class Sink>
     void run(const int32_t* children, int n_siblings, uint64_t seed, Monitor& monitor, Sink&& sink) {
         start(children, n_siblings);
-        const auto pass = options_.loss == Loss::kLogistic ? simd().logistic_pass : simd().squared_hinge_pass;
+        const auto pass = options_.loss == Loss::kLogistic ? simd::solver().logistic_pass
+                                                           : simd::solver().squared_hinge_pass;
         Rng rng(seed, static_cast<uint64_t>(children[0]));
         bool full = false, seen = false;
         int partial = 0;
@@ -117,10 +118,10 @@ class BlockSolver {
                 seen = true;
             }
             rng.shuffle(space_.order.data(), n_visits);
-            const Block block{
+            const simd::SiblingLanes block{
                 lanes_,  space_.weights.data(), space_.duals.data(), space_.masks.data(),
                 active_, options_.cost,         options_.offset,     options_.skip * options_.tolerance};
-            Spread spread;
+            simd::GradientSpread spread;
             n_visits = visit(pass, n_visits, block, &spread);
             space_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
             const bool last = passes >= options_.max_passes;
@@ -146,16 +147,17 @@ class BlockSolver {
   private:
     // One pass over the first rows of the order: all at once, or window by window where they are not held.
     template <class Pass>
-    int64_t visit(Pass pass, int64_t n_visits, const Block& block, Spread* spread) {
+    int64_t visit(Pass pass, int64_t n_visits, const simd::SiblingLanes& block,
+                  simd::GradientSpread* spread) {
         int32_t* order = space_.order.data();
         if (problem_.is_held()) return pass(rows_, order, n_visits, block, spread, order);
-        std::fill_n(spread->highest, kMaxLanes, -1e30f);
-        std::fill_n(spread->lowest, kMaxLanes, 1e30f);
+        std::fill_n(spread->highest, simd::kMaxLanes, -1e30f);
+        std::fill_n(spread->lowest, simd::kMaxLanes, 1e30f);
         spread->read = spread->written = 0;
         int64_t n_restless = 0;
         for (int64_t start = 0, count; start < n_visits; start += count) {
             count = space_.window.gather(problem_, order + start, n_visits - start);
-            Spread part;
+            simd::GradientSpread part;
             n_restless +=
                 pass(space_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
             for (int lane = 0; lane < lanes_; ++lane) {
@@ -171,7 +173,7 @@ class BlockSolver {
     bool is_active(int lane) const { return (active_ >> lane & 1) != 0; }
 
     void start(const int32_t* children, int n_siblings) {
-        lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : kMaxLanes;
+        lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : simd::kMaxLanes;
         space_.weights.assign(n_weights_ * static_cast<size_t>(lanes_), 0.0f);
         space_.duals.assign(n_rows_ * static_cast<size_t>(lanes_), initial_);
         space_.order.resize(n_rows_);
@@ -213,7 +215,7 @@ class BlockSolver {
 
     // With an alpha above 0 in any lane still in training.
     int64_t held_rows() {
-        float least[kMaxLanes];
+        float least[simd::kMaxLanes];
         for (int lane = 0; lane < lanes_; ++lane) {
             least[lane] = is_active(lane) ? initial_ : std::numeric_limits<float>::infinity();
         }
@@ -228,14 +230,14 @@ class BlockSolver {
 
     // LIBLINEAR's stopping rules: the spread of projected gradients, or for the logistic loss their largest
     // size.
-    float gap(const Spread& spread, int lane) const {
+    float gap(const simd::GradientSpread& spread, int lane) const {
         return options_.loss == Loss::kLogistic ? std::max(spread.highest[lane], -spread.lowest[lane])
                                                 : spread.highest[lane] - spread.lowest[lane];
     }
 
     // Moves the active lanes to the front of a block half as wide, while half of the lanes are idle.
     void narrow() {
-        int source[kMaxLanes], kept = 0;
+        int source[simd::kMaxLanes], kept = 0;
         for (int lane = 0; lane < lanes_; ++lane) {
             if (is_active(lane)) source[kept++] = lane;
         }
@@ -250,10 +252,10 @@ class BlockSolver {
     }
 
     // In place: a row's new home never passes its old one.
-    void squeeze(AlignedVector<float>& array, size_t count, const int* source, int kept, int width,
+    void squeeze(memory::AlignedVector<float>& array, size_t count, const int* source, int kept, int width,
                  float blank) const {
         for (size_t i = 0; i < count; ++i) {
-            float held[kMaxLanes];
+            float held[simd::kMaxLanes];
             for (int k = 0; k < kept; ++k) held[k] = array[i * static_cast<size_t>(lanes_) + source[k]];
             for (int k = kept; k < width; ++k) held[k] = blank;
             for (int k = 0; k < width; ++k) array[i * static_cast<size_t>(width) + k] = held[k];
@@ -261,15 +263,15 @@ class BlockSolver {
     }
 
     const NodeProblem& problem_;
-    const NodeRows rows_;
+    const simd::NodeRows rows_;
     const Positives& positives_;
     const SolverOptions& options_;
-    SolverSpace& space_;
+    SolverScratch& space_;
     const size_t n_rows_, n_weights_;
     const float initial_;
     int lanes_ = 0;
     uint16_t active_ = 0;
-    int32_t child_of_[kMaxLanes];
+    int32_t child_of_[simd::kMaxLanes];
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

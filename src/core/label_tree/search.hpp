@@ -21,15 +21,15 @@
 #include "label_tree/tree.hpp"
 #include "label_tree/weights.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // From a margin to the logarithm of a probability: kLogistic, or the power to which a hinge's slack lowers
 // it.
 using Link = int;
-constexpr Link kLogistic = 0;
+constexpr Link kLogisticLink = 0;
 
 inline void log_probabilities(Link link, float base, int32_t count, float* margins) {
-    if (link != kLogistic) {
+    if (link != kLogisticLink) {
         for (int32_t c = 0; c < count; ++c) {
             const float slack = std::max(0.0f, 1.0f - margins[c]);
             float lowered = slack;
@@ -59,12 +59,12 @@ struct SearchOptions {
 };
 
 // Buffers of one worker.
-struct SearchSpace {
+struct SearchScratch {
     std::vector<int32_t> matched;  // positions within the node of the query's columns that it uses
     std::vector<float> values;     // and the query's values there
     std::vector<float> scores;
-    std::vector<float> unpacked;  // the current node's weights as floats
-    std::vector<Rank> ranks;      // the current node's, if it has none of its own; all zero between nodes
+    std::vector<float> unpacked;    // the current node's weights as floats
+    std::vector<simd::Rank> ranks;  // the current node's, if it has none of its own; all zero between nodes
 };
 
 template <class Weights>
@@ -77,7 +77,7 @@ class Searcher {
         // Large shards share the set-up of a node among many queries; small batches still use every thread.
         const int64_t per_thread = (x_.n_rows + options_.n_threads - 1) / std::max(options_.n_threads, 1);
         const int64_t shard = std::clamp<int64_t>(per_thread, 1, 8192);
-        run((x_.n_rows + shard - 1) / shard, monitor, [&](int64_t task, SearchSpace& space) {
+        run((x_.n_rows + shard - 1) / shard, monitor, [&](int64_t task, SearchScratch& space) {
             const int64_t begin = task * shard, end = std::min(x_.n_rows, begin + shard);
             beam_shard(begin, end, space, labels, scores);
             monitor.add(x_.indptr[end] - x_.indptr[begin]);
@@ -86,7 +86,7 @@ class Searcher {
 
     void exact(Monitor& monitor, int32_t* labels, float* scores) {
         constexpr int64_t kShard = 64;
-        run((x_.n_rows + kShard - 1) / kShard, monitor, [&](int64_t task, SearchSpace& space) {
+        run((x_.n_rows + kShard - 1) / kShard, monitor, [&](int64_t task, SearchScratch& space) {
             const int64_t begin = task * kShard, end = std::min(x_.n_rows, begin + kShard);
             for (int64_t row = begin; row < end; ++row) uniform_cost(row, space, labels, scores);
             monitor.add(x_.indptr[end] - x_.indptr[begin]);
@@ -105,15 +105,15 @@ class Searcher {
 
     template <class Task>
     void run(int64_t n_tasks, Monitor& monitor, Task&& task) {
-        std::vector<SearchSpace> spaces(static_cast<size_t>(std::max(options_.n_threads, 1)));
+        std::vector<SearchScratch> spaces(static_cast<size_t>(std::max(options_.n_threads, 1)));
         parallel_for(n_tasks, options_.n_threads, monitor,
                      [&](int64_t i, int worker) { task(i, spaces[static_cast<size_t>(worker)]); });
     }
 
     // Log-probabilities of the children of a node for one query, left in space.scores. Null ranks: the node
     // is searched by its buckets.
-    void score_children(int32_t node, const Query& query, float base, const Rank* ranks,
-                        const float* unpacked, SearchSpace& space) {
+    void score_children(int32_t node, const Query& query, float base, const simd::Rank* ranks,
+                        const float* unpacked, SearchScratch& space) {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         const auto room = static_cast<size_t>(query.count) + 1;
@@ -126,7 +126,7 @@ class Searcher {
         float* values = space.values.data();
         const int64_t n_matched =
             ranks != nullptr
-                ? simd().match(query.columns, query.values, query.count, ranks, rows, values)
+                ? simd::search().match(query.columns, query.values, query.count, ranks, rows, values)
                 : model_.index.match_buckets(inner, query.columns, query.values, query.count, rows, values);
         weights_.add(inner, count, rows, values, n_matched, unpacked, space.scores.data());
         log_probabilities(model_.link, base, count, space.scores.data());
@@ -145,7 +145,7 @@ class Searcher {
         std::vector<int32_t> size;
     };
 
-    void beam_shard(int64_t begin, int64_t end, SearchSpace& space, int32_t* labels, float* scores) {
+    void beam_shard(int64_t begin, int64_t end, SearchScratch& space, int32_t* labels, float* scores) {
         const auto n = static_cast<size_t>(end - begin);
         Lists found(n, options_.k), open(n, options_.beam_width), next(n, options_.beam_width);
         for (size_t q = 0; q < n; ++q) open.best(q).offer({0.0f, 0});
@@ -179,7 +179,7 @@ class Searcher {
     }
 
     // Opens nodes for queries, node by node.
-    void open_nodes(std::vector<Visit>& visits, int64_t begin, SearchSpace& space, Lists& found,
+    void open_nodes(std::vector<Visit>& visits, int64_t begin, SearchScratch& space, Lists& found,
                     Lists& next) {
         std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
             return a.node != b.node ? a.node < b.node : a.query < b.query;
@@ -194,7 +194,7 @@ class Searcher {
             const int64_t inner = model_.inner_of[node];
             // Preparing a node pays once the look-ups outnumber its features.
             const bool many = look_ups > model_.index.n_features(inner);
-            const Rank* ranks = model_.index.ranks(inner);
+            const simd::Rank* ranks = model_.index.ranks(inner);
             const bool lent = many && ranks == nullptr;
             if (lent) ranks = model_.index.lend_ranks(inner, space.ranks);
             const float* unpacked = many ? weights_.unpack(inner, space.unpacked) : nullptr;
@@ -209,7 +209,7 @@ class Searcher {
         }
     }
 
-    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, const SearchSpace& space) {
+    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, const SearchScratch& space) {
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         for (int32_t c = 0; c < count; ++c) {
             const int32_t label = model_.tree.label[first + c];
@@ -221,7 +221,7 @@ class Searcher {
 
     // Best first from the root: probabilities never rise along a path, so labels come out best first,
     // exactly.
-    void uniform_cost(int64_t row, SearchSpace& space, int32_t* labels, float* scores) {
+    void uniform_cost(int64_t row, SearchScratch& space, int32_t* labels, float* scores) {
         auto worse = [&](const Scored& a, const Scored& b) {
             if (a.score != b.score) return a.score < b.score;
             // Among equals nodes are opened before labels are given out, and labels leave in id order.
@@ -261,4 +261,4 @@ class Searcher {
     const SearchOptions options_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

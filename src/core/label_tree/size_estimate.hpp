@@ -16,7 +16,7 @@
 #include "label_tree/tree.hpp"
 #include "sparse/row_ops.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 struct NodeSizes {
     std::vector<int64_t> features;  // per inner node, in the order of ids: used by its rows
@@ -32,7 +32,7 @@ inline std::vector<int32_t> inner_nodes(const Tree& tree) {
     return inner;
 }
 
-inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
+inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const NodeMembers& members, const Tree& tree,
                              int n_threads, Monitor& monitor) {
     const Csr& x = rows.x;
     const std::vector<int32_t> inner = inner_nodes(tree);
@@ -73,7 +73,7 @@ class Reach {
 
     // One sibling's rows: adds the columns it reaches to `counts`, by threshold, and returns the squared
     // length of the sum.
-    double add(const TrainingRows& rows, const int32_t* begin, const int32_t* end, int64_t* counts) {
+    double add(const sparse::TrainingRows& rows, const int32_t* begin, const int32_t* end, int64_t* counts) {
         for (const int32_t* row = begin; row != end; ++row) sum_.add_row(rows.x, *row, rows.open(*row));
         double square = 0.0;
         sum_.drain([&](int32_t column, float value) {
@@ -101,24 +101,24 @@ class Reach {
 
   private:
     std::vector<float> thresholds_;
-    SparseSum sum_;
+    sparse::SparseSum sum_;
     std::vector<uint8_t> best_;
     std::vector<int32_t> reached_;
 };
 
-struct Reached {
+struct ReachCounts {
     std::vector<int64_t> by_node;   // per node and threshold; 0 for the root, which is no child
     std::vector<int64_t> together;  // per inner node, by all of its children, and threshold
     std::vector<double> square;     // per node: the squared length of the sum of its rows
 };
 
-inline Reached reach_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
-                           const std::vector<float>& thresholds, int n_threads, Monitor& monitor) {
+inline ReachCounts reach_nodes(const sparse::TrainingRows& rows, const NodeMembers& members, const Tree& tree,
+                               const std::vector<float>& thresholds, int n_threads, Monitor& monitor) {
     const std::vector<int32_t> inner = inner_nodes(tree);
     const size_t n_levels = thresholds.size();
-    Reached found{std::vector<int64_t>(static_cast<size_t>(tree.n_nodes) * n_levels),
-                  std::vector<int64_t>(inner.size() * n_levels),
-                  std::vector<double>(static_cast<size_t>(tree.n_nodes))};
+    ReachCounts found{std::vector<int64_t>(static_cast<size_t>(tree.n_nodes) * n_levels),
+                      std::vector<int64_t>(inner.size() * n_levels),
+                      std::vector<double>(static_cast<size_t>(tree.n_nodes))};
     std::vector<Reach> spaces(static_cast<size_t>(std::max(n_threads, 1)), Reach(rows.x.n_cols, thresholds));
     parallel_for(static_cast<int64_t>(inner.size()), n_threads, monitor, [&](int64_t task, int worker) {
         Reach& reach = spaces[static_cast<size_t>(worker)];
@@ -155,7 +155,7 @@ inline std::vector<int32_t> some_rows(const NodeMembers& members, int32_t node, 
     return rows;
 }
 
-inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, const Tree& tree,
+inline Kept train_sample(const sparse::TrainingRows& x, const NodeMembers& members, const Tree& tree,
                          const SiblingSample& sample, const SolverOptions& options,
                          const std::vector<float>& thresholds, uint64_t seed, int64_t most_entries,
                          StampedCounts& columns, Reach& reach, Monitor& monitor) {
@@ -191,7 +191,7 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
     const auto built = Clock::now();
     const size_t n_features = problem.features.size();
     std::vector<uint8_t> best(n_features, 0);  // the thresholds that some sibling's weight exceeds
-    SolverSpace space;
+    SolverScratch space;
     auto sink = [&](const Finished& finished) {
         for (size_t f = 0; f < n_features; ++f) {
             const float* from = finished.weights + f * static_cast<size_t>(finished.width);
@@ -205,8 +205,8 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
             });
         }
     };
-    for (size_t begin = 0; begin < trained.size(); begin += kMaxLanes) {
-        const size_t n = std::min<size_t>(kMaxLanes, trained.size() - begin);
+    for (size_t begin = 0; begin < trained.size(); begin += simd::kMaxLanes) {
+        const size_t n = std::min<size_t>(simd::kMaxLanes, trained.size() - begin);
         BlockSolver(problem, positives, options, space)
             .run(trained.data() + begin, static_cast<int>(n), seed, monitor, sink);
     }
@@ -218,4 +218,4 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
     return kept;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

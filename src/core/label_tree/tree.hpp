@@ -6,7 +6,7 @@
 
 #include "base/csr.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // A label tree someone else owns. Ids are breadth-first, so children of a node are contiguous and follow it:
 // children of u are child_ptr[u] .. child_ptr[u + 1]. label[u] is a leaf's label, -1 for an inner node.
@@ -73,4 +73,4 @@ inline NodeMembers node_members(const Csr& labels, const Tree& tree) {
     return members;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

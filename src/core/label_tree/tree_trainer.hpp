@@ -15,13 +15,13 @@
 #include "label_tree/tree.hpp"
 #include "memory/allocators.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // Packed weights of a tree; inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
 // 1]], ascending. Dense: weights of feature j are the children's, side by side, at j * n_children from
 // weight_ptr[i]. Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i];
 // a node's last row ends at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
-struct Packed {
+struct PackedWeights {
     std::vector<int64_t> feature_ptr{0};
     std::vector<int32_t> features;
     std::vector<int64_t> weight_ptr{0};
@@ -55,7 +55,7 @@ struct PackedNode {
     std::vector<int32_t> features;
     std::vector<uint32_t> row_start;
     std::vector<int32_t> child;
-    OwnVector<float> weights;  // let go one by one when they are put together
+    memory::OwnVector<float> weights;  // let go one by one when they are put together
 };
 
 // A finished sibling's surviving weights, by compacted feature.
@@ -70,8 +70,8 @@ constexpr float kNever = -128.0f;
 
 class TreeTrainer {
   public:
-    TreeTrainer(const TrainingRows& x, const Csr& y, const TreePart& part, const TrainOptions& options,
-                Monitor& monitor)
+    TreeTrainer(const sparse::TrainingRows& x, const Csr& y, const TreePart& part,
+                const TrainOptions& options, Monitor& monitor)
         : rows_(x),
           x_(x.x),
           part_(part),
@@ -83,7 +83,7 @@ class TreeTrainer {
         for (int32_t& row : members_.rows) row = part.rows[row];
     }
 
-    Packed run() {
+    PackedWeights run() {
         for (int32_t u = 0; u < tree_.n_nodes; ++u) {
             if (!tree_.is_leaf(u)) inner_.push_back(u);
         }
@@ -132,7 +132,7 @@ class TreeTrainer {
     struct Space {
         StampedCounts columns;
         NodeProblem problem;
-        SolverSpace solver;
+        SolverScratch solver;
     };
 
     // Non-zeros of a node's rows, with the constant one.
@@ -194,7 +194,7 @@ class TreeTrainer {
             std::stable_sort(trained.begin(), trained.end(),
                              [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
             n_trained = static_cast<int32_t>(trained.size());
-            n_groups = (n_trained + kMaxLanes - 1) / kMaxLanes;
+            n_groups = (n_trained + simd::kMaxLanes - 1) / simd::kMaxLanes;
             if (trainer.dense()) {
                 out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
             } else {
@@ -220,7 +220,7 @@ class TreeTrainer {
             }
         }
 
-        void solve(int32_t group, SolverSpace& space) {
+        void solve(int32_t group, SolverScratch& space) {
             const auto begin = static_cast<int32_t>(int64_t{n_trained} * group / n_groups);
             const auto end = static_cast<int32_t>(int64_t{n_trained} * (group + 1) / n_groups);
             const auto n_features = static_cast<size_t>(problem.n_features());
@@ -249,11 +249,11 @@ class TreeTrainer {
             }
         }
 
-        void keep_large(const Finished& finished, SolverSpace& space) {
+        void keep_large(const Finished& finished, SolverScratch& space) {
             const size_t n_features = problem.features.size();
             space.large.resize(n_features + 1);
             space.large_lanes.resize(n_features + 1);
-            const int64_t count = simd().larger_entries(
+            const int64_t count = simd::solver().larger_entries(
                 finished.weights, problem.n_features(), finished.width, finished.lanes,
                 trainer.options_.threshold, space.large.data(), space.large_lanes.data());
             for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
@@ -343,7 +343,7 @@ class TreeTrainer {
         Part().swap(part);
     }
 
-    const TrainingRows& rows_;
+    const sparse::TrainingRows& rows_;
     const Csr& x_;
     const TreePart& part_;
     const Tree& tree_;
@@ -353,7 +353,7 @@ class TreeTrainer {
     std::vector<int32_t> inner_;
     std::vector<PackedNode> done_;
     std::vector<Space> spaces_;
-    Packed packed_;
+    PackedWeights packed_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -16,7 +16,7 @@
 #include "memory/flush_denormals.hpp"
 #include "online/sibling_block.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // Examples in the order of learning, features by number.
 struct Batch {
@@ -77,10 +77,10 @@ class BlockPool {
         std::stable_sort(noted_.begin(), noted_.end(),
                          [&](int32_t a, int32_t b) { return work(a) > work(b); });
         const int threads = total < 20000 ? 1 : std::max(n_threads, 1);
-        std::vector<BlockSpace> spaces(static_cast<size_t>(threads - 1));
+        std::vector<BlockScratch> spaces(static_cast<size_t>(threads - 1));
         Monitor monitor;
         parallel_for(static_cast<int64_t>(noted_.size()), threads, monitor, [&](int64_t i, int worker) {
-            const FlushDenormals flush;
+            const memory::FlushDenormals flush;
             catch_up(noted_[static_cast<size_t>(i)],
                      worker == 0 ? space_ : spaces[static_cast<size_t>(worker - 1)]);
         });
@@ -106,7 +106,7 @@ class BlockPool {
         std::vector<int32_t> positives;
     };
 
-    void catch_up(int32_t block, BlockSpace& space) {
+    void catch_up(int32_t block, BlockScratch& space) {
         Held& held = blocks_[static_cast<size_t>(block)];
         const int32_t* positives = held.positives.data();
         for (const Visit& visit : held.visits) {
@@ -122,7 +122,7 @@ class BlockPool {
     std::deque<Held> blocks_;
     Batch batch_;
     std::vector<int32_t> noted_;  // blocks with visits to learn
-    BlockSpace space_;
+    BlockScratch space_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -17,7 +17,7 @@
 #include "online/row_store.hpp"
 #include "simd/online.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // AdaGrad's constants and the value of the constant feature.
 struct LearnerOptions {
@@ -34,7 +34,7 @@ struct Example {
 };
 
 // Buffers of one worker.
-struct BlockSpace {
+struct BlockScratch {
     std::vector<float*> rows;
     std::vector<float> values, margins, gradients, signs, single;
     std::vector<int64_t> fresh;
@@ -111,18 +111,18 @@ class SiblingBlock {
 
     // UpdateClassifiers (Algorithm 7) for one example; `positives` are lanes, lane 0 is always positive.
     void learn(const Example& x, const int32_t* positives, int32_t n_positives, const LearnerOptions& options,
-               BlockSpace& space) {
+               BlockScratch& space) {
         gather(x, options, space);
         const int32_t lanes = capacity();
         space.signs.assign(static_cast<size_t>(lanes), -1.0f);
         space.signs[0] = 1.0f;
         for (int32_t p = 0; p < n_positives; ++p) space.signs[static_cast<size_t>(positives[p])] = 1.0f;
         const auto count = static_cast<int64_t>(space.rows.size());
-        const OnlineSimd& simd = online_simd();
-        simd.margins(space.rows.data(), space.values.data(), count, lanes, space.margins.data());
-        simd.gradients(space.margins.data(), space.signs.data(), lanes, space.gradients.data());
-        simd.update(space.rows.data(), space.values.data(), count, space.gradients.data(), lanes,
-                    options.rate, options.epsilon);
+        const simd::OnlineKernels& kernels = simd::online();
+        kernels.margins(space.rows.data(), space.values.data(), count, lanes, space.margins.data());
+        kernels.gradients(space.margins.data(), space.signs.data(), lanes, space.gradients.data());
+        kernels.update(space.rows.data(), space.values.data(), count, space.gradients.data(), lanes,
+                       options.rate, options.epsilon);
         if (space.fresh.empty()) return;
         const uint32_t first = firsts_.add();
         std::copy(space.gradients.begin(), space.gradients.begin() + lanes, firsts_.row(first));
@@ -130,7 +130,7 @@ class SiblingBlock {
     }
 
     // Margins of all lanes, left in space.margins; nothing changes.
-    void score(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+    void score(const Example& x, const LearnerOptions& options, BlockScratch& space) const {
         const int32_t lanes = capacity();
         start(x, options, space);
         // Three passes, so that the memory of all features is on its way before the first is used.
@@ -166,8 +166,8 @@ class SiblingBlock {
             }
             space.values.push_back(x.values[j]);
         }
-        online_simd().margins(space.rows.data(), space.values.data(), static_cast<int64_t>(space.rows.size()),
-                              lanes, space.margins.data());
+        simd::online().margins(space.rows.data(), space.values.data(),
+                               static_cast<int64_t>(space.rows.size()), lanes, space.margins.data());
     }
 
     int64_t bytes() const {
@@ -213,7 +213,7 @@ class SiblingBlock {
         for (int32_t c = 0; c < count; c += 16) __builtin_prefetch(row + c);
     }
 
-    void start(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+    void start(const Example& x, const LearnerOptions& options, BlockScratch& space) const {
         for (int64_t j = 0; j < x.count; ++j) table_.prefetch(x.features[j]);
         space.rows.clear();
         space.values.clear();
@@ -228,7 +228,7 @@ class SiblingBlock {
 
     // The rows of the example's features; features seen once before get their row, new ones go to
     // space.fresh.
-    void gather(const Example& x, const LearnerOptions& options, BlockSpace& space) {
+    void gather(const Example& x, const LearnerOptions& options, BlockScratch& space) {
         start(x, options, space);
         space.fresh.clear();
         for (int64_t j = 0; j < x.count; ++j) {
@@ -247,8 +247,8 @@ class SiblingBlock {
 
     // The weights and sums a feature has after its first touch.
     void replay(const Single& single, const LearnerOptions& options, float* zeros) const {
-        online_simd().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
-                             options.epsilon);
+        simd::online().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
+                              options.epsilon);
     }
 
     uint32_t write_row(uint32_t feature, uint32_t index, const LearnerOptions& options) {
@@ -285,4 +285,4 @@ class SiblingBlock {
     std::vector<uint32_t> references_;  // per row of firsts_
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

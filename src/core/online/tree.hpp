@@ -18,7 +18,7 @@
 #include "online/block_pool.hpp"
 #include "online/nodes.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 struct LabelRecord {
     int32_t leaf = -1;
@@ -29,26 +29,26 @@ struct LabelRecord {
     int64_t last = -1;
 };
 
-class OnlineTree {
+class Tree {
   public:
-    OnlineTree(const GrowthOptions& growth, const LearnerOptions& learner, bool normalize)
+    Tree(const GrowthOptions& growth, const LearnerOptions& learner, bool normalize)
         : nodes_(growth),
           learner_(learner),
           normalize_(normalize),
-          memory_(std::make_shared<SegmentPool>()),
+          memory_(std::make_shared<memory::SlabPool>()),
           numbers_(memory_),
           blocks_(learner, memory_) {
-        blocks_.add(2);                       // the root's own classifier is lane 1 of block 0
-        give_auxiliary(GrowingNodes::kRoot);  // Algorithm 2
+        blocks_.add(2);                // the root's own classifier is lane 1 of block 0
+        give_auxiliary(Nodes::kRoot);  // Algorithm 2
     }
 
     // Starts from a given tree instead (parents before or after children, siblings in id order): for IPLT
     // without auxiliary classifiers and closed to new labels, for a warm start with them.
     void plant(const int32_t* parent, const int32_t* label, int32_t n_nodes, bool growing) {
-        for (int32_t v = 1; v < n_nodes; ++v) nodes_.add_child(GrowingNodes::kRoot);
-        nodes_[GrowingNodes::kRoot].children.clear();
+        for (int32_t v = 1; v < n_nodes; ++v) nodes_.add_child(Nodes::kRoot);
+        nodes_[Nodes::kRoot].children.clear();
         for (int32_t v = 1; v < n_nodes; ++v) {
-            GrowingNode& node = nodes_[v];
+            Node& node = nodes_[v];
             node.parent = parent[v];
             nodes_[parent[v]].children.push_back(v);
             node.lane = nodes_[parent[v]].n_children();
@@ -57,8 +57,8 @@ class OnlineTree {
             if (label[v] >= 0) place_label(v, label[v]);
         }
         growing_ = growing;
-        blocks_[nodes_[GrowingNodes::kRoot].block] = blocks_.made(1);
-        nodes_[GrowingNodes::kRoot].auxiliary = false;
+        blocks_[nodes_[Nodes::kRoot].block] = blocks_.made(1);
+        nodes_[Nodes::kRoot].auxiliary = false;
         for (int32_t v = 0; v < n_nodes; ++v) {
             nodes_[v].auxiliary = growing && nodes_.may_extend(v);
             if (nodes_[v].is_leaf() && !nodes_[v].auxiliary) continue;
@@ -73,7 +73,7 @@ class OnlineTree {
                const int64_t* order, int64_t count, int n_threads) {
         blocks_.begin(prepare(x_ptr, x_columns, x_values, order, count,
                               [&](uint64_t id) { return numbers_.intern(id); }));
-        const FlushDenormals flush;
+        const memory::FlushDenormals flush;
         for (int64_t i = 0; i < count; ++i) {
             read_labels(y, order[i]);
             bool has_new = false;
@@ -129,12 +129,12 @@ class OnlineTree {
 
     int64_t bytes() const {
         const int64_t total = numbers_.bytes() + blocks_.bytes();
-        return total + static_cast<int64_t>(nodes_.size()) * static_cast<int64_t>(sizeof(GrowingNode));
+        return total + static_cast<int64_t>(nodes_.size()) * static_cast<int64_t>(sizeof(Node));
     }
     int64_t updates() const { return updates_; }
     int64_t seen() const { return seen_; }
     bool growing() const { return growing_; }
-    const GrowingNodes& nodes() const { return nodes_; }
+    const Nodes& nodes() const { return nodes_; }
     const std::deque<LabelRecord>& labels() const { return labels_; }
     const LearnerOptions& learner() const { return learner_; }
     const FeatureNumbers& numbers() const { return numbers_; }
@@ -172,8 +172,8 @@ class OnlineTree {
         const auto probability = [&](int32_t node) { return estimate(node, blocks_.batch().row(row)); };
         for (const int32_t label : row_labels_) {
             if (labels_[static_cast<size_t>(label)].leaf >= 0) continue;
-            if (nodes_.size() == 1 && nodes_[GrowingNodes::kRoot].label < 0) {
-                place_label(GrowingNodes::kRoot, label);
+            if (nodes_.size() == 1 && nodes_[Nodes::kRoot].label < 0) {
+                place_label(Nodes::kRoot, label);
                 continue;
             }
             chosen = nodes_.select(chosen, probability);
@@ -211,7 +211,7 @@ class OnlineTree {
         std::vector<int32_t> children;
         children.swap(nodes_[v].children);
         const int32_t inserted = nodes_.add_child(v);
-        GrowingNode& node = nodes_[inserted];
+        Node& node = nodes_[inserted];
         for (const int32_t child : children) nodes_[child].parent = inserted;
         node.children.swap(children);
         node.n_leaf_children = nodes_[v].n_leaf_children;
@@ -284,7 +284,7 @@ class OnlineTree {
                (1.0 + std::exp(-static_cast<double>(space_.margins[static_cast<size_t>(nodes_[node].lane)])));
     }
 
-    GrowingNodes nodes_;
+    Nodes nodes_;
     LearnerOptions learner_;
     bool normalize_;
     bool growing_ = true;
@@ -297,7 +297,7 @@ class OnlineTree {
 
     std::vector<int32_t> row_labels_;
     std::vector<int64_t> stamps_, counted_;
-    BlockSpace space_;
+    BlockScratch space_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

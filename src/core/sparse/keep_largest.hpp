@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace labelwood {
+namespace labelwood::sparse {
 
 // Calls keep(i) in order for the `most` entries of values[0:count] that are largest in size; of equals the
 // first.
@@ -142,4 +142,4 @@ inline KeptEntries keep_share(const int64_t* ptr, int64_t n_rows, const float* v
     return kept;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::sparse

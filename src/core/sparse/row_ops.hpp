@@ -12,7 +12,7 @@
 #include "base/parallel.hpp"
 #include "sparse/training_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::sparse {
 
 // What is wrong with a matrix from outside, in the order it is looked for.
 enum class CsrFault : int { kNone = 0, kPointers = 1, kRange = 2, kOrder = 3, kValue = 4 };
@@ -229,4 +229,4 @@ inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t mo
     return vectors;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::sparse

@@ -16,9 +16,9 @@
 #include "forest/projection.hpp"
 #include "sparse/keep_largest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
-struct CraftOptions {
+struct Options {
     int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
     int32_t n_trees;
     int32_t arity;        // k
@@ -36,10 +36,10 @@ struct CraftOptions {
     uint64_t seed;
 };
 
-enum class Space : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
+enum class Stream : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
 
 // The seed of what happens at a node (0 for what happens once a tree).
-inline uint64_t craft_seed(uint64_t seed, Space space, int32_t tree, int32_t node) {
+inline uint64_t node_seed(uint64_t seed, Stream space, int32_t tree, int32_t node) {
     const uint64_t place =
         (static_cast<uint64_t>(static_cast<uint32_t>(tree)) << 32) | static_cast<uint32_t>(node);
     return mix64(mix64(seed + static_cast<uint64_t>(space)) ^ mix64(place));
@@ -59,9 +59,9 @@ inline std::vector<uint64_t> fingerprints(const Csr& matrix) {
     return prints;
 }
 
-class CraftGrower {
+class Grower {
   public:
-    CraftGrower(const Csr& x, const Csr& y, const CraftOptions& options, Monitor& monitor)
+    Grower(const Csr& x, const Csr& y, const Options& options, Monitor& monitor)
         : x_(x),
           y_(y),
           options_(options),
@@ -69,8 +69,8 @@ class CraftGrower {
           x_prints_(fingerprints(x)),
           y_prints_(fingerprints(y)) {}
 
-    std::vector<GrownInstanceTree> run(int n_threads) {
-        std::vector<GrownInstanceTree> trees(static_cast<size_t>(options_.n_trees));
+    std::vector<GrownTree> run(int n_threads) {
+        std::vector<GrownTree> trees(static_cast<size_t>(options_.n_trees));
         std::vector<std::unique_ptr<Worker>> workers(static_cast<size_t>(std::max(n_threads, 1)));
         monitor_.set_total(static_cast<int64_t>(options_.n_trees) * x_.n_rows);
         parallel_for(options_.n_trees, n_threads, monitor_, [&](int64_t tree, int number) {
@@ -85,7 +85,7 @@ class CraftGrower {
     // Grows trees one after the other with the same buffers.
     class Worker {
       public:
-        explicit Worker(CraftGrower& shared)
+        explicit Worker(Grower& shared)
             : shared_(shared),
               options_(shared.options_),
               project_x_(options_.kind, shared.x_.n_cols, options_.x_columns),
@@ -95,7 +95,7 @@ class CraftGrower {
               label_sums_(static_cast<size_t>(shared.y_.n_cols), 0) {}
 
         // Algorithm 1 with a queue instead of recursion: nodes in breadth-first order.
-        GrownInstanceTree grow(int32_t tree_number) {
+        GrownTree grow(int32_t tree_number) {
             number_ = tree_number;
             tree_ = {};
             tree_.nodes.resize(1);
@@ -103,8 +103,8 @@ class CraftGrower {
             rows_.resize(static_cast<size_t>(n_rows));
             for (int32_t i = 0; i < n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
             spans_.assign(1, {0, n_rows});
-            if (!options_.x_per_node) project(Space::kFeatures, 0, rows_);
-            if (!options_.y_per_node) project(Space::kLabels, 0, rows_);
+            if (!options_.x_per_node) project(Stream::kFeatures, 0, rows_);
+            if (!options_.y_per_node) project(Stream::kLabels, 0, rows_);
             for (int32_t node = 0; node < static_cast<int32_t>(tree_.nodes.size()); ++node) {
                 if (shared_.monitor_.stopped()) throw Interrupted();
                 const auto [begin, end] = spans_[static_cast<size_t>(node)];
@@ -129,11 +129,11 @@ class CraftGrower {
         // Trains the node's classifier and splits its rows; false if no attempt parts them.
         bool divide(int32_t node, int32_t begin, int32_t end) {
             members_.assign(rows_.begin() + begin, rows_.begin() + end);
-            if (options_.x_per_node) project(Space::kFeatures, node, members_);
-            if (options_.y_per_node) project(Space::kLabels, node, members_);
-            tree_.nodes[static_cast<size_t>(node)].seed = projection_seed(Space::kFeatures, node);
+            if (options_.x_per_node) project(Stream::kFeatures, node, members_);
+            if (options_.y_per_node) project(Stream::kLabels, node, members_);
+            tree_.nodes[static_cast<size_t>(node)].seed = projection_seed(Stream::kFeatures, node);
             for (int32_t attempt = 0; attempt < kAttempts; ++attempt) {
-                Rng rng(craft_seed(options_.seed, Space::kDraws, number_, node),
+                Rng rng(node_seed(options_.seed, Stream::kDraws, number_, node),
                         static_cast<uint64_t>(attempt));
                 draw_sample(rng);
                 to_local(sample_, options_.y_per_node);
@@ -227,22 +227,22 @@ class CraftGrower {
             leaf.leaf_begin = static_cast<int64_t>(tree_.values.size());
             const int64_t most =
                 options_.leaf_size > 0 ? options_.leaf_size : static_cast<int64_t>(means_.size());
-            for_largest(means_.data(), static_cast<int64_t>(means_.size()), most, sizes_, [&](int64_t i) {
-                tree_.labels.push_back(touched_[static_cast<size_t>(i)]);
-                tree_.values.push_back(means_[static_cast<size_t>(i)]);
-            });
+            sparse::for_largest(means_.data(), static_cast<int64_t>(means_.size()), most, sizes_,
+                                [&](int64_t i) {
+                                    tree_.labels.push_back(touched_[static_cast<size_t>(i)]);
+                                    tree_.values.push_back(means_[static_cast<size_t>(i)]);
+                                });
             leaf.leaf_end = static_cast<int64_t>(tree_.values.size());
             shared_.monitor_.add(end - begin);
         }
 
-        uint32_t projection_seed(Space space, int32_t node) const {
-            const bool per_node = space == Space::kFeatures ? options_.x_per_node : options_.y_per_node;
-            return static_cast<uint32_t>(craft_seed(options_.seed, space, number_, per_node ? node : 0) >>
-                                         32);
+        uint32_t projection_seed(Stream space, int32_t node) const {
+            const bool per_node = space == Stream::kFeatures ? options_.x_per_node : options_.y_per_node;
+            return static_cast<uint32_t>(node_seed(options_.seed, space, number_, per_node ? node : 0) >> 32);
         }
 
-        void project(Space space, int32_t node, const std::vector<int32_t>& rows) {
-            const bool features = space == Space::kFeatures;
+        void project(Stream space, int32_t node, const std::vector<int32_t>& rows) {
+            const bool features = space == Stream::kFeatures;
             ProjectedRows& out = features ? x_projected_ : y_projected_;
             const Csr& matrix = features ? shared_.x_ : shared_.y_;
             Projector& projector = features ? project_x_ : project_y_;
@@ -287,13 +287,13 @@ class CraftGrower {
 
         static constexpr int32_t kAttempts = 3;
 
-        CraftGrower& shared_;
-        const CraftOptions options_;
+        Grower& shared_;
+        const Options options_;
         Projector project_x_, project_y_;
-        LabelClusters clusters_;
+        LabelKmeans clusters_;
         CentroidClassifier classifier_;
         int32_t number_ = 0;
-        GrownInstanceTree tree_;
+        GrownTree tree_;
         ProjectedRows x_projected_, y_projected_;
         std::vector<int32_t> rows_;                       // training rows, those of a node contiguous
         std::vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
@@ -304,9 +304,9 @@ class CraftGrower {
 
     const Csr x_;
     const Csr y_;
-    const CraftOptions options_;
+    const Options options_;
     Monitor& monitor_;
     std::vector<uint64_t> x_prints_, y_prints_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::craft

@@ -12,7 +12,7 @@
 #include "base/csr.hpp"
 #include "base/rng.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
 // Projected rows, merged; the rows of the whole training set or those of one node.
 struct ProjectedRows {
@@ -41,9 +41,9 @@ struct ProjectedRows {
     }
 };
 
-class LabelClusters {
+class LabelKmeans {
   public:
-    LabelClusters(int32_t n_columns, int32_t arity, bool cosine)
+    LabelKmeans(int32_t n_columns, int32_t arity, bool cosine)
         : arity_(static_cast<size_t>(arity)),
           cosine_(cosine),
           one_(static_cast<size_t>(n_columns), 0.0),
@@ -195,4 +195,4 @@ class LabelClusters {
     std::vector<double> distance_, offset_, size_, score_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::craft
