@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace labelwood {
@@ -34,6 +35,21 @@ struct OwnedCsr {
 
     int64_t n_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
+};
+
+// Lists of rows end to end, those of each list ascending.
+struct RowLists {
+    std::vector<int64_t> ptr{0};
+    std::vector<int32_t> rows;
+
+    int64_t count(int64_t list) const {
+        return ptr[static_cast<size_t>(list) + 1] - ptr[static_cast<size_t>(list)];
+    }
+    std::span<const int32_t> operator[](int64_t list) const {
+        return {rows.data() + ptr[static_cast<size_t>(list)], static_cast<size_t>(count(list))};
+    }
+    // Ends the list to which rows were appended.
+    void close() { ptr.push_back(static_cast<int64_t>(rows.size())); }
 };
 
 // One row of a matrix.

@@ -54,7 +54,7 @@ class ForestRouter {
                    seed_per_node,
                    several,
                    threshold},
-          spaces_(routing_) {}
+          scratches_(routing_) {}
 
     nb::tuple topk(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int32_t k, int n_threads,
                    nb::object progress) {
@@ -65,10 +65,11 @@ class ForestRouter {
         Monitor monitor = monitor_of(progress);
         without_gil([&] {
             over_shards(
-                x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, forest::RouterScratch& space) {
+                x, n_threads, monitor,
+                [&](size_t, int64_t begin, int64_t end, forest::RouterScratch& scratch) {
                     with_leaves([&]<class Label, class Value>(const forest::LeafTable<Label, Value>& leaves) {
                         forest::LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
-                            .average(end - begin, n_labels_, space, labels.data() + begin * k,
+                            .average(end - begin, n_labels_, scratch, labels.data() + begin * k,
                                      scores.data() + begin * k);
                     });
                 });
@@ -88,10 +89,10 @@ class ForestRouter {
         without_gil([&] {
             over_shards(
                 x, n_threads, monitor,
-                [&](size_t shard, int64_t begin, int64_t end, forest::RouterScratch& space) {
-                    forest::place_in_order(end - begin, space);
-                    forest::sort_by_row(space.place, space);
-                    for (const forest::ReachedLeaf& r : space.by_row) {
+                [&](size_t shard, int64_t begin, int64_t end, forest::RouterScratch& scratch) {
+                    forest::place_in_order(end - begin, scratch);
+                    forest::sort_by_row(scratch.place, scratch);
+                    for (const forest::ReachedLeaf& r : scratch.by_row) {
                         ++ptr[static_cast<size_t>(begin + r.row) * n_trees + static_cast<size_t>(r.tree) + 1];
                         parts[shard].push_back(r.leaf);
                     }
@@ -120,7 +121,7 @@ class ForestRouter {
         return {numbers.data(), numbers.size()};
     }
 
-    // Routes the rows and calls use(shard, begin, end, space) on each shard's result.
+    // Routes the rows and calls use(shard, begin, end, scratch) on each shard's result.
     template <class Use>
     void over_shards(const Csr& x, int n_threads, Monitor& monitor, Use&& use) {
         // A small batch ends before anyone could look: no threads, no polling.
@@ -128,20 +129,20 @@ class ForestRouter {
         Monitor unwatched;
         const std::vector<int64_t> bounds = forest::shards_of(x, n_threads);
         const int workers = small ? 1 : std::max(1, n_threads);
-        std::vector<std::unique_ptr<forest::RouterScratch>> spaces;
-        for (int w = 0; w < workers; ++w) spaces.push_back(spaces_.take());
+        std::vector<std::unique_ptr<forest::RouterScratch>> scratches;
+        for (int w = 0; w < workers; ++w) scratches.push_back(scratches_.take());
         with_vectors([&](const auto& vectors) {
             forest::Router router(routing_, vectors, blocks_for(vectors, x.n_rows), x);
             parallel_for(static_cast<int64_t>(bounds.size()) - 1, workers, small ? unwatched : monitor,
                          [&](int64_t shard, int worker) {
                              const auto s = static_cast<size_t>(shard);
-                             forest::RouterScratch& space = *spaces[static_cast<size_t>(worker)];
-                             router.route(bounds[s], bounds[s + 1], space);
-                             use(s, bounds[s], bounds[s + 1], space);
+                             forest::RouterScratch& scratch = *scratches[static_cast<size_t>(worker)];
+                             router.route(bounds[s], bounds[s + 1], scratch);
+                             use(s, bounds[s], bounds[s + 1], scratch);
                              monitor.add(x.indptr[bounds[s + 1]] - x.indptr[bounds[s]]);
                          });
         });
-        for (auto& space : spaces) spaces_.give(std::move(space));
+        for (auto& scratch : scratches) scratches_.give(std::move(scratch));
     }
 
     // Blocks cost about as much as the rows before which there are none.
@@ -213,7 +214,7 @@ class ForestRouter {
     Array<uint32_t> seeds_;
     int64_t n_labels_;
     forest::Routing routing_;
-    forest::ScratchPool spaces_;
+    forest::ScratchPool scratches_;
     std::atomic<int64_t> rows_seen_{0};
     std::once_flag blocks_made_;
     std::tuple<std::unique_ptr<forest::ResidentBlocks<Half>>, std::unique_ptr<forest::ResidentBlocks<float>>>

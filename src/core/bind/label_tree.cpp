@@ -5,6 +5,7 @@
 #include "label_tree/tree_trainer.hpp"
 #include "label_tree/weights.hpp"
 #include "simd/solver.hpp"
+#include "sparse/label_vectors.hpp"
 #include "sparse/row_ops.hpp"
 
 namespace labelwood::bind {

@@ -74,12 +74,12 @@ class OnlineTreeObject {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(n_labels);
             const online::Searcher searcher(tree_, k);
-            online::SearchScratch space;
+            online::SearchScratch scratch;
             for (int64_t row = 0; row < y.n_rows; ++row) {
                 const online::Batch one =
                     tree_.prepare(xp.data(), xi.data(), xd.data(), &row, 1,
                                   [&](uint64_t id) { return tree_.numbers().find(id); });
-                searcher.search(one.row(0), space, labels.data() + row * k, scores.data() + row * k);
+                searcher.search(one.row(0), scratch, labels.data() + row * k, scores.data() + row * k);
                 tree_.learn(xp.data(), xi.data(), xd.data(), y, &row, 1, 1);
             }
             return 0;

@@ -94,7 +94,7 @@ nb::dict sample_tree_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int
     const size_t n = nodes.shape(0);
     Monitor monitor = monitor_of(nb::none());
     Samples out = without_gil([&] {
-        const label_tree::NodeMembers members = label_tree::node_members(y, tree);
+        const RowLists members = label_tree::node_members(y, tree);
         StampedCounts columns(n_features);
         label_tree::Reach reach(n_features, levels);
         Samples samples;

@@ -36,14 +36,14 @@ inline int lanes_of(int32_t count) {
     return count <= 2 ? 2 : count <= 4 ? 4 : (count + 7) / 8 * 8;
 }
 
-// The weights of `count` entries from `from` on as floats; halves are widened into `space`.
+// The weights of `count` entries from `from` on as floats; halves are widened into `scratch`.
 template <class Index, class Weight>
 const float* plain_weights(const NodeVectors<Index, Weight>& vectors, int64_t from, int64_t count,
-                           std::vector<float>& space) {
+                           std::vector<float>& scratch) {
     if constexpr (std::is_same_v<Weight, Half>) {
-        space.resize(static_cast<size_t>(count));
-        simd::search().widen(vectors.weights + from, count, space.data());
-        return space.data();
+        scratch.resize(static_cast<size_t>(count));
+        simd::search().widen(vectors.weights + from, count, scratch.data());
+        return scratch.data();
     } else {
         return vectors.weights + from;
     }

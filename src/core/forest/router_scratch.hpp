@@ -93,13 +93,13 @@ class ScratchPool {
     std::unique_ptr<RouterScratch> take() {
         const std::lock_guard lock(mutex_);
         if (idle_.empty()) return std::make_unique<RouterScratch>(routing_);
-        std::unique_ptr<RouterScratch> space = std::move(idle_.back());
+        std::unique_ptr<RouterScratch> scratch = std::move(idle_.back());
         idle_.pop_back();
-        return space;
+        return scratch;
     }
-    void give(std::unique_ptr<RouterScratch> space) {
+    void give(std::unique_ptr<RouterScratch> scratch) {
         const std::lock_guard lock(mutex_);
-        idle_.push_back(std::move(space));
+        idle_.push_back(std::move(scratch));
     }
 
   private:

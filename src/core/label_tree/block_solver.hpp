@@ -41,17 +41,6 @@ struct SolverOptions {
     float offset;
 };
 
-// Which rows are positive for each child of the node: child c has rows rows[ptr[c]] .. (numbers within the
-// problem).
-struct Positives {
-    std::vector<int64_t> ptr;
-    std::vector<int32_t> rows;
-
-    int64_t count(int32_t child) const {
-        return ptr[static_cast<size_t>(child) + 1] - ptr[static_cast<size_t>(child)];
-    }
-};
-
 // Buffers of one worker, kept between nodes.
 struct SolverScratch {
     memory::AlignedVector<float> weights, duals;
@@ -89,13 +78,14 @@ constexpr float kCoarse = 0.5f;
 // One block of at most kMaxLanes siblings in training.
 class BlockSolver {
   public:
-    BlockSolver(const NodeProblem& problem, const Positives& positives, const SolverOptions& options,
-                SolverScratch& space)
+    // `positives`: for each child of the node the rows that are positive, as numbers within the problem.
+    BlockSolver(const NodeProblem& problem, const RowLists& positives, const SolverOptions& options,
+                SolverScratch& scratch)
         : problem_(problem),
           rows_(problem.rows()),
           positives_(positives),
           options_(options),
-          space_(space),
+          scratch_(scratch),
           n_rows_(static_cast<size_t>(rows_.n_rows)),
           n_weights_(static_cast<size_t>(problem.n_features() + (options.bias != 0.0f ? 1 : 0))),
           // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
@@ -117,13 +107,13 @@ class BlockSolver {
                 n_visits = seen && options_.tolerance >= kCoarse ? held_rows() : all_rows();
                 seen = true;
             }
-            rng.shuffle(space_.order.data(), n_visits);
+            rng.shuffle(scratch_.order.data(), n_visits);
             const simd::SiblingLanes block{
-                lanes_,  space_.weights.data(), space_.duals.data(), space_.masks.data(),
-                active_, options_.cost,         options_.offset,     options_.skip * options_.tolerance};
+                lanes_,  scratch_.weights.data(), scratch_.duals.data(), scratch_.masks.data(),
+                active_, options_.cost,           options_.offset,       options_.skip * options_.tolerance};
             simd::GradientSpread spread;
             n_visits = visit(pass, n_visits, block, &spread);
-            space_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
+            scratch_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
             const bool last = passes >= options_.max_passes;
             bool settled = true;
             unsigned done = 0;
@@ -136,7 +126,7 @@ class BlockSolver {
                 done |= 1u << lane;
             }
             if (done != 0)
-                sink(Finished{space_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
+                sink(Finished{scratch_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
             active_ = static_cast<uint16_t>(active_ & ~done);
             narrow();
             partial = full ? 0 : partial + 1;
@@ -149,17 +139,17 @@ class BlockSolver {
     template <class Pass>
     int64_t visit(Pass pass, int64_t n_visits, const simd::SiblingLanes& block,
                   simd::GradientSpread* spread) {
-        int32_t* order = space_.order.data();
+        int32_t* order = scratch_.order.data();
         if (problem_.is_held()) return pass(rows_, order, n_visits, block, spread, order);
         std::fill_n(spread->highest, simd::kMaxLanes, -1e30f);
         std::fill_n(spread->lowest, simd::kMaxLanes, 1e30f);
         spread->read = spread->written = 0;
         int64_t n_restless = 0;
         for (int64_t start = 0, count; start < n_visits; start += count) {
-            count = space_.window.gather(problem_, order + start, n_visits - start);
+            count = scratch_.window.gather(problem_, order + start, n_visits - start);
             simd::GradientSpread part;
             n_restless +=
-                pass(space_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
+                pass(scratch_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
             for (int lane = 0; lane < lanes_; ++lane) {
                 spread->highest[lane] = std::max(spread->highest[lane], part.highest[lane]);
                 spread->lowest[lane] = std::min(spread->lowest[lane], part.lowest[lane]);
@@ -174,20 +164,19 @@ class BlockSolver {
 
     void start(const int32_t* children, int n_siblings) {
         lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : simd::kMaxLanes;
-        space_.weights.assign(n_weights_ * static_cast<size_t>(lanes_), 0.0f);
-        space_.duals.assign(n_rows_ * static_cast<size_t>(lanes_), initial_);
-        space_.order.resize(n_rows_);
+        scratch_.weights.assign(n_weights_ * static_cast<size_t>(lanes_), 0.0f);
+        scratch_.duals.assign(n_rows_ * static_cast<size_t>(lanes_), initial_);
+        scratch_.order.resize(n_rows_);
         std::copy(children, children + n_siblings, child_of_);
         mark(n_siblings);
     }
 
     // Sets the bits of the first `count` lanes' positive rows and makes just these lanes active.
     void mark(int count) {
-        space_.masks.assign(n_rows_, 0);
+        scratch_.masks.assign(n_rows_, 0);
         for (int lane = 0; lane < count; ++lane) {
-            const auto child = static_cast<size_t>(child_of_[lane]);
-            for (int64_t j = positives_.ptr[child]; j < positives_.ptr[child + 1]; ++j) {
-                uint16_t& mask = space_.masks[static_cast<size_t>(positives_.rows[static_cast<size_t>(j)])];
+            for (const int32_t row : positives_[child_of_[lane]]) {
+                uint16_t& mask = scratch_.masks[static_cast<size_t>(row)];
                 mask = static_cast<uint16_t>(mask | 1u << lane);
             }
         }
@@ -199,7 +188,7 @@ class BlockSolver {
     int64_t rows_where(Wanted&& wanted) {
         int64_t count = 0;
         for (size_t row = 0; row < n_rows_; ++row) {
-            if (wanted(row)) space_.order[static_cast<size_t>(count++)] = static_cast<int32_t>(row);
+            if (wanted(row)) scratch_.order[static_cast<size_t>(count++)] = static_cast<int32_t>(row);
         }
         return count;
     }
@@ -210,7 +199,7 @@ class BlockSolver {
 
     // Positive in any lane.
     int64_t positive_rows() {
-        return rows_where([&](size_t row) { return space_.masks[row] != 0; });
+        return rows_where([&](size_t row) { return scratch_.masks[row] != 0; });
     }
 
     // With an alpha above 0 in any lane still in training.
@@ -220,7 +209,7 @@ class BlockSolver {
             least[lane] = is_active(lane) ? initial_ : std::numeric_limits<float>::infinity();
         }
         return rows_where([&](size_t row) {
-            const float* duals = space_.duals.data() + row * static_cast<size_t>(lanes_);
+            const float* duals = scratch_.duals.data() + row * static_cast<size_t>(lanes_);
             unsigned held = 0;
             for (int lane = 0; lane < lanes_; ++lane)
                 held |= static_cast<unsigned>(duals[lane] > least[lane]);
@@ -244,8 +233,8 @@ class BlockSolver {
         int width = lanes_;
         while (width > 4 && kept <= width / 2) width /= 2;
         if (kept == 0 || width == lanes_) return;
-        squeeze(space_.weights, n_weights_, source, kept, width, 0.0f);
-        squeeze(space_.duals, n_rows_, source, kept, width, initial_);
+        squeeze(scratch_.weights, n_weights_, source, kept, width, 0.0f);
+        squeeze(scratch_.duals, n_rows_, source, kept, width, initial_);
         for (int lane = 0; lane < kept; ++lane) child_of_[lane] = child_of_[source[lane]];
         lanes_ = width;
         mark(kept);
@@ -264,9 +253,9 @@ class BlockSolver {
 
     const NodeProblem& problem_;
     const simd::NodeRows rows_;
-    const Positives& positives_;
+    const RowLists& positives_;
     const SolverOptions& options_;
-    SolverScratch& space_;
+    SolverScratch& scratch_;
     const size_t n_rows_, n_weights_;
     const float initial_;
     int lanes_ = 0;

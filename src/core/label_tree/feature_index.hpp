@@ -37,16 +37,16 @@ class FeatureIndex {
         return entry.ranked ? ranks_.data() + entry.at : nullptr;
     }
 
-    // Ranks of a node that has none, for as long as a batch needs them: written into `space`, all zero before
-    // and after. Pays once the look-ups outnumber the node's features.
-    const simd::Rank* lend_ranks(int64_t node, std::vector<simd::Rank>& space) const {
-        if (space.empty()) space.resize(static_cast<size_t>(n_words_));
-        set_ranks(node, space.data());
-        return space.data();
+    // Ranks of a node that has none, for as long as a batch needs them: written into `scratch`, all zero
+    // before and after. Pays once the look-ups outnumber the node's features.
+    const simd::Rank* lend_ranks(int64_t node, std::vector<simd::Rank>& scratch) const {
+        if (scratch.empty()) scratch.resize(static_cast<size_t>(n_words_));
+        set_ranks(node, scratch.data());
+        return scratch.data();
     }
-    void take_back(int64_t node, std::vector<simd::Rank>& space) const {
+    void take_back(int64_t node, std::vector<simd::Rank>& scratch) const {
         for (int64_t j = feature_ptr_[node]; j < feature_ptr_[node + 1]; ++j) {
-            space[static_cast<size_t>(features_[j] >> 5)] = simd::Rank{};
+            scratch[static_cast<size_t>(features_[j] >> 5)] = simd::Rank{};
         }
     }
 

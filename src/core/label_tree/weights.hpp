@@ -36,12 +36,12 @@ struct SparseWeights {
 
     // A node's weights as floats, widened once for a batch that will read them often; null if they are
     // floats.
-    const float* unpack(int64_t node, std::vector<float>& space) const {
+    const float* unpack(int64_t node, std::vector<float>& scratch) const {
         if (!half) return nullptr;
         const int64_t count = weight_ptr[node + 1] - weight_ptr[node];
-        space.resize(static_cast<size_t>(count));
-        simd::search().widen(static_cast<const Half*>(weights) + weight_ptr[node], count, space.data());
-        return space.data();
+        scratch.resize(static_cast<size_t>(count));
+        simd::search().widen(static_cast<const Half*>(weights) + weight_ptr[node], count, scratch.data());
+        return scratch.data();
     }
 
     void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count,

@@ -1,9 +1,6 @@
 // The online label tree: OPLT (Jasinska-Kobus et al., 2021), Algorithms 2 to 8, and IPLT, Algorithm 1.
 //
-// A node's classifiers depend on nothing but the examples that reach it, in their order. So an example is
-// only noted at the blocks it reaches, and a block learns what it has noted when someone looks at it, or at
-// the end of the call: the result is that of learning example by example, but a block meets its examples in
-// one go, while its weights are in cache, and different blocks learn on different threads.
+// Examples are noted at the blocks they reach and learned block by block; see online/block_pool.hpp.
 #pragma once
 
 #include <algorithm>
@@ -279,9 +276,9 @@ class Tree {
     double estimate(int32_t node, const Example& x) {
         const int32_t block = nodes_[nodes_[node].parent].block;
         blocks_.catch_up(block);
-        blocks_[block].score(x, learner_, space_);
-        return 1.0 /
-               (1.0 + std::exp(-static_cast<double>(space_.margins[static_cast<size_t>(nodes_[node].lane)])));
+        blocks_[block].score(x, learner_, scratch_);
+        return 1.0 / (1.0 + std::exp(-static_cast<double>(
+                                scratch_.margins[static_cast<size_t>(nodes_[node].lane)])));
     }
 
     Nodes nodes_;
@@ -297,7 +294,7 @@ class Tree {
 
     std::vector<int32_t> row_labels_;
     std::vector<int64_t> stamps_, counted_;
-    BlockScratch space_;
+    BlockScratch scratch_;
 };
 
 }  // namespace labelwood::online

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "forest/craft/label_kmeans.hpp"
+#include "forest/craft/projected_rows.hpp"
 #include "simd/forest.hpp"
 #include "sparse/keep_largest.hpp"
 

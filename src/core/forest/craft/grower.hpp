@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/rng.hpp"
 #include "forest/craft/centroid_classifier.hpp"
 #include "forest/craft/label_kmeans.hpp"
+#include "forest/craft/projected_rows.hpp"
 #include "forest/grown_forest.hpp"
 #include "forest/projection.hpp"
 #include "sparse/keep_largest.hpp"
@@ -39,10 +41,10 @@ struct Options {
 enum class Stream : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
 
 // The seed of what happens at a node (0 for what happens once a tree).
-inline uint64_t node_seed(uint64_t seed, Stream space, int32_t tree, int32_t node) {
+inline uint64_t node_seed(uint64_t seed, Stream scratch, int32_t tree, int32_t node) {
     const uint64_t place =
         (static_cast<uint64_t>(static_cast<uint32_t>(tree)) << 32) | static_cast<uint32_t>(node);
-    return mix64(mix64(seed + static_cast<uint64_t>(space)) ^ mix64(place));
+    return mix64(mix64(seed + static_cast<uint64_t>(scratch)) ^ mix64(place));
 }
 
 // One number per row, equal for equal rows: tells cheaply whether all rows of a node are alike.
@@ -236,17 +238,18 @@ class Grower {
             shared_.monitor_.add(end - begin);
         }
 
-        uint32_t projection_seed(Stream space, int32_t node) const {
-            const bool per_node = space == Stream::kFeatures ? options_.x_per_node : options_.y_per_node;
-            return static_cast<uint32_t>(node_seed(options_.seed, space, number_, per_node ? node : 0) >> 32);
+        uint32_t projection_seed(Stream scratch, int32_t node) const {
+            const bool per_node = scratch == Stream::kFeatures ? options_.x_per_node : options_.y_per_node;
+            return static_cast<uint32_t>(node_seed(options_.seed, scratch, number_, per_node ? node : 0) >>
+                                         32);
         }
 
-        void project(Stream space, int32_t node, const std::vector<int32_t>& rows) {
-            const bool features = space == Stream::kFeatures;
+        void project(Stream scratch, int32_t node, const std::vector<int32_t>& rows) {
+            const bool features = scratch == Stream::kFeatures;
             ProjectedRows& out = features ? x_projected_ : y_projected_;
             const Csr& matrix = features ? shared_.x_ : shared_.y_;
             Projector& projector = features ? project_x_ : project_y_;
-            const uint32_t seed = projection_seed(space, node);
+            const uint32_t seed = projection_seed(scratch, node);
             out.clear();
             for (const int32_t row : rows) {
                 const int64_t count = matrix.row_nnz(row), width = projector.width(count);

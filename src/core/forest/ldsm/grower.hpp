@@ -1,4 +1,4 @@
-// Growing LdSM trees: Algorithms 1 (best node first) and 4 (children) around the nodes of ldsm_node.hpp.
+// Growing LdSM trees: Algorithms 1 (best node first) and 4 (children) around the nodes of node.hpp.
 #pragma once
 
 #include <algorithm>
