@@ -1,10 +1,14 @@
-// Plain views and small helpers that every kernel shares.
+// Sparse matrices as every kernel sees them.
+//
+// base/ is the vocabulary of all folders and lives in the namespace labelwood itself; every other folder has
+// a namespace of its name.
 #pragma once
 
 #include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace labelwood {
@@ -32,6 +36,32 @@ struct OwnedCsr {
     int64_t n_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
 };
+
+// Lists of rows end to end, those of each list ascending.
+struct RowLists {
+    std::vector<int64_t> ptr{0};
+    std::vector<int32_t> rows;
+
+    int64_t count(int64_t list) const {
+        return ptr[static_cast<size_t>(list) + 1] - ptr[static_cast<size_t>(list)];
+    }
+    std::span<const int32_t> operator[](int64_t list) const {
+        return {rows.data() + ptr[static_cast<size_t>(list)], static_cast<size_t>(count(list))};
+    }
+    // Ends the list to which rows were appended.
+    void close() { ptr.push_back(static_cast<int64_t>(rows.size())); }
+};
+
+// One row of a matrix.
+struct Query {
+    const int32_t* columns;
+    const float* values;
+    int64_t count;
+};
+
+inline Query row_of(const Csr& x, int64_t row) {
+    return {x.indices + x.indptr[row], x.data + x.indptr[row], x.row_nnz(row)};
+}
 
 // What scales a vector of this squared length to unit length. Of a vector so short that the factor would not
 // be a float32, nothing is left.

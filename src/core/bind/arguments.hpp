@@ -9,7 +9,7 @@
 #include "label_tree/tree.hpp"
 #include "sparse/training_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
 // A matrix with values.
 struct CsrArrays {
@@ -41,7 +41,9 @@ struct StreamArrays {
 struct LabelTreeArrays {
     Array<int32_t> child_ptr, label;
 
-    Tree view() const { return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))}; }
+    label_tree::Tree view() const {
+        return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))};
+    }
 };
 
 // A matrix that may be a mapped file: `resident` bytes of its pages may be in memory, 0 if it is no file.
@@ -56,7 +58,7 @@ class GivenRows {
         : rows_{x.view(), data_or_null(scale), nullptr} {
         if (x.resident == 0) return;
         const int64_t nnz = rows_.x.nnz();
-        residency_ = std::make_unique<Residency>(x.resident, nnz * int64_t{sizeof(float)});
+        residency_ = std::make_unique<sparse::Residency>(x.resident, nnz * int64_t{sizeof(float)});
         residency_->watch(rows_.x.indices, nnz * int64_t{sizeof(int32_t)});
         residency_->watch(rows_.x.data, nnz * int64_t{sizeof(float)});
         rows_.residency = residency_.get();
@@ -64,14 +66,14 @@ class GivenRows {
     ~GivenRows() {
         if (residency_) residency_->let_go();
     }
-    const TrainingRows& rows() const { return rows_; }
+    const sparse::TrainingRows& rows() const { return rows_; }
 
   private:
-    std::unique_ptr<Residency> residency_;
-    TrainingRows rows_;
+    std::unique_ptr<sparse::Residency> residency_;
+    sparse::TrainingRows rows_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::bind
 
 namespace nanobind::detail {
 
@@ -92,8 +94,8 @@ bool read_attribute(handle object, const char* name, uint32_t flags, cleanup_lis
 }
 
 template <>
-struct type_caster<labelwood::CsrArrays> {
-    NB_TYPE_CASTER(labelwood::CsrArrays, const_name("labelwood.sparse.CSR"))
+struct type_caster<labelwood::bind::CsrArrays> {
+    NB_TYPE_CASTER(labelwood::bind::CsrArrays, const_name("labelwood.sparse.CSR"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read_attribute(src, "indptr", flags, cleanup, value.indptr) &&
                read_attribute(src, "indices", flags, cleanup, value.indices) &&
@@ -103,19 +105,19 @@ struct type_caster<labelwood::CsrArrays> {
 };
 
 template <>
-struct type_caster<labelwood::FileCsrArrays> {
-    NB_TYPE_CASTER(labelwood::FileCsrArrays, const_name("labelwood.sparse.CSR"))
+struct type_caster<labelwood::bind::FileCsrArrays> {
+    NB_TYPE_CASTER(labelwood::bind::FileCsrArrays, const_name("labelwood.sparse.CSR"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
-        type_caster<labelwood::CsrArrays> matrix;
+        type_caster<labelwood::bind::CsrArrays> matrix;
         if (!matrix.from_python(src, flags, cleanup)) return false;
-        static_cast<labelwood::CsrArrays&>(value) = matrix.value;
+        static_cast<labelwood::bind::CsrArrays&>(value) = matrix.value;
         return read_attribute(src, "resident", flags, cleanup, value.resident);
     }
 };
 
 template <>
-struct type_caster<labelwood::PatternArrays> {
-    NB_TYPE_CASTER(labelwood::PatternArrays, const_name("labelwood.sparse.CSR"))
+struct type_caster<labelwood::bind::PatternArrays> {
+    NB_TYPE_CASTER(labelwood::bind::PatternArrays, const_name("labelwood.sparse.CSR"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read_attribute(src, "indptr", flags, cleanup, value.indptr) &&
                read_attribute(src, "indices", flags, cleanup, value.indices) &&
@@ -124,8 +126,8 @@ struct type_caster<labelwood::PatternArrays> {
 };
 
 template <class Column>
-struct type_caster<labelwood::StreamArrays<Column>> {
-    NB_TYPE_CASTER(labelwood::StreamArrays<Column>, const_name("labelwood.sparse.CSR"))
+struct type_caster<labelwood::bind::StreamArrays<Column>> {
+    NB_TYPE_CASTER(labelwood::bind::StreamArrays<Column>, const_name("labelwood.sparse.CSR"))
     // Column ids are never converted: their type chooses the overload.
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read_attribute(src, "indices", 0, cleanup, value.indices) &&
@@ -135,8 +137,8 @@ struct type_caster<labelwood::StreamArrays<Column>> {
 };
 
 template <>
-struct type_caster<labelwood::LabelTreeArrays> {
-    NB_TYPE_CASTER(labelwood::LabelTreeArrays, const_name("labelwood.trees.LabelTree"))
+struct type_caster<labelwood::bind::LabelTreeArrays> {
+    NB_TYPE_CASTER(labelwood::bind::LabelTreeArrays, const_name("labelwood.trees.LabelTree"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read_attribute(src, "child_ptr", flags, cleanup, value.child_ptr) &&
                read_attribute(src, "label", flags, cleanup, value.label);

@@ -19,7 +19,7 @@
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
 namespace nb = nanobind;
 
@@ -150,4 +150,4 @@ nb::tuple labels_and_scores(int64_t n_rows, int64_t k, Fill&& fill) {
     return nb::make_tuple(to_numpy(std::move(labels), rows, wide), to_numpy(std::move(scores), rows, wide));
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -4,12 +4,13 @@
 #include "bind/options.hpp"
 #include "forest/craft/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
+namespace craft = forest::craft;
 
-void read(Options& from, CraftOptions& to) {
+void read(OptionsReader& from, craft::Options& to) {
     from.read("first_tree", to.first_tree);
     from.read("n_trees", to.n_trees);
     from.read("arity", to.arity);
@@ -33,11 +34,11 @@ void read(Options& from, CraftOptions& to) {
 nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& options, int n_threads,
               const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
-    const auto given = options_from<CraftOptions>(options, read);
-    FlatForest flat =
-        without_gil([&] { return grow_craft_forest(x.view(), y.view(), given, n_threads, monitor); });
+    const auto given = options_from<craft::Options>(options, read);
+    forest::FlatForest flat =
+        without_gil([&] { return craft::grow_forest(x.view(), y.view(), given, n_threads, monitor); });
     nb::dict arrays = forest_arrays(std::move(flat));
-    if (given.kind != ProjectionKind::kNone) arrays["seeds"] = to_numpy(std::move(flat.seeds));
+    if (given.kind != forest::ProjectionKind::kNone) arrays["seeds"] = to_numpy(std::move(flat.seeds));
     return arrays;
 }
 
@@ -49,4 +50,4 @@ void bind_craft(nb::module_& m) {
           "A forest of projected k-means trees (CRAFTML), as the arrays of a RoutedForest.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

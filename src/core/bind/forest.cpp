@@ -4,7 +4,7 @@
 #include "forest/packed_forest.hpp"
 #include "forest/rerank.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -19,7 +19,7 @@ struct RoutedForestArrays {
     AnyArray leaf_labels, leaf_values;
     Array<uint32_t> seeds;
 
-    ForestView view() const {
+    forest::ForestView view() const {
         return {child_ptr.data(),  child_ptr.shape(0) - 1,
                 weight_ptr.data(), ids(weight_features),
                 numbers(weights),  bias.data(),
@@ -29,17 +29,17 @@ struct RoutedForestArrays {
     }
 
   private:
-    static ForestView::Ids ids(const AnyArray& array) {
+    static forest::ForestView::Ids ids(const AnyArray& array) {
         if (array.dtype() == nb::dtype<uint16_t>()) return static_cast<const uint16_t*>(array.data());
         return static_cast<const int32_t*>(array.data());
     }
-    static ForestView::Numbers numbers(const AnyArray& array) {
+    static forest::ForestView::Numbers numbers(const AnyArray& array) {
         if (array.dtype() == nb::dtype<float>()) return static_cast<const float*>(array.data());
         return static_cast<const Half*>(array.data());
     }
 };
 
-void read(Options& from, RoutedForestArrays& to) {
+void read(OptionsReader& from, RoutedForestArrays& to) {
     from.read("child_ptr", to.child_ptr);
     from.read("weight_ptr", to.weight_ptr);
     from.read("weight_features", to.weight_features);
@@ -51,7 +51,7 @@ void read(Options& from, RoutedForestArrays& to) {
     from.read("seeds", to.seeds);
 }
 
-void read(Options& from, RoutingOptions& to) {
+void read(OptionsReader& from, forest::RoutingOptions& to) {
     from.read("n_trees", to.n_trees);
     from.read("n_features", to.n_features);
     from.read("n_labels", to.n_labels);
@@ -62,7 +62,7 @@ void read(Options& from, RoutingOptions& to) {
     from.read("threshold", to.threshold);
 }
 
-void read(Options& from, RerankOptions& to) {
+void read(OptionsReader& from, forest::RerankOptions& to) {
     from.read("share", to.share);
     from.read("sharpness", to.sharpness);
     from.read("k", to.k);
@@ -73,7 +73,7 @@ class ForestRouter {
   public:
     ForestRouter(const nb::dict& arrays, const nb::dict& options)
         : arrays_(options_from<RoutedForestArrays>(arrays, read)),
-          forest_(arrays_.view(), options_from<RoutingOptions>(options, read)) {}
+          forest_(arrays_.view(), options_from<forest::RoutingOptions>(options, read)) {}
 
     nb::tuple topk(const CsrArrays& x, int32_t k, int n_threads, const nb::object& progress) {
         Monitor monitor = monitor_of(progress);
@@ -85,7 +85,7 @@ class ForestRouter {
 
     nb::tuple leaves(const CsrArrays& x, int n_threads, const nb::object& progress) {
         Monitor monitor = monitor_of(progress);
-        LeavesByRow found = without_gil([&] { return forest_.leaves(x.view(), n_threads, monitor); });
+        forest::LeavesByRow found = without_gil([&] { return forest_.leaves(x.view(), n_threads, monitor); });
         return nb::make_tuple(to_numpy(std::move(found.ptr)), to_numpy(std::move(found.nodes)));
     }
 
@@ -93,18 +93,19 @@ class ForestRouter {
 
   private:
     RoutedForestArrays arrays_;
-    PackedForest forest_;
+    forest::PackedForest forest_;
 };
 
 nb::tuple rerank_candidates(const CsrArrays& x, const CsrArrays& means, const Array2<int32_t>& labels,
                             const Array2<float>& scores, const nb::dict& options, int n_threads,
                             const nb::object& progress) {
-    auto given = options_from<RerankOptions>(options, read);
+    auto given = options_from<forest::RerankOptions>(options, read);
     given.candidates = static_cast<int32_t>(labels.shape(1));
     const Csr rows = x.view();
     Monitor monitor = rows.n_rows > 256 ? monitor_of(progress) : Monitor();
     return labels_and_scores(rows.n_rows, given.k, [&](int32_t* best, float* combined) {
-        rerank(rows, means.view(), labels.data(), scores.data(), given, n_threads, monitor, best, combined);
+        forest::rerank(rows, means.view(), labels.data(), scores.data(), given, n_threads, monitor, best,
+                       combined);
     });
 }
 
@@ -124,4 +125,4 @@ void bind_forest(nb::module_& m) {
                      "Nodes with a resident block; 0 until enough rows have been routed.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

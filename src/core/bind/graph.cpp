@@ -5,18 +5,19 @@
 #include "bind/options.hpp"
 #include "forest/graph/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
+namespace graph = forest::graph;
 
-void read(Options& from, GraphOptions& to) {
+void read(OptionsReader& from, graph::LabelGraphOptions& to) {
     from.choose("graph", to.kind, {"tail", "idf"});
     from.read("n_neighbors", to.n_neighbors);
     from.read("threshold", to.threshold);
 }
 
-void read(Options& from, CutOptions& to) {
+void read(OptionsReader& from, graph::CutOptions& to) {
     from.read("n_negatives", to.n_negatives);
     from.read("epochs", to.epochs);
     from.read("l1", to.l1);
@@ -27,7 +28,7 @@ void read(Options& from, CutOptions& to) {
     from.read("feature_rows", to.feature_rows);
 }
 
-void read(Options& from, GraphForestOptions& to) {
+void read(OptionsReader& from, graph::Options& to) {
     read(from, to.graph);
     read(from, to.cut);
     from.read("first_tree", to.first_tree);
@@ -37,20 +38,20 @@ void read(Options& from, GraphForestOptions& to) {
 }
 
 nb::tuple build(const PatternArrays& y, const nb::dict& options) {
-    const auto given = options_from<GraphOptions>(options, read);
-    LabelGraph graph = without_gil([&] { return label_graph(y.view(), given); });
-    return nb::make_tuple(to_numpy(std::move(graph.ptr)), to_numpy(std::move(graph.neighbors)),
-                          to_numpy(std::move(graph.alike)));
+    const auto given = options_from<graph::LabelGraphOptions>(options, read);
+    graph::LabelGraph built = without_gil([&] { return graph::label_graph(y.view(), given); });
+    return nb::make_tuple(to_numpy(std::move(built.ptr)), to_numpy(std::move(built.neighbors)),
+                          to_numpy(std::move(built.alike)));
 }
 
 nb::tuple cut(const CsrArrays& x, const Array<int64_t>& ptr, const Array<int32_t>& neighbors,
               const nb::dict& options, uint64_t seed) {
-    const auto given = options_from<CutOptions>(options, read);
-    Hyperplane found = without_gil([&] {
-        const LabelGraph graph{{ptr.data(), ptr.data() + length(ptr)},
-                               {neighbors.data(), neighbors.data() + length(neighbors)},
-                               {}};
-        return cut_graph(x.view(), graph, given, seed);
+    const auto given = options_from<graph::CutOptions>(options, read);
+    graph::Hyperplane found = without_gil([&] {
+        const graph::LabelGraph given_graph{{ptr.data(), ptr.data() + length(ptr)},
+                                            {neighbors.data(), neighbors.data() + length(neighbors)},
+                                            {}};
+        return graph::cut_graph(x.view(), given_graph, given, seed);
     });
     return nb::make_tuple(to_numpy(std::move(found.columns)), to_numpy(std::move(found.weights)),
                           to_numpy(std::move(found.side)));
@@ -59,9 +60,9 @@ nb::tuple cut(const CsrArrays& x, const Array<int64_t>& ptr, const Array<int32_t
 nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& options, int n_threads,
               const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
-    const auto given = options_from<GraphForestOptions>(options, read);
+    const auto given = options_from<graph::Options>(options, read);
     return forest_arrays(
-        without_gil([&] { return grow_graph_forest(x.view(), y.view(), given, n_threads, monitor); }));
+        without_gil([&] { return graph::grow_forest(x.view(), y.view(), given, n_threads, monitor); }));
 }
 
 }  // namespace
@@ -75,4 +76,4 @@ void bind_graph(nb::module_& m) {
           arg("progress").none(), "A forest of graph cuts, as the arrays of a RoutedForest.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

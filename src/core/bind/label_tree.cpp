@@ -6,12 +6,12 @@
 #include "label_tree/size_estimate.hpp"
 #include "label_tree/tree_trainer.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
 
-void read(Options& from, ClusterOptions& to) {
+void read(OptionsReader& from, label_tree::ClusterOptions& to) {
     from.read("balanced", to.balanced);
     from.read("arity", to.arity);
     from.read("max_leaf", to.max_leaf);
@@ -20,10 +20,10 @@ void read(Options& from, ClusterOptions& to) {
     from.read("seed", to.seed);
 }
 
-void read(Options& from, SolverOptions& to) {
+void read(OptionsReader& from, label_tree::SolverOptions& to) {
     bool logistic = false;
     from.read("logistic", logistic);
-    to.loss = logistic ? Loss::kLogistic : Loss::kSquaredHinge;
+    to.loss = logistic ? label_tree::Loss::kLogistic : label_tree::Loss::kSquaredHinge;
     from.read("cost", to.cost);
     from.read("tolerance", to.tolerance);
     from.read("skip", to.skip);
@@ -32,14 +32,14 @@ void read(Options& from, SolverOptions& to) {
     from.read("offset", to.offset);
 }
 
-void read(Options& from, TrainOptions& to) {
+void read(OptionsReader& from, label_tree::TrainOptions& to) {
     read(from, to.solver);
     from.read("threshold", to.threshold);
     from.read("seed", to.seed);
     from.read("most_entries", to.most_entries);
 }
 
-void read(Options& from, SampleOptions& to) {
+void read(OptionsReader& from, label_tree::SampleOptions& to) {
     read(from, to.solver);
     from.read("seed", to.seed);
     from.read("most_entries", to.most_entries);
@@ -47,9 +47,9 @@ void read(Options& from, SampleOptions& to) {
 
 nb::tuple grow(const CsrArrays& vectors, const nb::dict& options, int n_threads, const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
-    auto given = options_from<ClusterOptions>(options, read);
+    auto given = options_from<label_tree::ClusterOptions>(options, read);
     given.n_threads = n_threads;
-    GrownTree out = without_gil([&] { return grow_clustered(vectors.view(), given, monitor); });
+    label_tree::GrownTree out = without_gil([&] { return label_tree::grow(vectors.view(), given, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.parent)), to_numpy(std::move(out.label)));
 }
 
@@ -58,12 +58,12 @@ nb::dict train(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeAr
                const std::optional<Array<float>>& scale, const std::optional<Array<int32_t>>& ids,
                const std::optional<Array<int32_t>>& rows) {
     Monitor monitor = monitor_of(progress);
-    auto given = options_from<TrainOptions>(options, read);
+    auto given = options_from<label_tree::TrainOptions>(options, read);
     given.n_threads = n_threads;
     const GivenRows features(x, scale);
-    const TreePart part{tree.view(), data_or_null(ids), data_or_null(rows)};
-    Packed out =
-        without_gil([&] { return TreeTrainer(features.rows(), y.view(), part, given, monitor).run(); });
+    const label_tree::TreePart part{tree.view(), data_or_null(ids), data_or_null(rows)};
+    label_tree::PackedWeights out = without_gil(
+        [&] { return label_tree::TreeTrainer(features.rows(), y.view(), part, given, monitor).run(); });
     nb::dict arrays;
     arrays["feature_ptr"] = to_numpy(std::move(out.feature_ptr));
     arrays["features"] = to_numpy(std::move(out.features));
@@ -80,9 +80,9 @@ nb::tuple count(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
                 const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
     const GivenRows features(x);
-    NodeSizes out = without_gil([&] {
-        return count_nodes(features.rows(), node_members(y.view(), tree.view()), tree.view(), n_threads,
-                           monitor);
+    label_tree::NodeSizes out = without_gil([&] {
+        return label_tree::count_nodes(features.rows(), label_tree::node_members(y.view(), tree.view()),
+                                       tree.view(), n_threads, monitor);
     });
     return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
                           to_numpy(std::move(out.rows)));
@@ -97,9 +97,9 @@ nb::tuple reach(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
                 const std::optional<Array<float>>& scale) {
     Monitor monitor = monitor_of(progress);
     const GivenRows features(x, scale);
-    Reached out = without_gil([&] {
-        return reach_nodes(features.rows(), node_members(y.view(), tree.view()), tree.view(),
-                           copied(thresholds), n_threads, monitor);
+    label_tree::ReachCounts out = without_gil([&] {
+        return label_tree::reach_nodes(features.rows(), label_tree::node_members(y.view(), tree.view()),
+                                       tree.view(), copied(thresholds), n_threads, monitor);
     });
     const size_t width = thresholds.shape(0), n_nodes = out.by_node.size() / width,
                  n_inner = out.together.size() / width;
@@ -112,12 +112,13 @@ nb::dict sample(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
                 const Array<int64_t>& n_rows, const Array<float>& thresholds, const nb::dict& options,
                 const std::optional<Array<float>>& scale) {
     Monitor monitor = monitor_of(nb::none());
-    const auto given = options_from<SampleOptions>(options, read);
+    const auto given = options_from<label_tree::SampleOptions>(options, read);
     const GivenRows features(x, scale);
-    const SamplePlan plan{nodes.data(), nodes.shape(0), picked_ptr.data(), picked.data(), n_rows.data()};
-    Samples out = without_gil([&] {
-        return train_samples(features.rows(), y.view(), tree.view(), plan, copied(thresholds), given,
-                             monitor);
+    const label_tree::SamplePlan plan{nodes.data(), nodes.shape(0), picked_ptr.data(), picked.data(),
+                                      n_rows.data()};
+    label_tree::Samples out = without_gil([&] {
+        return label_tree::train_samples(features.rows(), y.view(), tree.view(), plan, copied(thresholds),
+                                         given, monitor);
     });
     nb::dict arrays;
     const size_t width = thresholds.shape(0);
@@ -139,29 +140,32 @@ struct PackedTreeArrays {
     Array<uint32_t> row_start;
     AnyArray child, weights;
     Array<float> scale, bias;
-    Link link;
+    label_tree::Link link;
     int64_t n_features;
 
-    PackedTreeView view() const {
-        PackedTreeView view{tree.view(),
-                            inner_of.data(),
-                            length(feature_ptr) - 1,
-                            feature_ptr.data(),
-                            features.data(),
-                            bias.data(),
-                            {},
-                            link,
-                            n_features};
+    label_tree::PackedTreeView view() const {
+        label_tree::PackedTreeView view{tree.view(),
+                                        inner_of.data(),
+                                        length(feature_ptr) - 1,
+                                        feature_ptr.data(),
+                                        features.data(),
+                                        bias.data(),
+                                        {},
+                                        link,
+                                        n_features};
         if (row_start.shape(0) == 0) {
-            view.weights = DenseWeights{weight_ptr.data(), static_cast<const float*>(weights.data())};
+            view.weights =
+                label_tree::DenseWeights{weight_ptr.data(), static_cast<const float*>(weights.data())};
             return view;
         }
         const bool is_int8 = weights.dtype() == nb::dtype<int8_t>();
         const bool is_half = !is_int8 && weights.dtype() != nb::dtype<float>();
-        const SparseWeights pairs{feature_ptr.data(),     weight_ptr.data(), row_start.data(), child.data(),
-                                  child.dtype().bits / 8, weights.data(),    is_half};
+        const label_tree::SparseWeights pairs{
+            feature_ptr.data(),     weight_ptr.data(), row_start.data(), child.data(),
+            child.dtype().bits / 8, weights.data(),    is_half};
         if (is_int8) {
-            view.weights = QuantizedWeights{pairs, static_cast<const int8_t*>(weights.data()), scale.data()};
+            view.weights =
+                label_tree::QuantizedWeights{pairs, static_cast<const int8_t*>(weights.data()), scale.data()};
         } else {
             view.weights = pairs;
         }
@@ -169,7 +173,7 @@ struct PackedTreeArrays {
     }
 };
 
-void read(Options& from, PackedTreeArrays& to) {
+void read(OptionsReader& from, PackedTreeArrays& to) {
     from.read("child_ptr", to.tree.child_ptr);
     from.read("label", to.tree.label);
     from.read("inner_of", to.inner_of);
@@ -202,7 +206,7 @@ class TreeSearcher {
 
   private:
     PackedTreeArrays arrays_;
-    PackedTree tree_;
+    label_tree::PackedTree tree_;
 };
 
 using Array3 = nb::ndim<3>;
@@ -246,4 +250,4 @@ void bind_label_tree(nb::module_& m) {
              arg("n_threads"), arg("progress").none(), "Best k labels of every row.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

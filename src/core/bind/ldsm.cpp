@@ -4,12 +4,13 @@
 #include "bind/options.hpp"
 #include "forest/ldsm/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
+namespace ldsm = forest::ldsm;
 
-void read(Options& from, LdsmOptions& to) {
+void read(OptionsReader& from, ldsm::Options& to) {
     from.read("first_tree", to.first_tree);
     from.read("n_trees", to.n_trees);
     from.read("arity", to.arity);
@@ -30,12 +31,12 @@ void read(Options& from, LdsmOptions& to) {
 nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& options, int n_threads,
               const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
-    const auto given = options_from<LdsmOptions>(options, read);
-    LdsmForest grown =
-        without_gil([&] { return grow_ldsm_forest(x.view(), y.view(), given, n_threads, monitor); });
+    const auto given = options_from<ldsm::Options>(options, read);
+    ldsm::Forest grown =
+        without_gil([&] { return ldsm::grow_forest(x.view(), y.view(), given, n_threads, monitor); });
     nb::dict arrays = forest_arrays(std::move(grown.flat));
-    const size_t n_splits = grown.splits.size() / kSplitColumns;
-    arrays["splits"] = to_numpy(std::move(grown.splits), n_splits, kSplitColumns);
+    const size_t n_splits = grown.splits.size() / ldsm::kSplitColumns;
+    arrays["splits"] = to_numpy(std::move(grown.splits), n_splits, ldsm::kSplitColumns);
     return arrays;
 }
 
@@ -48,4 +49,4 @@ void bind_ldsm(nb::module_& m) {
           "running objective of every inner node.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

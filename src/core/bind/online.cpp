@@ -11,18 +11,18 @@
 #include "online/search.hpp"
 #include "online/state.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
 
 struct OnlineTreeOptions {
-    GrowthOptions growth;
-    LearnerOptions learner;
+    online::GrowthOptions growth;
+    online::LearnerOptions learner;
     bool normalize;
 };
 
-void read(Options& from, OnlineTreeOptions& to) {
+void read(OptionsReader& from, OnlineTreeOptions& to) {
     from.choose("policy", to.growth.policy, {"best-greedy", "random", "complete", "flat"});
     from.read("arity", to.growth.arity);
     from.read("max_leaf", to.growth.max_leaf);
@@ -34,7 +34,7 @@ void read(Options& from, OnlineTreeOptions& to) {
     from.read("normalize", to.normalize);
 }
 
-void read(Options& from, TreeArrays& to) {
+void read(OptionsReader& from, online::TreeArrays& to) {
     from.copy("parent", to.parent);
     from.copy("label", to.label);
     from.copy("auxiliary", to.auxiliary);
@@ -82,9 +82,10 @@ class OnlineTreeObject {
         Call call(x.indptr.data()[n_rows] < 4096, n_threads, progress);
         return labels_and_scores(n_rows, k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
-            const Batch batch = tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), nullptr,
-                                              n_rows, [&](uint64_t id) { return tree_.numbers().find(id); });
-            search_batch(tree_, batch, k, call.n_threads, call.monitor, labels, scores);
+            const online::Batch batch =
+                tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), nullptr, n_rows,
+                              [&](uint64_t id) { return tree_.numbers().find(id); });
+            online::search_batch(tree_, batch, k, call.n_threads, call.monitor, labels, scores);
         });
     }
 
@@ -95,12 +96,13 @@ class OnlineTreeObject {
         return labels_and_scores(marks.n_rows, k, [&](int32_t* labels, float* scores) {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(marks.n_cols);
-            const OnlineSearcher searcher(tree_, k);
-            OnlineSearchSpace space;
+            const online::Searcher searcher(tree_, k);
+            online::SearchScratch scratch;
             for (int64_t row = 0; row < marks.n_rows; ++row) {
-                const Batch one = tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), &row, 1,
-                                                [&](uint64_t id) { return tree_.numbers().find(id); });
-                searcher.search(one.row(0), space, labels + row * k, scores + row * k);
+                const online::Batch one =
+                    tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), &row, 1,
+                                  [&](uint64_t id) { return tree_.numbers().find(id); });
+                searcher.search(one.row(0), scratch, labels + row * k, scores + row * k);
                 tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), marks, &row, 1, 1);
             }
         });
@@ -115,17 +117,17 @@ class OnlineTreeObject {
     nb::dict records() const {
         const std::shared_lock lock(mutex_);
         nb::dict out;
-        put_records(TreeState::records(tree_), out);
+        put_records(online::TreeState::records(tree_), out);
         return out;
     }
 
     nb::dict state() const {
-        TreeArrays arrays = without_gil([&] {
+        online::TreeArrays arrays = without_gil([&] {
             const std::shared_lock lock(mutex_);
-            return TreeState::save(tree_);
+            return online::TreeState::save(tree_);
         });
         nb::dict out;
-        BlockArrays& b = arrays.blocks;
+        online::BlockArrays& b = arrays.blocks;
         out["parent"] = to_numpy(std::move(arrays.parent));
         out["label"] = to_numpy(std::move(arrays.label));
         out["auxiliary"] = to_numpy(std::move(arrays.auxiliary));
@@ -144,15 +146,15 @@ class OnlineTreeObject {
 
     void restore(const nb::dict& arrays, bool growing, int64_t seen, int64_t updates, uint64_t decisions,
                  int32_t cursor) {
-        const auto given = options_from<TreeArrays>(arrays, read);
+        const auto given = options_from<online::TreeArrays>(arrays, read);
         const std::unique_lock lock(mutex_);
-        TreeState::load(tree_, given, growing, {seen, updates, decisions, cursor});
+        online::TreeState::load(tree_, given, growing, {seen, updates, decisions, cursor});
     }
 
     nb::dict pack(float threshold) const {
-        PackedOnline packed = without_gil([&] {
+        online::PackedTree packed = without_gil([&] {
             const std::shared_lock lock(mutex_);
-            return labelwood::pack(tree_, threshold);
+            return online::pack(tree_, threshold);
         });
         nb::dict out;
         out["child_ptr"] = to_numpy(std::move(packed.child_ptr));
@@ -171,17 +173,17 @@ class OnlineTreeObject {
     // Features (-1: the constant), weights and sums of a node's classifier, or of its auxiliary one.
     nb::tuple classifier(int32_t node, bool auxiliary) const {
         const std::shared_lock lock(mutex_);
-        const GrowingNode& v = tree_.nodes()[node];
+        const online::Node& v = tree_.nodes()[node];
         const int32_t block = auxiliary ? v.block : v.parent < 0 ? 0 : tree_.nodes()[v.parent].block;
         const int32_t lane = auxiliary ? 0 : v.lane;
         std::vector<int64_t> features;
         std::vector<float> weights, sums;
-        BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
-                             [&](int64_t feature, const float* row) {
-                                 features.push_back(feature);
-                                 weights.push_back(row[lane]);
-                                 sums.push_back(row[tree_.block(block).capacity() + lane]);
-                             });
+        online::BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
+                                     [&](int64_t feature, const float* row) {
+                                         features.push_back(feature);
+                                         weights.push_back(row[lane]);
+                                         sums.push_back(row[tree_.block(block).capacity() + lane]);
+                                     });
         return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)),
                               to_numpy(std::move(sums)));
     }
@@ -216,7 +218,7 @@ class OnlineTreeObject {
     }
 
   private:
-    static void put_records(LabelArrays&& records, nb::dict& out) {
+    static void put_records(online::LabelArrays&& records, nb::dict& out) {
         out["answers_as"] = to_numpy(std::move(records.answers_as));
         out["retired"] = to_numpy(std::move(records.retired));
         out["support"] = to_numpy(std::move(records.support));
@@ -227,7 +229,7 @@ class OnlineTreeObject {
     explicit OnlineTreeObject(const OnlineTreeOptions& options)
         : tree_(options.growth, options.learner, options.normalize) {}
 
-    OnlineTree tree_;
+    online::Tree tree_;
     mutable std::shared_mutex mutex_;
 };
 
@@ -265,4 +267,4 @@ void bind_online(nb::module_& m) {
     object.def("facts", &OnlineTreeObject::facts, "Counts and sizes.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -1,8 +1,8 @@
 // One dict of options, read by name into a struct.
 //
-// Each options struct has a function `read(Options&, Struct&)` beside its binding that names every field
-// once. `options_from` calls it. A missing key is a KeyError; an unknown key and a value of the wrong type
-// are TypeErrors. Every error names the key.
+// Each options struct has a function `read(OptionsReader&, Struct&)` beside its binding that names every
+// field once. `options_from` calls it. A missing key is a KeyError; an unknown key and a value of the wrong
+// type are TypeErrors. Every error names the key.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 #include "bind/bind.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
-class Options {
+class OptionsReader {
   public:
-    explicit Options(const nb::dict& given) : given_(given) {}
+    explicit OptionsReader(const nb::dict& given) : given_(given) {}
 
     // A bool, a number that fits the field, or an array.
     template <class T>
@@ -86,12 +86,12 @@ class Options {
 };
 
 template <class Struct>
-Struct options_from(const nb::dict& given, void (*read)(Options&, Struct&)) {
-    Options options(given);
+Struct options_from(const nb::dict& given, void (*read)(OptionsReader&, Struct&)) {
+    OptionsReader options(given);
     Struct out{};
     read(options, out);
     options.end();
     return out;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

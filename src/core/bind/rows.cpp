@@ -4,7 +4,7 @@
 #include "rows/format.hpp"
 #include "rows/parse.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -16,7 +16,7 @@ Out<T> own(std::unique_ptr<T[]>&& items, int64_t count) {
     return Out<T>(held, {static_cast<size_t>(count)}, owner);
 }
 
-void read(Options& from, Dialect& to) {
+void read(OptionsReader& from, rows::Dialect& to) {
     from.read("svmlight", to.svmlight);
     from.read("first_id", to.first_id);
     from.read("n_features", to.n_features);
@@ -26,23 +26,25 @@ void read(Options& from, Dialect& to) {
 nb::tuple parse(const Array<uint8_t>& text, const nb::dict& options, int n_threads,
                 const nb::object& progress, int64_t piece_size) {
     Monitor monitor = monitor_of(progress);
-    const auto dialect = options_from<Dialect>(options, read);
+    const auto dialect = options_from<rows::Dialect>(options, read);
     const auto* bytes = reinterpret_cast<const char*>(text.data());
-    ParsedRows rows =
-        without_gil([&] { return parse_rows(bytes, length(text), dialect, piece_size, n_threads, monitor); });
-    if (rows.bad.problem != Problem::none) {
-        return nb::make_tuple(static_cast<int32_t>(rows.bad.problem), rows.bad.begin, rows.bad.end);
+    rows::ParsedRows parsed = without_gil(
+        [&] { return rows::parse_rows(bytes, length(text), dialect, piece_size, n_threads, monitor); });
+    if (parsed.bad.problem != rows::Problem::none) {
+        return nb::make_tuple(static_cast<int32_t>(parsed.bad.problem), parsed.bad.begin, parsed.bad.end);
     }
-    return nb::make_tuple(
-        own(std::move(rows.feature_ptr), rows.n_rows + 1),
-        own(std::move(rows.features), rows.n_features_stored),
-        own(std::move(rows.values), rows.n_features_stored), own(std::move(rows.label_ptr), rows.n_rows + 1),
-        own(std::move(rows.labels), rows.n_labels_stored), rows.feature_end, rows.label_end);
+    return nb::make_tuple(own(std::move(parsed.feature_ptr), parsed.n_rows + 1),
+                          own(std::move(parsed.features), parsed.n_features_stored),
+                          own(std::move(parsed.values), parsed.n_features_stored),
+                          own(std::move(parsed.label_ptr), parsed.n_rows + 1),
+                          own(std::move(parsed.labels), parsed.n_labels_stored), parsed.feature_end,
+                          parsed.label_end);
 }
 
 Out<uint8_t> format(const CsrArrays& x, const PatternArrays& y, bool svmlight, int n_threads) {
     Monitor monitor = monitor_of(nb::none());
-    Text text = without_gil([&] { return format_rows(x.view(), y.view(), svmlight, n_threads, monitor); });
+    rows::Text text =
+        without_gil([&] { return rows::format_rows(x.view(), y.view(), svmlight, n_threads, monitor); });
     auto* held = reinterpret_cast<uint8_t*>(text.bytes.release());
     nb::capsule owner(held, [](void* p) noexcept { delete[] static_cast<char*>(p); });
     return Out<uint8_t>(held, {static_cast<size_t>(text.size)}, owner);
@@ -60,4 +62,4 @@ void bind_rows(nb::module_& m) {
           "Text rows of a pair of CSR matrices, as bytes.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -1,29 +1,30 @@
 // Bindings of operations on sparse rows.
 #include "bind/arguments.hpp"
 #include "sparse/keep_largest.hpp"
+#include "sparse/label_vectors.hpp"
 #include "sparse/row_ops.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
 
 int check(const CsrArrays& x) {
-    return static_cast<int>(without_gil([&] { return check_csr(x.view(), length(x.indices)); }));
+    return static_cast<int>(without_gil([&] { return sparse::check_csr(x.view(), length(x.indices)); }));
 }
 
 Out<float> scale_to_unit(const CsrArrays& x) {
-    return to_numpy(without_gil([&] { return unit_rows(x.view()); }));
+    return to_numpy(without_gil([&] { return sparse::unit_rows(x.view()); }));
 }
 
 Out<float> factors(const FileCsrArrays& x) {
     const GivenRows given(x);
-    return to_numpy(without_gil([&] { return unit_factors(given.rows()); }));
+    return to_numpy(without_gil([&] { return sparse::unit_factors(given.rows()); }));
 }
 
 nb::tuple take(const FileCsrArrays& x, const Array<int64_t>& rows) {
     const GivenRows given(x);
-    return to_numpy(without_gil([&] { return take_rows(given.rows(), rows.data(), length(rows)); }));
+    return to_numpy(without_gil([&] { return sparse::take_rows(given.rows(), rows.data(), length(rows)); }));
 }
 
 nb::tuple vectors(const FileCsrArrays& x, const PatternArrays& y, int64_t most, int n_threads,
@@ -31,17 +32,17 @@ nb::tuple vectors(const FileCsrArrays& x, const PatternArrays& y, int64_t most, 
     Monitor monitor = monitor_of(progress);
     const GivenRows given(x, scale);
     return to_numpy(
-        without_gil([&] { return label_vectors(given.rows(), y.view(), most, n_threads, monitor); }));
+        without_gil([&] { return sparse::label_vectors(given.rows(), y.view(), most, n_threads, monitor); }));
 }
 
 Out<int64_t> largest(const Array<int64_t>& ptr, const Array<float>& values, int64_t most) {
     return to_numpy(
-        without_gil([&] { return keep_largest(ptr.data(), length(ptr) - 1, values.data(), most); }));
+        without_gil([&] { return sparse::keep_largest(ptr.data(), length(ptr) - 1, values.data(), most); }));
 }
 
 nb::tuple largest_share(const Array<int64_t>& ptr, const Array<float>& values, double share, int64_t least) {
-    KeptEntries kept =
-        without_gil([&] { return keep_share(ptr.data(), length(ptr) - 1, values.data(), share, least); });
+    sparse::KeptEntries kept = without_gil(
+        [&] { return sparse::keep_share(ptr.data(), length(ptr) - 1, values.data(), share, least); });
     return nb::make_tuple(to_numpy(std::move(kept.ptr)), to_numpy(std::move(kept.positions)));
 }
 
@@ -62,4 +63,4 @@ void bind_sparse(nb::module_& m) {
           "Pointer and positions of each row's largest entries that make up a share of its squared length.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

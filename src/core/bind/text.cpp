@@ -5,7 +5,7 @@
 #include "text/hash_terms.hpp"
 #include "text/weigh.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using namespace text;
@@ -14,7 +14,7 @@ using nb::arg;
 // Below these sizes a call is small: a service encodes one text at a time.
 constexpr int64_t kSmallBytes = 1 << 16, kSmallEntries = 1 << 14;
 
-void read(Options& from, AnalyzerOptions& to) {
+void read(OptionsReader& from, AnalyzerOptions& to) {
     from.choose("unit", to.unit, {"word", "char", "char_wb"});
     from.read("shortest", to.shortest);
     from.read("longest", to.longest);
@@ -22,19 +22,19 @@ void read(Options& from, AnalyzerOptions& to) {
     from.read("lowercase", to.lowercase);
 }
 
-void read(Options& from, LearnOptions& to) {
+void read(OptionsReader& from, LearnOptions& to) {
     read(from, to.analyzer);
     from.read("min_documents", to.min_documents);
     from.read("max_documents", to.max_documents);
 }
 
-void read(Options& from, HashOptions& to) {
+void read(OptionsReader& from, HashOptions& to) {
     read(from, to.analyzer);
     from.read("n_columns", to.n_columns);
     from.read("signed_counts", to.signed_counts);
 }
 
-void read(Options& from, Weighing& to) {
+void read(OptionsReader& from, Weighing& to) {
     from.read("sublinear", to.sublinear);
     from.read("binary", to.binary);
     from.choose("norm", to.norm, {"none", "l1", "l2"});
@@ -138,4 +138,4 @@ void bind_text(nb::module_& m) {
     m.def("lower_text", &lower, arg("utf8"), "The lower case of a text in UTF-8.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -18,7 +18,7 @@
 #include "forest/router_scratch.hpp"
 #include "memory/huge_pages.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 // The arrays of a forest, owned by the caller. Ids and numbers are stored as narrow as they fit.
 struct ForestView {
@@ -56,18 +56,18 @@ class PackedForest {
           bias_(view.bias, view.n_nodes),
           leaf_ptr_(view.leaf_ptr, view.n_leaves + 1),
           routing_{options, child_ptr_.data(), bias_.data(), view.seeds, numbers_.data()},
-          spaces_(routing_) {}
+          scratches_(routing_) {}
 
     int64_t n_features() const { return routing_.n_features; }
 
     // The k best labels of every row by averaged leaves; labels and scores have k columns.
     void topk(const Csr& x, int32_t k, int n_threads, Monitor& monitor, int32_t* labels, float* scores) {
-        over_shards(x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, RouteSpace& space) {
+        over_shards(x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, RouterScratch& scratch) {
             std::visit(
                 [&]<class Label, class Value>(const Label* leaf_labels, const Value* leaf_values) {
                     const LeafTable<Label, Value> leaves{leaf_ptr_.data(), leaf_labels, leaf_values};
                     LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
-                        .average(end - begin, routing_.n_labels, space, labels + begin * k,
+                        .average(end - begin, routing_.n_labels, scratch, labels + begin * k,
                                  scores + begin * k);
                 },
                 view_.leaf_labels, view_.leaf_values);
@@ -78,14 +78,16 @@ class PackedForest {
         const auto n_trees = static_cast<size_t>(routing_.n_trees);
         LeavesByRow found{std::vector<int64_t>(static_cast<size_t>(x.n_rows) * n_trees + 1, 0), {}};
         std::vector<std::vector<int32_t>> parts(shards_of(x, n_threads).size());
-        over_shards(x, n_threads, monitor, [&](size_t shard, int64_t begin, int64_t end, RouteSpace& space) {
-            place_in_order(end - begin, space);
-            sort_by_row(space.place, space);
-            for (const Reached& r : space.by_row) {
-                ++found.ptr[static_cast<size_t>(begin + r.row) * n_trees + static_cast<size_t>(r.tree) + 1];
-                parts[shard].push_back(r.leaf);
-            }
-        });
+        over_shards(x, n_threads, monitor,
+                    [&](size_t shard, int64_t begin, int64_t end, RouterScratch& scratch) {
+                        place_in_order(end - begin, scratch);
+                        sort_by_row(scratch.place, scratch);
+                        for (const ReachedLeaf& r : scratch.by_row) {
+                            ++found.ptr[static_cast<size_t>(begin + r.row) * n_trees +
+                                        static_cast<size_t>(r.tree) + 1];
+                            parts[shard].push_back(r.leaf);
+                        }
+                    });
         for (size_t i = 1; i < found.ptr.size(); ++i) found.ptr[i] += found.ptr[i - 1];
         found.nodes.reserve(static_cast<size_t>(found.ptr.back()));
         for (const auto& part : parts) found.nodes.insert(found.nodes.end(), part.begin(), part.end());
@@ -99,7 +101,7 @@ class PackedForest {
     }
 
   private:
-    static LargeCopy<int32_t> number_nodes(const ForestView& view) {
+    static memory::LargeCopy<int32_t> number_nodes(const ForestView& view) {
         std::vector<int32_t> numbers(view.n_nodes);
         int32_t inner = 0, leaf = 0;
         for (size_t u = 0; u < numbers.size(); ++u) {
@@ -108,7 +110,7 @@ class PackedForest {
         return {numbers.data(), numbers.size()};
     }
 
-    // Routes the rows and calls use(shard, begin, end, space) on each shard's result.
+    // Routes the rows and calls use(shard, begin, end, scratch) on each shard's result.
     template <class Use>
     void over_shards(const Csr& x, int n_threads, Monitor& monitor, Use&& use) {
         // A small batch ends before anyone could interrupt it: one thread, no polling.
@@ -116,8 +118,8 @@ class PackedForest {
         Monitor unwatched;
         const std::vector<int64_t> bounds = shards_of(x, n_threads);
         const int workers = small ? 1 : std::max(1, n_threads);
-        std::vector<std::unique_ptr<RouteSpace>> spaces;
-        for (int w = 0; w < workers; ++w) spaces.push_back(spaces_.take());
+        std::vector<std::unique_ptr<RouterScratch>> scratches;
+        for (int w = 0; w < workers; ++w) scratches.push_back(scratches_.take());
         std::visit(
             [&]<class Index, class Weight>(const Index* features, const Weight* weights) {
                 const NodeVectors<Index, Weight> vectors{weight_ptr_.data(), features, weights};
@@ -125,42 +127,42 @@ class PackedForest {
                 parallel_for(static_cast<int64_t>(bounds.size()) - 1, workers, small ? unwatched : monitor,
                              [&](int64_t shard, int worker) {
                                  const auto s = static_cast<size_t>(shard);
-                                 RouteSpace& space = *spaces[static_cast<size_t>(worker)];
-                                 router.route(bounds[s], bounds[s + 1], space);
-                                 use(s, bounds[s], bounds[s + 1], space);
+                                 RouterScratch& scratch = *scratches[static_cast<size_t>(worker)];
+                                 router.route(bounds[s], bounds[s + 1], scratch);
+                                 use(s, bounds[s], bounds[s + 1], scratch);
                                  monitor.add(x.indptr[bounds[s + 1]] - x.indptr[bounds[s]]);
                              });
             },
             view_.weight_features, view_.weights);
-        for (auto& space : spaces) spaces_.give(std::move(space));
+        for (auto& scratch : scratches) scratches_.give(std::move(scratch));
     }
 
     // Building blocks costs about as much as routing 100 rows, so wait for 100 rows.
     template <class Index, class Weight>
-    const NodeBlocks<Weight>* blocks_for(const NodeVectors<Index, Weight>& vectors, int64_t n_rows) {
+    const ResidentBlocks<Weight>* blocks_for(const NodeVectors<Index, Weight>& vectors, int64_t n_rows) {
         constexpr int64_t kRowsBefore = 100;
         if (routing_.projection == ProjectionKind::kGaussian) return nullptr;
         if (rows_seen_.fetch_add(n_rows) + n_rows < kRowsBefore) return nullptr;
-        auto& blocks = std::get<std::unique_ptr<NodeBlocks<Weight>>>(blocks_);
+        auto& blocks = std::get<std::unique_ptr<ResidentBlocks<Weight>>>(blocks_);
         std::call_once(blocks_made_, [&] {
             const int64_t n_columns =
                 routing_.projection == ProjectionKind::kNone ? routing_.n_features : routing_.n_columns;
-            blocks = std::make_unique<NodeBlocks<Weight>>(
+            blocks = std::make_unique<ResidentBlocks<Weight>>(
                 routing_, vectors, static_cast<int32_t>(view_.n_nodes), static_cast<int32_t>(n_columns));
         });
         return blocks->size() == 0 ? nullptr : blocks.get();
     }
 
     const ForestView view_;
-    LargeCopy<int32_t> child_ptr_, numbers_;
-    LargeCopy<int64_t> weight_ptr_;
-    LargeCopy<float> bias_;
-    LargeCopy<int64_t> leaf_ptr_;
+    memory::LargeCopy<int32_t> child_ptr_, numbers_;
+    memory::LargeCopy<int64_t> weight_ptr_;
+    memory::LargeCopy<float> bias_;
+    memory::LargeCopy<int64_t> leaf_ptr_;
     const Routing routing_;
-    RouteSpaces spaces_;
+    ScratchPool scratches_;
     std::atomic<int64_t> rows_seen_{0};
     std::once_flag blocks_made_;
-    std::tuple<std::unique_ptr<NodeBlocks<Half>>, std::unique_ptr<NodeBlocks<float>>> blocks_;
+    std::tuple<std::unique_ptr<ResidentBlocks<Half>>, std::unique_ptr<ResidentBlocks<float>>> blocks_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

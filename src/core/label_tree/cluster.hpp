@@ -17,9 +17,9 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/stamped_counts.hpp"
-#include "simd/solver.hpp"
+#include "simd/search.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 struct GrownTree {
     std::vector<int32_t> parent;
@@ -207,8 +207,9 @@ class Splitter {
             for (int64_t i = piece * kPiece; i < std::min(n, (piece + 1) * kPiece); ++i) {
                 for (size_t c = 0; c < scores.size(); ++c) scores[c] = -half_norm[c];
                 const int64_t begin = ptr_[static_cast<size_t>(i)];
-                simd().accumulate(columns_.data() + begin, values_.data() + begin,
-                                  ptr_[static_cast<size_t>(i) + 1] - begin, centres.data(), k, scores.data());
+                simd::search().accumulate(columns_.data() + begin, values_.data() + begin,
+                                          ptr_[static_cast<size_t>(i) + 1] - begin, centres.data(), k,
+                                          scores.data());
                 const auto best = std::max_element(scores.begin(), scores.end());
                 (*assigned)[static_cast<size_t>(i)] = static_cast<int32_t>(best - scores.begin());
             }
@@ -251,7 +252,7 @@ class Splitter {
     size_t n_local_ = 0;
 };
 
-inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& options, Monitor& monitor) {
+inline GrownTree grow(const Csr& vectors, const ClusterOptions& options, Monitor& monitor) {
     struct Pending {
         int32_t node;
         std::vector<int32_t> labels;
@@ -309,4 +310,4 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
     return tree;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/csr.hpp"
-#include "simd/solver.hpp"
+#include "simd/search.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // Looks columns up in one of two ways, chosen per node by size. A node that uses at least one column in
 // kSparse has ranks: a bit per column and the number of features before each word, small enough to stay in
@@ -32,21 +32,21 @@ class FeatureIndex {
     int64_t n_features(int64_t node) const { return feature_ptr_[node + 1] - feature_ptr_[node]; }
 
     // The node's ranks, or null if it has buckets.
-    const Rank* ranks(int64_t node) const {
+    const simd::Rank* ranks(int64_t node) const {
         const Node& entry = nodes_[static_cast<size_t>(node)];
         return entry.ranked ? ranks_.data() + entry.at : nullptr;
     }
 
-    // Ranks of a node that has none, for as long as a batch needs them: written into `space`, all zero before
-    // and after. Pays once the look-ups outnumber the node's features.
-    const Rank* lend_ranks(int64_t node, std::vector<Rank>& space) const {
-        if (space.empty()) space.resize(static_cast<size_t>(n_words_));
-        set_ranks(node, space.data());
-        return space.data();
+    // Ranks of a node that has none, for as long as a batch needs them: written into `scratch`, all zero
+    // before and after. Pays once the look-ups outnumber the node's features.
+    const simd::Rank* lend_ranks(int64_t node, std::vector<simd::Rank>& scratch) const {
+        if (scratch.empty()) scratch.resize(static_cast<size_t>(n_words_));
+        set_ranks(node, scratch.data());
+        return scratch.data();
     }
-    void take_back(int64_t node, std::vector<Rank>& space) const {
+    void take_back(int64_t node, std::vector<simd::Rank>& scratch) const {
         for (int64_t j = feature_ptr_[node]; j < feature_ptr_[node + 1]; ++j) {
-            space[static_cast<size_t>(features_[j] >> 5)] = Rank{};
+            scratch[static_cast<size_t>(features_[j] >> 5)] = simd::Rank{};
         }
     }
 
@@ -59,9 +59,9 @@ class FeatureIndex {
         const int32_t* base = features_ + feature_ptr_[node];
         int64_t n = 0;
         for (int64_t i = 0; i < count; ++i) {
-            if (i + 2 * kAhead < count) {
-                __builtin_prefetch(starts + (columns[i + 2 * kAhead] >> entry.shift));
-                __builtin_prefetch(base + starts[columns[i + kAhead] >> entry.shift]);
+            if (i + 2 * simd::kAhead < count) {
+                __builtin_prefetch(starts + (columns[i + 2 * simd::kAhead] >> entry.shift));
+                __builtin_prefetch(base + starts[columns[i + simd::kAhead] >> entry.shift]);
             }
             const uint32_t* start = starts + (columns[i] >> entry.shift);
             for (uint32_t j = start[0]; j < start[1]; ++j) {
@@ -83,10 +83,10 @@ class FeatureIndex {
     };
 
     // Writes only the words that have a feature.
-    void set_ranks(int64_t node, Rank* ranks) const {
+    void set_ranks(int64_t node, simd::Rank* ranks) const {
         const int32_t* base = features_ + feature_ptr_[node];
         for (int64_t j = 0; j < n_features(node); ++j) {
-            Rank& word = ranks[base[j] >> 5];
+            simd::Rank& word = ranks[base[j] >> 5];
             if (word.bits == 0) word.before = static_cast<uint32_t>(j);
             word.bits |= 1u << (base[j] & 31);
         }
@@ -110,8 +110,8 @@ class FeatureIndex {
     const int32_t* features_;
     int64_t n_words_;
     std::vector<Node> nodes_;
-    std::vector<Rank> ranks_;
+    std::vector<simd::Rank> ranks_;
     std::vector<uint32_t> starts_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

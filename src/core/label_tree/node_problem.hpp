@@ -11,7 +11,7 @@
 #include "simd/solver.hpp"
 #include "sparse/training_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the
 // weights touched most lie together in cache; the bias comes last (id n_features) with the same value in
@@ -25,14 +25,14 @@ struct NodeProblem {
     std::vector<float> diagonal;
     float bias = 0.0f;
     int64_t most_entries = 0;
-    const TrainingRows* source = nullptr;
+    const sparse::TrainingRows* source = nullptr;
     const int32_t* members = nullptr;        // place in the source of each row
     const StampedCounts* columns = nullptr;  // column -> compacted id
 
     int64_t n_rows() const { return static_cast<int64_t>(diagonal.size()); }
     int64_t n_features() const { return static_cast<int64_t>(features.size()); }
     bool is_held() const { return indptr.back() == static_cast<int64_t>(indices.size()); }
-    NodeRows rows() const {
+    simd::NodeRows rows() const {
         return {indptr.data(), indices.data(), values.data(), diagonal.data(), n_rows(), indptr.data()};
     }
 };
@@ -53,8 +53,8 @@ inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features,
 }
 
 // `most_entries` 0: all are held, whatever their number.
-inline void build_problem(const TrainingRows& rows, const int32_t* members, int64_t n_rows, float bias,
-                          int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
+inline void build_problem(const sparse::TrainingRows& rows, const int32_t* members, int64_t n_rows,
+                          float bias, int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
     const Csr& x = rows.x;
     problem->bias = bias;
     problem->most_entries = most_entries;
@@ -103,4 +103,4 @@ inline void build_problem(const TrainingRows& rows, const int32_t* members, int6
     }
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -11,7 +11,7 @@
 #include "label_tree/tree.hpp"
 #include "label_tree/weights.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // The arrays of a packed tree, owned by the caller.
 struct PackedTreeView {
@@ -52,4 +52,4 @@ class PackedTree {
     const FeatureIndex index_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -7,7 +7,7 @@
 
 #include "label_tree/node_problem.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // The rows that come next in a pass, gathered from the training rows in the order of their places there. One
 // per worker, kept between nodes.
@@ -36,7 +36,7 @@ class RowWindow {
         return n;
     }
 
-    NodeRows rows(const NodeProblem& problem) const {
+    simd::NodeRows rows(const NodeProblem& problem) const {
         return {problem.indptr.data(),   features_.data(), values_.data(),
                 problem.diagonal.data(), problem.n_rows(), start_.data()};
     }
@@ -47,4 +47,4 @@ class RowWindow {
     std::vector<float> values_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -15,9 +15,9 @@
 #include "label_tree/block_solver.hpp"
 #include "label_tree/node_problem.hpp"
 #include "label_tree/tree.hpp"
-#include "sparse/row_ops.hpp"
+#include "sparse/label_vectors.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 struct NodeSizes {
     std::vector<int64_t> features;  // per inner node, in the order of ids: used by its rows
@@ -33,7 +33,7 @@ inline std::vector<int32_t> inner_nodes(const Tree& tree) {
     return inner;
 }
 
-inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
+inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& members, const Tree& tree,
                              int n_threads, Monitor& monitor) {
     const Csr& x = rows.x;
     const std::vector<int32_t> inner = inner_nodes(tree);
@@ -49,10 +49,10 @@ inline NodeSizes count_nodes(const TrainingRows& rows, const NodeMembers& member
         std::vector<uint64_t>& bits = seen[static_cast<size_t>(worker)];
         bits.assign(n_words, 0);
         int64_t entries = 0;
-        for (const int32_t* row = members.begin(node); row != members.end(node); ++row) {
-            rows.open(*row);
-            entries += x.row_nnz(*row);
-            for (int64_t j = x.indptr[*row]; j < x.indptr[*row + 1]; ++j) {
+        for (const int32_t row : members[node]) {
+            rows.open(row);
+            entries += x.row_nnz(row);
+            for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
                 bits[static_cast<size_t>(x.indices[j]) >> 6] |= uint64_t{1} << (x.indices[j] & 63);
             }
         }
@@ -74,8 +74,8 @@ class Reach {
 
     // One sibling's rows: adds the columns it reaches to `counts`, by threshold, and returns the squared
     // length of the sum.
-    double add(const TrainingRows& rows, const int32_t* begin, const int32_t* end, int64_t* counts) {
-        for (const int32_t* row = begin; row != end; ++row) sum_.add_row(rows.x, *row, rows.open(*row));
+    double add(const sparse::TrainingRows& rows, std::span<const int32_t> own, int64_t* counts) {
+        for (const int32_t row : own) sum_.add_row(rows.x, row, rows.open(row));
         double square = 0.0;
         sum_.drain([&](int32_t column, float value) {
             const float size = std::fabs(value);
@@ -102,32 +102,32 @@ class Reach {
 
   private:
     std::vector<float> thresholds_;
-    SparseSum sum_;
+    sparse::SparseSum sum_;
     std::vector<uint8_t> best_;
     std::vector<int32_t> reached_;
 };
 
-struct Reached {
+struct ReachCounts {
     std::vector<int64_t> by_node;   // per node and threshold; 0 for the root, which is no child
     std::vector<int64_t> together;  // per inner node, by all of its children, and threshold
     std::vector<double> square;     // per node: the squared length of the sum of its rows
 };
 
-inline Reached reach_nodes(const TrainingRows& rows, const NodeMembers& members, const Tree& tree,
-                           const std::vector<float>& thresholds, int n_threads, Monitor& monitor) {
+inline ReachCounts reach_nodes(const sparse::TrainingRows& rows, const RowLists& members, const Tree& tree,
+                               const std::vector<float>& thresholds, int n_threads, Monitor& monitor) {
     const std::vector<int32_t> inner = inner_nodes(tree);
     const size_t n_levels = thresholds.size();
-    Reached found{std::vector<int64_t>(static_cast<size_t>(tree.n_nodes) * n_levels),
-                  std::vector<int64_t>(inner.size() * n_levels),
-                  std::vector<double>(static_cast<size_t>(tree.n_nodes))};
-    std::vector<Reach> spaces(static_cast<size_t>(std::max(n_threads, 1)), Reach(rows.x.n_cols, thresholds));
+    ReachCounts found{std::vector<int64_t>(static_cast<size_t>(tree.n_nodes) * n_levels),
+                      std::vector<int64_t>(inner.size() * n_levels),
+                      std::vector<double>(static_cast<size_t>(tree.n_nodes))};
+    std::vector<Reach> scratches(static_cast<size_t>(std::max(n_threads, 1)),
+                                 Reach(rows.x.n_cols, thresholds));
     parallel_for(static_cast<int64_t>(inner.size()), n_threads, monitor, [&](int64_t task, int worker) {
-        Reach& reach = spaces[static_cast<size_t>(worker)];
+        Reach& reach = scratches[static_cast<size_t>(worker)];
         const int32_t node = inner[static_cast<size_t>(task)];
         for (int32_t child = tree.child_ptr[node]; child < tree.child_ptr[node + 1]; ++child) {
             found.square[static_cast<size_t>(child)] =
-                reach.add(rows, members.begin(child), members.end(child),
-                          found.by_node.data() + static_cast<size_t>(child) * n_levels);
+                reach.add(rows, members[child], found.by_node.data() + static_cast<size_t>(child) * n_levels);
         }
         reach.together(found.together.data() + static_cast<size_t>(task) * n_levels);
     });
@@ -149,14 +149,15 @@ struct Kept {
 };
 
 // So many rows of a node, evenly spread.
-inline std::vector<int32_t> some_rows(const NodeMembers& members, int32_t node, int64_t n_rows) {
+inline std::vector<int32_t> some_rows(const RowLists& members, int32_t node, int64_t n_rows) {
     std::vector<int32_t> rows;
     const int64_t count = members.count(node);
-    for (int64_t i = 0; i < n_rows; ++i) rows.push_back(members.begin(node)[i * count / n_rows]);
+    for (int64_t i = 0; i < n_rows; ++i)
+        rows.push_back(members[node][static_cast<size_t>(i * count / n_rows)]);
     return rows;
 }
 
-inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, const Tree& tree,
+inline Kept train_sample(const sparse::TrainingRows& x, const RowLists& members, const Tree& tree,
                          const SiblingSample& sample, const SolverOptions& options,
                          const std::vector<float>& thresholds, uint64_t seed, int64_t most_entries,
                          StampedCounts& columns, Reach& reach, Monitor& monitor) {
@@ -168,21 +169,19 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
     build_problem(x, rows.data(), sample.n_rows, options.bias, most_entries, columns, &problem);
     Kept kept{std::vector<int64_t>(n_levels * n_siblings), std::vector<int64_t>(n_levels),
               std::vector<int64_t>(n_levels * n_siblings), std::vector<int64_t>(n_levels)};
-    Positives positives;
-    positives.ptr.assign(1, 0);
+    RowLists positives;
     std::vector<int32_t> trained, own;
     for (size_t number = 0; number < n_siblings; ++number) {
         const int32_t child = tree.child_ptr[sample.node] + sample.children[number];
         own.clear();
-        std::set_intersection(members.begin(child), members.end(child), rows.begin(), rows.end(),
-                              std::back_inserter(own));
-        reach.add(x, own.data(), own.data() + own.size(), kept.reach.data() + number * n_levels);
+        std::ranges::set_intersection(members[child], rows, std::back_inserter(own));
+        reach.add(x, own, kept.reach.data() + number * n_levels);
         auto at = rows.begin();
         for (const int32_t row : own) {
             at = std::lower_bound(at, rows.end(), row);
             positives.rows.push_back(static_cast<int32_t>(at - rows.begin()));
         }
-        positives.ptr.push_back(static_cast<int64_t>(positives.rows.size()));
+        positives.close();
         if (!own.empty()) trained.push_back(static_cast<int32_t>(number));
     }
     reach.together(kept.reached.data());
@@ -192,7 +191,7 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
     const auto built = Clock::now();
     const size_t n_features = problem.features.size();
     std::vector<uint8_t> best(n_features, 0);  // the thresholds that some sibling's weight exceeds
-    SolverSpace space;
+    SolverScratch scratch;
     auto sink = [&](const Finished& finished) {
         for (size_t f = 0; f < n_features; ++f) {
             const float* from = finished.weights + f * static_cast<size_t>(finished.width);
@@ -206,9 +205,9 @@ inline Kept train_sample(const TrainingRows& x, const NodeMembers& members, cons
             });
         }
     };
-    for (size_t begin = 0; begin < trained.size(); begin += kMaxLanes) {
-        const size_t n = std::min<size_t>(kMaxLanes, trained.size() - begin);
-        BlockSolver(problem, positives, options, space)
+    for (size_t begin = 0; begin < trained.size(); begin += simd::kMaxLanes) {
+        const size_t n = std::min<size_t>(simd::kMaxLanes, trained.size() - begin);
+        BlockSolver(problem, positives, options, scratch)
             .run(trained.data() + begin, static_cast<int>(n), seed, monitor, sink);
     }
     for (const uint8_t level : best) {
@@ -252,10 +251,10 @@ struct Samples {
     }
 };
 
-inline Samples train_samples(const TrainingRows& rows, const Csr& y, const Tree& tree, const SamplePlan& plan,
-                             const std::vector<float>& thresholds, const SampleOptions& options,
-                             Monitor& monitor) {
-    const NodeMembers members = node_members(y, tree);
+inline Samples train_samples(const sparse::TrainingRows& rows, const Csr& y, const Tree& tree,
+                             const SamplePlan& plan, const std::vector<float>& thresholds,
+                             const SampleOptions& options, Monitor& monitor) {
+    const RowLists members = node_members(y, tree);
     StampedCounts columns(rows.x.n_cols);
     Reach reach(rows.x.n_cols, thresholds);
     Samples samples;
@@ -271,4 +270,4 @@ inline Samples train_samples(const TrainingRows& rows, const Csr& y, const Tree&
     return samples;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

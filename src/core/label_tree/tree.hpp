@@ -6,7 +6,7 @@
 
 #include "base/csr.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // A label tree someone else owns. Ids are breadth-first, so children of a node are contiguous and follow it:
 // children of u are child_ptr[u] .. child_ptr[u + 1]. label[u] is a leaf's label, -1 for an inner node.
@@ -28,20 +28,8 @@ inline std::vector<int32_t> parents_of(const Tree& tree) {
     return parent;
 }
 
-// For every node the training rows that carry a label below it, in row order: the rows of node u are
-// rows[ptr[u]] .. rows[ptr[u + 1]].
-struct NodeMembers {
-    std::vector<int64_t> ptr;
-    std::vector<int32_t> rows;
-
-    int64_t count(int32_t node) const {
-        return ptr[static_cast<size_t>(node) + 1] - ptr[static_cast<size_t>(node)];
-    }
-    const int32_t* begin(int32_t node) const { return rows.data() + ptr[static_cast<size_t>(node)]; }
-    const int32_t* end(int32_t node) const { return rows.data() + ptr[static_cast<size_t>(node) + 1]; }
-};
-
-inline NodeMembers node_members(const Csr& labels, const Tree& tree) {
+// For every node the training rows that carry a label below it, in row order.
+inline RowLists node_members(const Csr& labels, const Tree& tree) {
     const auto n_nodes = static_cast<size_t>(tree.n_nodes);
     const std::vector<int32_t> parent = parents_of(tree);
     std::vector<int32_t> leaf_of(static_cast<size_t>(labels.n_cols), -1);
@@ -59,7 +47,7 @@ inline NodeMembers node_members(const Csr& labels, const Tree& tree) {
             }
         }
     };
-    NodeMembers members;
+    RowLists members;
     members.ptr.assign(n_nodes + 1, 0);
     const auto n_rows = static_cast<int32_t>(labels.n_rows);
     for (int32_t row = 0; row < n_rows; ++row) visit(row, [&](size_t u) { ++members.ptr[u + 1]; });
@@ -73,4 +61,4 @@ inline NodeMembers node_members(const Csr& labels, const Tree& tree) {
     return members;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

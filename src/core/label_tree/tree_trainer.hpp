@@ -15,13 +15,13 @@
 #include "label_tree/tree.hpp"
 #include "memory/allocators.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // Packed weights of a tree; inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
 // 1]], ascending. Dense: weights of feature j are the children's, side by side, at j * n_children from
 // weight_ptr[i]. Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i];
 // a node's last row ends at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
-struct Packed {
+struct PackedWeights {
     std::vector<int64_t> feature_ptr{0};
     std::vector<int32_t> features;
     std::vector<int64_t> weight_ptr{0};
@@ -55,7 +55,7 @@ struct PackedNode {
     std::vector<int32_t> features;
     std::vector<uint32_t> row_start;
     std::vector<int32_t> child;
-    OwnVector<float> weights;  // let go one by one when they are put together
+    memory::OwnVector<float> weights;  // let go one by one when they are put together
 };
 
 // A finished sibling's surviving weights, by compacted feature.
@@ -70,8 +70,8 @@ constexpr float kNever = -128.0f;
 
 class TreeTrainer {
   public:
-    TreeTrainer(const TrainingRows& x, const Csr& y, const TreePart& part, const TrainOptions& options,
-                Monitor& monitor)
+    TreeTrainer(const sparse::TrainingRows& x, const Csr& y, const TreePart& part,
+                const TrainOptions& options, Monitor& monitor)
         : rows_(x),
           x_(x.x),
           part_(part),
@@ -83,15 +83,15 @@ class TreeTrainer {
         for (int32_t& row : members_.rows) row = part.rows[row];
     }
 
-    Packed run() {
+    PackedWeights run() {
         for (int32_t u = 0; u < tree_.n_nodes; ++u) {
             if (!tree_.is_leaf(u)) inner_.push_back(u);
         }
         done_.resize(inner_.size());
         packed_.bias.assign(static_cast<size_t>(tree_.n_nodes), 0.0f);
         const auto n_workers = static_cast<size_t>(std::max(options_.n_threads, 1));
-        spaces_.resize(n_workers);
-        for (auto& space : spaces_) space.columns = StampedCounts(x_.n_cols);
+        scratches_.resize(n_workers);
+        for (auto& scratch : scratches_) scratch.columns = StampedCounts(x_.n_cols);
 
         std::vector<int64_t> work(inner_.size());
         int64_t most = 0;
@@ -102,9 +102,9 @@ class TreeTrainer {
                 most = std::max(most, entries);
         }
         // Room for any node from the start: arrays that grow leave holes behind. Unused, it takes no memory.
-        for (auto& space : spaces_) {
-            space.problem.indices.reserve(static_cast<size_t>(most));
-            space.problem.values.reserve(static_cast<size_t>(most));
+        for (auto& scratch : scratches_) {
+            scratch.problem.indices.reserve(static_cast<size_t>(most));
+            scratch.problem.values.reserve(static_cast<size_t>(most));
         }
         std::vector<size_t> order(inner_.size());
         std::iota(order.begin(), order.end(), size_t{0});
@@ -123,47 +123,45 @@ class TreeTrainer {
                      [&](int64_t task, int worker) {
                          train_alone(order[n_large + static_cast<size_t>(task)], worker);
                      });
-        for (const Space& space : spaces_) packed_.weight_bytes += space.solver.weight_bytes;
+        for (const Scratch& scratch : scratches_) packed_.weight_bytes += scratch.solver.weight_bytes;
         concatenate();
         return std::move(packed_);
     }
 
   private:
-    struct Space {
+    struct Scratch {
         StampedCounts columns;
         NodeProblem problem;
-        SolverSpace solver;
+        SolverScratch solver;
     };
 
     // Non-zeros of a node's rows, with the constant one.
     int64_t entries_of(int32_t node) const {
         int64_t nnz = 0;
-        for (const int32_t* row = members_.begin(node); row != members_.end(node); ++row) {
-            nnz += x_.row_nnz(*row) + 1;
-        }
+        for (const int32_t row : members_[node]) nnz += x_.row_nnz(row) + 1;
         return nnz;
     }
 
     bool dense() const { return options_.threshold < 0.0f; }
 
     void train_alone(size_t index, int worker) {
-        Space& space = spaces_[static_cast<size_t>(worker)];
+        Scratch& scratch = scratches_[static_cast<size_t>(worker)];
         const int32_t node = inner_[index];
-        build_problem(rows_, members_.begin(node), members_.count(node), options_.solver.bias,
-                      options_.most_entries, space.columns, &space.problem);
-        NodeTask task(*this, index, space.problem);
-        for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, space.solver);
+        build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
+                      options_.most_entries, scratch.columns, &scratch.problem);
+        NodeTask task(*this, index, scratch.problem);
+        for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, scratch.solver);
         task.pack();
     }
 
     void train_shared(size_t index) {
-        Space& owner = spaces_.front();
+        Scratch& owner = scratches_.front();
         const int32_t node = inner_[index];
-        build_problem(rows_, members_.begin(node), members_.count(node), options_.solver.bias,
+        build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
                       options_.most_entries, owner.columns, &owner.problem);
         NodeTask task(*this, index, owner.problem);
         parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
-            task.solve(static_cast<int32_t>(group), spaces_[static_cast<size_t>(worker)].solver);
+            task.solve(static_cast<int32_t>(group), scratches_[static_cast<size_t>(worker)].solver);
         });
         task.pack();
     }
@@ -184,7 +182,7 @@ class TreeTrainer {
                 rank[static_cast<size_t>(by_column[r])] = static_cast<int32_t>(r);
             find_positives();
             for (int32_t c = 0; c < n_children; ++c) {
-                if (positives.ptr[static_cast<size_t>(c)] < positives.ptr[static_cast<size_t>(c) + 1]) {
+                if (positives.count(c) > 0) {
                     trained.push_back(c);
                 } else {
                     trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + c)] = kNever;
@@ -194,7 +192,7 @@ class TreeTrainer {
             std::stable_sort(trained.begin(), trained.end(),
                              [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
             n_trained = static_cast<int32_t>(trained.size());
-            n_groups = (n_trained + kMaxLanes - 1) / kMaxLanes;
+            n_groups = (n_trained + simd::kMaxLanes - 1) / simd::kMaxLanes;
             if (trainer.dense()) {
                 out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
             } else {
@@ -206,21 +204,18 @@ class TreeTrainer {
 
         // Rows of a child as row numbers within the node: a merge of two ascending lists.
         void find_positives() {
-            const int32_t* rows = trainer.members_.begin(node);
-            positives.ptr.assign(1, 0);
+            const auto rows = trainer.members_[node];
             for (int32_t c = 0; c < n_children; ++c) {
-                const int32_t child = trainer.tree_.child_ptr[node] + c;
-                const int32_t* at = rows;
-                for (const int32_t* row = trainer.members_.begin(child); row != trainer.members_.end(child);
-                     ++row) {
-                    at = std::lower_bound(at, trainer.members_.end(node), *row);
-                    positives.rows.push_back(static_cast<int32_t>(at - rows));
+                auto at = rows.begin();
+                for (const int32_t row : trainer.members_[trainer.tree_.child_ptr[node] + c]) {
+                    at = std::lower_bound(at, rows.end(), row);
+                    positives.rows.push_back(static_cast<int32_t>(at - rows.begin()));
                 }
-                positives.ptr.push_back(static_cast<int64_t>(positives.rows.size()));
+                positives.close();
             }
         }
 
-        void solve(int32_t group, SolverSpace& space) {
+        void solve(int32_t group, SolverScratch& scratch) {
             const auto begin = static_cast<int32_t>(int64_t{n_trained} * group / n_groups);
             const auto end = static_cast<int32_t>(int64_t{n_trained} * (group + 1) / n_groups);
             const auto n_features = static_cast<size_t>(problem.n_features());
@@ -232,10 +227,10 @@ class TreeTrainer {
                     const auto width = static_cast<size_t>(finished.width);
                     bias[child] = o.offset + (o.bias != 0.0f ? column[n_features * width] * o.bias : 0.0f);
                 });
-                trainer.dense() ? keep_all(finished) : keep_large(finished, space);
+                trainer.dense() ? keep_all(finished) : keep_large(finished, scratch);
             };
             const int32_t id = trainer.part_.ids == nullptr ? node : trainer.part_.ids[node];
-            BlockSolver(problem, positives, o, space)
+            BlockSolver(problem, positives, o, scratch)
                 .run(trained.data() + begin, end - begin,
                      mix64(trainer.options_.seed) ^ static_cast<uint64_t>(id), trainer.monitor_, sink);
         }
@@ -249,18 +244,18 @@ class TreeTrainer {
             }
         }
 
-        void keep_large(const Finished& finished, SolverSpace& space) {
+        void keep_large(const Finished& finished, SolverScratch& scratch) {
             const size_t n_features = problem.features.size();
-            space.large.resize(n_features + 1);
-            space.large_lanes.resize(n_features + 1);
-            const int64_t count = simd().larger_entries(
+            scratch.large.resize(n_features + 1);
+            scratch.large_lanes.resize(n_features + 1);
+            const int64_t count = simd::solver().larger_entries(
                 finished.weights, problem.n_features(), finished.width, finished.lanes,
-                trainer.options_.threshold, space.large.data(), space.large_lanes.data());
+                trainer.options_.threshold, scratch.large.data(), scratch.large_lanes.data());
             for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-                const int32_t f = space.large[i];
+                const int32_t f = scratch.large[i];
                 const float* from =
                     finished.weights + static_cast<size_t>(f) * static_cast<size_t>(finished.width);
-                for (unsigned left = space.large_lanes[i]; left != 0; left &= left - 1) {
+                for (unsigned left = scratch.large_lanes[i]; left != 0; left &= left - 1) {
                     const int lane = __builtin_ctz(left);
                     Column& kept = columns[static_cast<size_t>(finished.child[lane])];
                     kept.features.push_back(f);
@@ -312,8 +307,8 @@ class TreeTrainer {
         const NodeProblem& problem;
         int32_t node, n_children, n_trained, n_groups;
         std::vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
-        Positives positives;
-        std::vector<int32_t> trained;  // children that have a positive row
+        RowLists positives;                    // of each child, as row numbers within the node
+        std::vector<int32_t> trained;          // children that have a positive row
         std::vector<Column> columns;
     };
 
@@ -343,17 +338,17 @@ class TreeTrainer {
         Part().swap(part);
     }
 
-    const TrainingRows& rows_;
+    const sparse::TrainingRows& rows_;
     const Csr& x_;
     const TreePart& part_;
     const Tree& tree_;
     const TrainOptions& options_;
     Monitor& monitor_;
-    NodeMembers members_;
+    RowLists members_;
     std::vector<int32_t> inner_;
     std::vector<PackedNode> done_;
-    std::vector<Space> spaces_;
-    Packed packed_;
+    std::vector<Scratch> scratches_;
+    PackedWeights packed_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-namespace labelwood {
+namespace labelwood::memory {
 
 template <class T>
 struct LineAllocator {
@@ -64,4 +64,4 @@ struct OwnPages {
 template <class T>
 using OwnVector = std::vector<T, OwnPages<T>>;
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -1,11 +1,12 @@
 // Giving freed memory back to the system.
 #pragma once
 
+#include <cstdlib>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
-namespace labelwood {
+namespace labelwood::memory {
 
 // Without it, glibc keeps pages that an earlier phase freed, and they count on top of the next phase's own.
 inline void trim_memory() {
@@ -14,4 +15,4 @@ inline void trim_memory() {
 #endif
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -16,7 +16,7 @@
 #include "memory/flush_denormals.hpp"
 #include "online/sibling_block.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // Examples in the order of learning, features by number.
 struct Batch {
@@ -62,7 +62,7 @@ class BlockPool {
     }
 
     // Learns what one block has noted.
-    void catch_up(int32_t block) { catch_up(block, space_); }
+    void catch_up(int32_t block) { catch_up(block, scratch_); }
 
     void learn_noted(int n_threads) {
         std::sort(noted_.begin(), noted_.end());
@@ -77,12 +77,12 @@ class BlockPool {
         std::stable_sort(noted_.begin(), noted_.end(),
                          [&](int32_t a, int32_t b) { return work(a) > work(b); });
         const int threads = total < 20000 ? 1 : std::max(n_threads, 1);
-        std::vector<BlockSpace> spaces(static_cast<size_t>(threads - 1));
+        std::vector<BlockScratch> scratches(static_cast<size_t>(threads - 1));
         Monitor monitor;
         parallel_for(static_cast<int64_t>(noted_.size()), threads, monitor, [&](int64_t i, int worker) {
-            const FlushDenormals flush;
+            const memory::FlushDenormals flush;
             catch_up(noted_[static_cast<size_t>(i)],
-                     worker == 0 ? space_ : spaces[static_cast<size_t>(worker - 1)]);
+                     worker == 0 ? scratch_ : scratches[static_cast<size_t>(worker - 1)]);
         });
         noted_.clear();
         batch_ = Batch();
@@ -106,11 +106,11 @@ class BlockPool {
         std::vector<int32_t> positives;
     };
 
-    void catch_up(int32_t block, BlockSpace& space) {
+    void catch_up(int32_t block, BlockScratch& scratch) {
         Held& held = blocks_[static_cast<size_t>(block)];
         const int32_t* positives = held.positives.data();
         for (const Visit& visit : held.visits) {
-            held.block.learn(batch_.row(visit.row), positives, visit.n_positives, learner_, space);
+            held.block.learn(batch_.row(visit.row), positives, visit.n_positives, learner_, scratch);
             positives += visit.n_positives;
         }
         held.visits.clear();
@@ -122,7 +122,7 @@ class BlockPool {
     std::deque<Held> blocks_;
     Batch batch_;
     std::vector<int32_t> noted_;  // blocks with visits to learn
-    BlockSpace space_;
+    BlockScratch scratch_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -8,18 +8,18 @@
 #include "label_tree/tree_trainer.hpp"
 #include "online/state.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // A label tree in breadth-first order with its weights. `leaf_labels[j]` is the label that leaf j of the
 // packed tree suggests; retired labels, and nodes with nothing else below, are left out.
-struct PackedOnline {
+struct PackedTree {
     std::vector<int32_t> child_ptr{1}, label, leaf_labels;
-    Packed weights;
+    label_tree::PackedWeights weights;
 };
 
-inline PackedOnline pack(const OnlineTree& tree, float threshold) {
-    PackedOnline out;
-    const GrowingNodes& nodes = tree.nodes();
+inline PackedTree pack(const Tree& tree, float threshold) {
+    PackedTree out;
+    const Nodes& nodes = tree.nodes();
     const auto is_kept = [&](int32_t v) {
         if (nodes[v].n_active == 0) return false;
         const int32_t label = nodes[v].label;
@@ -33,7 +33,7 @@ inline PackedOnline pack(const OnlineTree& tree, float threshold) {
     for (size_t i = 0; i < order.size(); ++i) {
         kept.clear();
         if (order[i] < 0) {
-            kept.push_back(GrowingNodes::kRoot);
+            kept.push_back(Nodes::kRoot);
         } else {
             for (const int32_t child : nodes[order[i]].children) {
                 if (is_kept(child)) kept.push_back(child);
@@ -55,7 +55,7 @@ inline PackedOnline pack(const OnlineTree& tree, float threshold) {
     }
     for (int32_t& label : out.leaf_labels) label = tree.labels()[static_cast<size_t>(label)].answers_as;
 
-    Packed& packed = out.weights;
+    label_tree::PackedWeights& packed = out.weights;
     packed.feature_ptr.assign(1, 0);
     packed.weight_ptr.assign(1, 0);
     packed.bias.assign(order.size(), 0.0f);
@@ -92,4 +92,4 @@ inline PackedOnline pack(const OnlineTree& tree, float threshold) {
     return out;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -11,9 +11,9 @@
 #include "base/csr.hpp"
 #include "memory/slab_pool.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
-using PoolPointer = std::shared_ptr<SegmentPool>;
+using PoolPointer = std::shared_ptr<memory::SlabPool>;
 
 // Rows of `width` floats in segments of 16 rows: growing takes a segment and moves nothing.
 class RowStore {
@@ -206,4 +206,4 @@ class FeatureNumbers {
     std::vector<uint64_t> ids_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -10,22 +10,22 @@
 #include "label_tree/search.hpp"
 #include "online/tree.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // Buffers of one worker.
-struct OnlineSearchSpace {
-    BlockSpace block;
+struct SearchScratch {
+    BlockScratch block;
     std::vector<Scored> queue, found;
 };
 
-class OnlineSearcher {
+class Searcher {
   public:
-    OnlineSearcher(const OnlineTree& tree, int32_t k) : tree_(tree), nodes_(tree.nodes()), k_(k) {}
+    Searcher(const Tree& tree, int32_t k) : tree_(tree), nodes_(tree.nodes()), k_(k) {}
 
     // Writes k labels and scores; short answers end in -1 and 0.
-    void search(const Example& x, OnlineSearchSpace& space, int32_t* labels, float* scores) const {
-        auto& queue = space.queue;
-        auto& found = space.found;
+    void search(const Example& x, SearchScratch& scratch, int32_t* labels, float* scores) const {
+        auto& queue = scratch.queue;
+        auto& found = scratch.found;
         queue.clear();
         found.clear();
         const auto worse = [&](const Scored& a, const Scored& b) {
@@ -34,24 +34,24 @@ class OnlineSearcher {
             const int32_t la = answer(a.id), lb = answer(b.id);
             return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
         };
-        const int32_t root = GrowingNodes::kRoot;
+        const int32_t root = Nodes::kRoot;
         if (nodes_[root].n_active > 0) {
-            score(0, 2, x, 0.0f, space);
-            queue.push_back({space.block.margins[1], root});
+            score(0, 2, x, 0.0f, scratch);
+            queue.push_back({scratch.block.margins[1], root});
         }
         while (!queue.empty() && found.size() < static_cast<size_t>(k_)) {
             std::pop_heap(queue.begin(), queue.end(), worse);
             const Scored top = queue.back();
             queue.pop_back();
-            const GrowingNode& node = nodes_[top.id];
+            const Node& node = nodes_[top.id];
             if (node.is_leaf()) {
                 give_out(answer(top.id), top.score, found);
                 continue;
             }
-            score(node.block, 1 + node.n_children(), x, top.score, space);
+            score(node.block, 1 + node.n_children(), x, top.score, scratch);
             for (const int32_t child : node.children) {
                 if (nodes_[child].n_active == 0) continue;
-                queue.push_back({space.block.margins[static_cast<size_t>(nodes_[child].lane)], child});
+                queue.push_back({scratch.block.margins[static_cast<size_t>(nodes_[child].lane)], child});
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
         }
@@ -78,32 +78,32 @@ class OnlineSearcher {
         found.push_back({score, label});
     }
 
-    void score(int32_t block, int32_t n_lanes, const Example& x, float base, OnlineSearchSpace& space) const {
-        tree_.block(block).score(x, tree_.learner(), space.block);
-        log_probabilities(kLogistic, base, n_lanes, space.block.margins.data());
+    void score(int32_t block, int32_t n_lanes, const Example& x, float base, SearchScratch& scratch) const {
+        tree_.block(block).score(x, tree_.learner(), scratch.block);
+        label_tree::log_probabilities(label_tree::kLogisticLink, base, n_lanes, scratch.block.margins.data());
     }
 
-    const OnlineTree& tree_;
-    const GrowingNodes& nodes_;
+    const Tree& tree_;
+    const Nodes& nodes_;
     const int32_t k_;
 };
 
 // The best k labels of every row of a batch, on several threads.
-inline void search_batch(const OnlineTree& tree, const Batch& batch, int32_t k, int n_threads,
-                         Monitor& monitor, int32_t* labels, float* scores) {
+inline void search_batch(const Tree& tree, const Batch& batch, int32_t k, int n_threads, Monitor& monitor,
+                         int32_t* labels, float* scores) {
     constexpr int64_t kShard = 32;
     const auto n_rows = static_cast<int64_t>(batch.ptr.size()) - 1;
-    const OnlineSearcher searcher(tree, k);
-    std::vector<OnlineSearchSpace> spaces(static_cast<size_t>(std::max(n_threads, 1)));
+    const Searcher searcher(tree, k);
+    std::vector<SearchScratch> scratches(static_cast<size_t>(std::max(n_threads, 1)));
     parallel_for((n_rows + kShard - 1) / kShard, n_threads, monitor, [&](int64_t shard, int worker) {
-        const FlushDenormals flush;
+        const memory::FlushDenormals flush;
         const int64_t end = std::min(n_rows, (shard + 1) * kShard);
         for (int64_t row = shard * kShard; row < end; ++row) {
-            searcher.search(batch.row(row), spaces[static_cast<size_t>(worker)], labels + row * k,
+            searcher.search(batch.row(row), scratches[static_cast<size_t>(worker)], labels + row * k,
                             scores + row * k);
         }
         monitor.add(batch.ptr[static_cast<size_t>(end)] - batch.ptr[static_cast<size_t>(shard * kShard)]);
     });
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::online

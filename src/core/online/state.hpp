@@ -9,7 +9,7 @@
 
 #include "online/tree.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // Blocks one after the other; within a block features by ascending id. Lanes are saved from `first_lane` (0
 // with an auxiliary classifier, else 1) to the last in use.
@@ -152,12 +152,12 @@ struct TreeArrays {
 
 struct TreeState {
     // Block 0, then the blocks of the nodes that have one, in the order of the nodes.
-    static TreeArrays save(const OnlineTree& tree) {
+    static TreeArrays save(const Tree& tree) {
         TreeArrays out;
-        const GrowingNodes& nodes = tree.nodes_;
+        const Nodes& nodes = tree.nodes_;
         BlockState::save(tree.block(0), tree.numbers_, 1, out.blocks);
         for (int32_t v = 0; v < nodes.size(); ++v) {
-            const GrowingNode& node = nodes[v];
+            const Node& node = nodes[v];
             out.parent.push_back(node.parent);
             out.label.push_back(node.label);
             out.auxiliary.push_back(node.auxiliary ? 1 : 0);
@@ -169,7 +169,7 @@ struct TreeState {
         return out;
     }
 
-    static LabelArrays records(const OnlineTree& tree) {
+    static LabelArrays records(const Tree& tree) {
         LabelArrays out;
         for (const LabelRecord& record : tree.labels_) {
             out.answers_as.push_back(record.answers_as);
@@ -188,7 +188,7 @@ struct TreeState {
     };
 
     // Fills a new tree. The arrays have been checked: sizes agree, parents form a tree, ids are in range.
-    static void load(OnlineTree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
+    static void load(Tree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
         const auto n_nodes = static_cast<int32_t>(from.parent.size());
         const LabelArrays& r = from.records;
         tree.resize_labels(static_cast<int64_t>(r.support.size()));
@@ -212,7 +212,7 @@ struct TreeState {
         tree.blocks_[0] = tree.blocks_.made(2);
         BlockState::load(part(number++), tree.blocks_[0], 1, tree.numbers_);
         for (int32_t v = 0; v < n_nodes; ++v) {
-            GrowingNode& node = tree.nodes_[v];
+            Node& node = tree.nodes_[v];
             if (node.is_leaf() && !node.auxiliary) {
                 node.block = -1;
                 continue;
@@ -227,4 +227,4 @@ struct TreeState {
     }
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -1,9 +1,6 @@
 // The online label tree: OPLT (Jasinska-Kobus et al., 2021), Algorithms 2 to 8, and IPLT, Algorithm 1.
 //
-// A node's classifiers depend on nothing but the examples that reach it, in their order. So an example is
-// only noted at the blocks it reaches, and a block learns what it has noted when someone looks at it, or at
-// the end of the call: the result is that of learning example by example, but a block meets its examples in
-// one go, while its weights are in cache, and different blocks learn on different threads.
+// Examples are noted at the blocks they reach and learned block by block; see online/block_pool.hpp.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +15,7 @@
 #include "online/block_pool.hpp"
 #include "online/nodes.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 struct LabelRecord {
     int32_t leaf = -1;
@@ -29,26 +26,26 @@ struct LabelRecord {
     int64_t last = -1;
 };
 
-class OnlineTree {
+class Tree {
   public:
-    OnlineTree(const GrowthOptions& growth, const LearnerOptions& learner, bool normalize)
+    Tree(const GrowthOptions& growth, const LearnerOptions& learner, bool normalize)
         : nodes_(growth),
           learner_(learner),
           normalize_(normalize),
-          memory_(std::make_shared<SegmentPool>()),
+          memory_(std::make_shared<memory::SlabPool>()),
           numbers_(memory_),
           blocks_(learner, memory_) {
-        blocks_.add(2);                       // the root's own classifier is lane 1 of block 0
-        give_auxiliary(GrowingNodes::kRoot);  // Algorithm 2
+        blocks_.add(2);                // the root's own classifier is lane 1 of block 0
+        give_auxiliary(Nodes::kRoot);  // Algorithm 2
     }
 
     // Starts from a given tree instead (parents before or after children, siblings in id order): for IPLT
     // without auxiliary classifiers and closed to new labels, for a warm start with them.
     void plant(const int32_t* parent, const int32_t* label, int32_t n_nodes, bool growing) {
-        for (int32_t v = 1; v < n_nodes; ++v) nodes_.add_child(GrowingNodes::kRoot);
-        nodes_[GrowingNodes::kRoot].children.clear();
+        for (int32_t v = 1; v < n_nodes; ++v) nodes_.add_child(Nodes::kRoot);
+        nodes_[Nodes::kRoot].children.clear();
         for (int32_t v = 1; v < n_nodes; ++v) {
-            GrowingNode& node = nodes_[v];
+            Node& node = nodes_[v];
             node.parent = parent[v];
             nodes_[parent[v]].children.push_back(v);
             node.lane = nodes_[parent[v]].n_children();
@@ -57,8 +54,8 @@ class OnlineTree {
             if (label[v] >= 0) place_label(v, label[v]);
         }
         growing_ = growing;
-        blocks_[nodes_[GrowingNodes::kRoot].block] = blocks_.made(1);
-        nodes_[GrowingNodes::kRoot].auxiliary = false;
+        blocks_[nodes_[Nodes::kRoot].block] = blocks_.made(1);
+        nodes_[Nodes::kRoot].auxiliary = false;
         for (int32_t v = 0; v < n_nodes; ++v) {
             nodes_[v].auxiliary = growing && nodes_.may_extend(v);
             if (nodes_[v].is_leaf() && !nodes_[v].auxiliary) continue;
@@ -73,7 +70,7 @@ class OnlineTree {
                const int64_t* order, int64_t count, int n_threads) {
         blocks_.begin(prepare(x_ptr, x_columns, x_values, order, count,
                               [&](uint64_t id) { return numbers_.intern(id); }));
-        const FlushDenormals flush;
+        const memory::FlushDenormals flush;
         for (int64_t i = 0; i < count; ++i) {
             read_labels(y, order[i]);
             bool has_new = false;
@@ -129,12 +126,12 @@ class OnlineTree {
 
     int64_t bytes() const {
         const int64_t total = numbers_.bytes() + blocks_.bytes();
-        return total + static_cast<int64_t>(nodes_.size()) * static_cast<int64_t>(sizeof(GrowingNode));
+        return total + static_cast<int64_t>(nodes_.size()) * static_cast<int64_t>(sizeof(Node));
     }
     int64_t updates() const { return updates_; }
     int64_t seen() const { return seen_; }
     bool growing() const { return growing_; }
-    const GrowingNodes& nodes() const { return nodes_; }
+    const Nodes& nodes() const { return nodes_; }
     const std::deque<LabelRecord>& labels() const { return labels_; }
     const LearnerOptions& learner() const { return learner_; }
     const FeatureNumbers& numbers() const { return numbers_; }
@@ -172,8 +169,8 @@ class OnlineTree {
         const auto probability = [&](int32_t node) { return estimate(node, blocks_.batch().row(row)); };
         for (const int32_t label : row_labels_) {
             if (labels_[static_cast<size_t>(label)].leaf >= 0) continue;
-            if (nodes_.size() == 1 && nodes_[GrowingNodes::kRoot].label < 0) {
-                place_label(GrowingNodes::kRoot, label);
+            if (nodes_.size() == 1 && nodes_[Nodes::kRoot].label < 0) {
+                place_label(Nodes::kRoot, label);
                 continue;
             }
             chosen = nodes_.select(chosen, probability);
@@ -211,7 +208,7 @@ class OnlineTree {
         std::vector<int32_t> children;
         children.swap(nodes_[v].children);
         const int32_t inserted = nodes_.add_child(v);
-        GrowingNode& node = nodes_[inserted];
+        Node& node = nodes_[inserted];
         for (const int32_t child : children) nodes_[child].parent = inserted;
         node.children.swap(children);
         node.n_leaf_children = nodes_[v].n_leaf_children;
@@ -279,12 +276,12 @@ class OnlineTree {
     double estimate(int32_t node, const Example& x) {
         const int32_t block = nodes_[nodes_[node].parent].block;
         blocks_.catch_up(block);
-        blocks_[block].score(x, learner_, space_);
-        return 1.0 /
-               (1.0 + std::exp(-static_cast<double>(space_.margins[static_cast<size_t>(nodes_[node].lane)])));
+        blocks_[block].score(x, learner_, scratch_);
+        return 1.0 / (1.0 + std::exp(-static_cast<double>(
+                                scratch_.margins[static_cast<size_t>(nodes_[node].lane)])));
     }
 
-    GrowingNodes nodes_;
+    Nodes nodes_;
     LearnerOptions learner_;
     bool normalize_;
     bool growing_ = true;
@@ -297,7 +294,7 @@ class OnlineTree {
 
     std::vector<int32_t> row_labels_;
     std::vector<int64_t> stamps_, counted_;
-    BlockSpace space_;
+    BlockScratch scratch_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -1,5 +1,5 @@
-// A block of lanes as an array of native vectors. Included by simd.cpp only: everything here is compiled once
-// per instruction set and lives in that set's namespace.
+// A block of lanes as an array of native vectors. Included by the .cpp files of this folder only: everything
+// here is compiled once per instruction set and lives in that set's namespace.
 //
 // gcc spills vector types wider than a register, so a block of 16 floats is written as 1, 2 or 4 native
 // vectors.
@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 
 #if defined(__AVX512F__)
 constexpr int kNative = 16;
@@ -152,4 +152,4 @@ inline F exponential(F x) {
     return p * scale;
 }
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

@@ -10,25 +10,39 @@
 #include <utility>
 #include <vector>
 
-namespace labelwood {
+namespace labelwood::sparse {
+
+// Tells the `most` entries largest in size from the others: entries above `floor`, and the first `ties` of
+// those that equal it.
+struct Cutoff {
+    float floor = -1.0f;
+    int64_t ties = 0;
+
+    // Entries must be asked about in order.
+    bool admits(float size) { return size > floor || (size == floor && ties-- > 0); }
+};
+
+// For fewer than sizes.size() entries; reorders the sizes.
+inline Cutoff cutoff_of(std::vector<float>& sizes, int64_t most) {
+    std::nth_element(sizes.begin(), sizes.begin() + (most - 1), sizes.end(), std::greater<float>());
+    const float floor = sizes[static_cast<size_t>(most - 1)];
+    const auto above =
+        std::count_if(sizes.begin(), sizes.begin() + most, [&](float size) { return size > floor; });
+    return {floor, most - above};
+}
 
 // Calls keep(i) in order for the `most` entries of values[0:count] that are largest in size; of equals the
 // first.
 template <class Keep>
 void for_largest(const float* values, int64_t count, int64_t most, std::vector<float>& sizes, Keep&& keep) {
-    if (count <= most) {
-        for (int64_t i = 0; i < count; ++i) keep(i);
-        return;
+    Cutoff cutoff;
+    if (count > most) {
+        sizes.resize(static_cast<size_t>(count));
+        for (int64_t i = 0; i < count; ++i) sizes[static_cast<size_t>(i)] = std::fabs(values[i]);
+        cutoff = cutoff_of(sizes, most);
     }
-    sizes.resize(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) sizes[static_cast<size_t>(i)] = std::fabs(values[i]);
-    std::nth_element(sizes.begin(), sizes.begin() + (most - 1), sizes.end(), std::greater<float>());
-    const float floor = sizes[static_cast<size_t>(most - 1)];
-    int64_t ties =
-        most - std::count_if(sizes.begin(), sizes.begin() + most, [&](float v) { return v > floor; });
     for (int64_t i = 0; i < count; ++i) {
-        const float size = std::fabs(values[i]);
-        if (size > floor || (size == floor && ties-- > 0)) keep(i);
+        if (cutoff.admits(std::fabs(values[i]))) keep(i);
     }
 }
 
@@ -142,4 +156,4 @@ inline KeptEntries keep_share(const int64_t* ptr, int64_t n_rows, const float* v
     return kept;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::sparse

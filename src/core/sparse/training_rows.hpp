@@ -16,7 +16,7 @@
 
 #include "base/csr.hpp"
 
-namespace labelwood {
+namespace labelwood::sparse {
 
 // How much of mapped files is in memory. Pages of a mapped file belong to the process from their first use
 // until they are let go of; whoever reads such rows says so here, and past the limit all pages are let go of.
@@ -90,4 +90,4 @@ struct TrainingRows {
     }
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::sparse
