@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <vector>
+
+#include "base/span.hpp"
 
 namespace labelwood {
 
@@ -28,28 +28,24 @@ struct Csr {
 
 // The same matrix, owned.
 struct OwnedCsr {
-    std::vector<int64_t> indptr{0};
-    std::vector<int32_t> indices;
-    std::vector<float> data;
+    Vector<int64_t> indptr{0};
+    Vector<int32_t> indices;
+    Vector<float> data;
     int64_t n_cols = 0;
 
-    int64_t n_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
+    int64_t n_rows() const { return indptr.size() - 1; }
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
 };
 
 // Lists of rows end to end, those of each list ascending.
 struct RowLists {
-    std::vector<int64_t> ptr{0};
-    std::vector<int32_t> rows;
+    Vector<int64_t> ptr{0};
+    Vector<int32_t> rows;
 
-    int64_t count(int64_t list) const {
-        return ptr[static_cast<size_t>(list) + 1] - ptr[static_cast<size_t>(list)];
-    }
-    std::span<const int32_t> operator[](int64_t list) const {
-        return {rows.data() + ptr[static_cast<size_t>(list)], static_cast<size_t>(count(list))};
-    }
+    int64_t count(int64_t list) const { return ptr[list + 1] - ptr[list]; }
+    Span<const int32_t> operator[](int64_t list) const { return {rows.data() + ptr[list], count(list)}; }
     // Ends the list to which rows were appended.
-    void close() { ptr.push_back(static_cast<int64_t>(rows.size())); }
+    void close() { ptr.push_back(rows.size()); }
 };
 
 // One row of a matrix.

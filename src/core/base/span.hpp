@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -64,6 +65,17 @@ class Vector : public std::vector<T, Allocator> {
     void assign(Iterator begin, Iterator end) {
         Base::assign(begin, end);
     }
+};
+
+// A std::deque likewise.
+template <class T>
+class Deque : public std::deque<T> {
+    using Base = std::deque<T>;
+
+  public:
+    T& operator[](int64_t i) { return Base::operator[](static_cast<size_t>(i)); }
+    const T& operator[](int64_t i) const { return Base::operator[](static_cast<size_t>(i)); }
+    int64_t size() const { return static_cast<int64_t>(Base::size()); }
 };
 
 }  // namespace labelwood

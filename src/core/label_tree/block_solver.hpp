@@ -17,11 +17,11 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "label_tree/node_problem.hpp"
 #include "label_tree/row_window.hpp"
 #include "memory/allocators.hpp"
@@ -44,11 +44,10 @@ struct SolverOptions {
 // Buffers of one worker, kept between nodes.
 struct SolverScratch {
     memory::AlignedVector<float> weights, duals;
-    std::vector<uint16_t> masks;
-    std::vector<int32_t> order;
-    std::vector<int32_t>
-        large;  // of a finished block: features with a weight worth keeping, and in which lanes
-    std::vector<uint16_t> large_lanes;
+    Vector<uint16_t> masks;
+    Vector<int32_t> order;
+    Vector<int32_t> large;  // of a finished block: features with a weight worth keeping, and in which lanes
+    Vector<uint16_t> large_lanes;
     RowWindow window;
     int64_t weight_bytes = 0;  // moved between weights and registers so far
 };
@@ -86,8 +85,8 @@ class BlockSolver {
           positives_(positives),
           options_(options),
           scratch_(scratch),
-          n_rows_(static_cast<size_t>(rows_.n_rows)),
-          n_weights_(static_cast<size_t>(problem.n_features() + (options.bias != 0.0f ? 1 : 0))),
+          n_rows_(rows_.n_rows),
+          n_weights_(problem.n_features() + (options.bias != 0.0f ? 1 : 0)),
           // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
           initial_(options.loss == Loss::kLogistic ? -80.0f : 0.0f) {}
 
@@ -164,8 +163,8 @@ class BlockSolver {
 
     void start(const int32_t* children, int n_siblings) {
         lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : simd::kMaxLanes;
-        scratch_.weights.assign(n_weights_ * static_cast<size_t>(lanes_), 0.0f);
-        scratch_.duals.assign(n_rows_ * static_cast<size_t>(lanes_), initial_);
+        scratch_.weights.assign(n_weights_ * lanes_, 0.0f);
+        scratch_.duals.assign(n_rows_ * lanes_, initial_);
         scratch_.order.resize(n_rows_);
         std::copy(children, children + n_siblings, child_of_);
         mark(n_siblings);
@@ -176,7 +175,7 @@ class BlockSolver {
         scratch_.masks.assign(n_rows_, 0);
         for (int lane = 0; lane < count; ++lane) {
             for (const int32_t row : positives_[child_of_[lane]]) {
-                uint16_t& mask = scratch_.masks[static_cast<size_t>(row)];
+                uint16_t& mask = scratch_.masks[row];
                 mask = static_cast<uint16_t>(mask | 1u << lane);
             }
         }
@@ -187,19 +186,19 @@ class BlockSolver {
     template <class Wanted>
     int64_t rows_where(Wanted&& wanted) {
         int64_t count = 0;
-        for (size_t row = 0; row < n_rows_; ++row) {
-            if (wanted(row)) scratch_.order[static_cast<size_t>(count++)] = static_cast<int32_t>(row);
+        for (int64_t row = 0; row < n_rows_; ++row) {
+            if (wanted(row)) scratch_.order[count++] = static_cast<int32_t>(row);
         }
         return count;
     }
 
     int64_t all_rows() {
-        return rows_where([](size_t) { return true; });
+        return rows_where([](int64_t) { return true; });
     }
 
     // Positive in any lane.
     int64_t positive_rows() {
-        return rows_where([&](size_t row) { return scratch_.masks[row] != 0; });
+        return rows_where([&](int64_t row) { return scratch_.masks[row] != 0; });
     }
 
     // With an alpha above 0 in any lane still in training.
@@ -208,8 +207,8 @@ class BlockSolver {
         for (int lane = 0; lane < lanes_; ++lane) {
             least[lane] = is_active(lane) ? initial_ : std::numeric_limits<float>::infinity();
         }
-        return rows_where([&](size_t row) {
-            const float* duals = scratch_.duals.data() + row * static_cast<size_t>(lanes_);
+        return rows_where([&](int64_t row) {
+            const float* duals = scratch_.duals.data() + row * lanes_;
             unsigned held = 0;
             for (int lane = 0; lane < lanes_; ++lane)
                 held |= static_cast<unsigned>(duals[lane] > least[lane]);
@@ -241,13 +240,13 @@ class BlockSolver {
     }
 
     // In place: a row's new home never passes its old one.
-    void squeeze(memory::AlignedVector<float>& array, size_t count, const int* source, int kept, int width,
+    void squeeze(memory::AlignedVector<float>& array, int64_t count, const int* source, int kept, int width,
                  float blank) const {
-        for (size_t i = 0; i < count; ++i) {
+        for (int64_t i = 0; i < count; ++i) {
             float held[simd::kMaxLanes];
-            for (int k = 0; k < kept; ++k) held[k] = array[i * static_cast<size_t>(lanes_) + source[k]];
+            for (int k = 0; k < kept; ++k) held[k] = array[i * lanes_ + source[k]];
             for (int k = kept; k < width; ++k) held[k] = blank;
-            for (int k = 0; k < width; ++k) array[i * static_cast<size_t>(width) + k] = held[k];
+            for (int k = 0; k < width; ++k) array[i * width + k] = held[k];
         }
     }
 
@@ -256,7 +255,7 @@ class BlockSolver {
     const RowLists& positives_;
     const SolverOptions& options_;
     SolverScratch& scratch_;
-    const size_t n_rows_, n_weights_;
+    const int64_t n_rows_, n_weights_;
     const float initial_;
     int lanes_ = 0;
     uint16_t active_ = 0;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 #include "simd/search.hpp"
 
 namespace labelwood::label_tree {
@@ -21,7 +21,7 @@ class FeatureIndex {
             const bool ranked = n_features(node) * kSparse >= n_cols;
             nodes_.push_back({ranked, 0, static_cast<int64_t>(ranked ? ranks_.size() : starts_.size())});
             if (ranked) {
-                ranks_.resize(ranks_.size() + static_cast<size_t>(n_words_));
+                ranks_.resize(ranks_.size() + n_words_);
                 set_ranks(node, ranks_.data() + nodes_.back().at);
             } else {
                 add_buckets(node, n_cols);
@@ -33,20 +33,20 @@ class FeatureIndex {
 
     // The node's ranks, or null if it has buckets.
     const simd::Rank* ranks(int64_t node) const {
-        const Node& entry = nodes_[static_cast<size_t>(node)];
+        const Node& entry = nodes_[node];
         return entry.ranked ? ranks_.data() + entry.at : nullptr;
     }
 
     // Ranks of a node that has none, for as long as a batch needs them: written into `scratch`, all zero
     // before and after. Pays once the look-ups outnumber the node's features.
-    const simd::Rank* lend_ranks(int64_t node, std::vector<simd::Rank>& scratch) const {
-        if (scratch.empty()) scratch.resize(static_cast<size_t>(n_words_));
+    const simd::Rank* lend_ranks(int64_t node, Vector<simd::Rank>& scratch) const {
+        if (scratch.empty()) scratch.resize(n_words_);
         set_ranks(node, scratch.data());
         return scratch.data();
     }
-    void take_back(int64_t node, std::vector<simd::Rank>& scratch) const {
+    void take_back(int64_t node, Vector<simd::Rank>& scratch) const {
         for (int64_t j = feature_ptr_[node]; j < feature_ptr_[node + 1]; ++j) {
-            scratch[static_cast<size_t>(features_[j] >> 5)] = simd::Rank{};
+            scratch[features_[j] >> 5] = simd::Rank{};
         }
     }
 
@@ -54,7 +54,7 @@ class FeatureIndex {
     // how many. A single query meets cold memory: its look-ups are announced some steps ahead.
     int64_t match_buckets(int64_t node, const int32_t* columns, const float* values, int64_t count,
                           int32_t* rows, float* matched) const {
-        const Node& entry = nodes_[static_cast<size_t>(node)];
+        const Node& entry = nodes_[node];
         const uint32_t* starts = starts_.data() + entry.at;
         const int32_t* base = features_ + feature_ptr_[node];
         int64_t n = 0;
@@ -109,9 +109,9 @@ class FeatureIndex {
     const int64_t* feature_ptr_;
     const int32_t* features_;
     int64_t n_words_;
-    std::vector<Node> nodes_;
-    std::vector<simd::Rank> ranks_;
-    std::vector<uint32_t> starts_;
+    Vector<Node> nodes_;
+    Vector<simd::Rank> ranks_;
+    Vector<uint32_t> starts_;
 };
 
 }  // namespace labelwood::label_tree

@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "label_tree/feature_index.hpp"
 #include "label_tree/tree.hpp"
@@ -60,11 +60,11 @@ struct SearchOptions {
 
 // Buffers of one worker.
 struct SearchScratch {
-    std::vector<int32_t> matched;  // positions within the node of the query's columns that it uses
-    std::vector<float> values;     // and the query's values there
-    std::vector<float> scores;
-    std::vector<float> unpacked;    // the current node's weights as floats
-    std::vector<simd::Rank> ranks;  // the current node's, if it has none of its own; all zero between nodes
+    Vector<int32_t> matched;  // positions within the node of the query's columns that it uses
+    Vector<float> values;     // and the query's values there
+    Vector<float> scores;
+    Vector<float> unpacked;    // the current node's weights as floats
+    Vector<simd::Rank> ranks;  // the current node's, if it has none of its own; all zero between nodes
 };
 
 template <class Weights>
@@ -95,7 +95,7 @@ class Searcher {
 
   private:
     // Fewer queries than this have little to share, and are best served by waves of a single node each.
-    static constexpr size_t kFew = 32;
+    static constexpr int64_t kFew = 32;
 
     struct Visit {
         int32_t node;
@@ -105,9 +105,9 @@ class Searcher {
 
     template <class Task>
     void run(int64_t n_tasks, Monitor& monitor, Task&& task) {
-        std::vector<SearchScratch> scratches(static_cast<size_t>(std::max(options_.n_threads, 1)));
+        Vector<SearchScratch> scratches(std::max(options_.n_threads, 1));
         parallel_for(n_tasks, options_.n_threads, monitor,
-                     [&](int64_t i, int worker) { task(i, scratches[static_cast<size_t>(worker)]); });
+                     [&](int64_t i, int worker) { task(i, scratches[worker]); });
     }
 
     // Log-probabilities of the children of a node for one query, left in scratch.scores. Null ranks: the node
@@ -116,7 +116,7 @@ class Searcher {
                         const float* unpacked, SearchScratch& scratch) {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
-        const auto room = static_cast<size_t>(query.count) + 1;
+        const int64_t room = query.count + 1;
         if (scratch.matched.size() < room) {
             scratch.matched.resize(room);
             scratch.values.resize(room);
@@ -134,27 +134,27 @@ class Searcher {
 
     // Per query at most `width` scored items.
     struct Lists {
-        Lists(size_t n_queries, int32_t width)
-            : width(width), items(n_queries * static_cast<size_t>(width)), size(n_queries, 0) {}
+        Lists(int64_t n_queries, int32_t width)
+            : width(width), items(n_queries * width), size(n_queries, 0) {}
 
-        Scored* of(size_t query) { return items.data() + query * static_cast<size_t>(width); }
-        BestOf best(size_t query) { return BestOf(of(query), &size[query], width); }
+        Scored* of(int64_t query) { return items.data() + query * width; }
+        BestOf best(int64_t query) { return BestOf(of(query), &size[query], width); }
 
         int32_t width;
-        std::vector<Scored> items;
-        std::vector<int32_t> size;
+        Vector<Scored> items;
+        Vector<int32_t> size;
     };
 
     void beam_shard(int64_t begin, int64_t end, SearchScratch& scratch, int32_t* labels, float* scores) {
-        const auto n = static_cast<size_t>(end - begin);
+        const int64_t n = end - begin;
         Lists found(n, options_.k), open(n, options_.beam_width), next(n, options_.beam_width);
-        for (size_t q = 0; q < n; ++q) open.best(q).offer({0.0f, 0});
-        std::vector<Visit> visits;
+        for (int64_t q = 0; q < n; ++q) open.best(q).offer({0.0f, 0});
+        Vector<Visit> visits;
         for (int32_t longest = 1; longest > 0;) {
             for (int32_t rank = 0, stop; rank < longest; rank = stop) {
                 stop = n < kFew ? rank + 1 : 2 * rank + 1;
                 visits.clear();
-                for (size_t q = 0; q < n; ++q) {
+                for (int64_t q = 0; q < n; ++q) {
                     const float bar = found.best(q).bar();
                     for (int32_t b = rank; b < std::min(stop, open.size[q]) && open.of(q)[b].score >= bar;
                          ++b) {
@@ -166,26 +166,25 @@ class Searcher {
             }
             std::swap(open, next);
             longest = 0;
-            for (size_t q = 0; q < n; ++q) {
+            for (int64_t q = 0; q < n; ++q) {
                 open.best(q).sort();
                 longest = std::max(longest, open.size[q]);
                 next.size[q] = 0;
             }
         }
-        for (size_t q = 0; q < n; ++q) {
+        for (int64_t q = 0; q < n; ++q) {
             found.best(q).sort();
-            write(begin + static_cast<int64_t>(q), found.of(q), found.size[q], labels, scores);
+            write(begin + q, found.of(q), found.size[q], labels, scores);
         }
     }
 
     // Opens nodes for queries, node by node.
-    void open_nodes(std::vector<Visit>& visits, int64_t begin, SearchScratch& scratch, Lists& found,
-                    Lists& next) {
+    void open_nodes(Vector<Visit>& visits, int64_t begin, SearchScratch& scratch, Lists& found, Lists& next) {
         std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
             return a.node != b.node ? a.node < b.node : a.query < b.query;
         });
-        for (size_t i = 0; i < visits.size();) {
-            size_t stop = i;
+        for (int64_t i = 0; i < visits.size();) {
+            int64_t stop = i;
             int64_t look_ups = 0;
             for (; stop < visits.size() && visits[stop].node == visits[i].node; ++stop) {
                 look_ups += x_.row_nnz(begin + visits[stop].query);
@@ -199,7 +198,7 @@ class Searcher {
             if (lent) ranks = model_.index.lend_ranks(inner, scratch.ranks);
             const float* unpacked = many ? weights_.unpack(inner, scratch.unpacked) : nullptr;
             for (; i < stop; ++i) {
-                const auto q = static_cast<size_t>(visits[i].query);
+                const int32_t q = visits[i].query;
                 score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks, unpacked,
                                scratch);
                 BestOf leaves = found.best(q), nodes = next.best(q);
@@ -214,7 +213,7 @@ class Searcher {
         for (int32_t c = 0; c < count; ++c) {
             const int32_t label = model_.tree.label[first + c];
             BestOf& target = label >= 0 ? leaves : nodes;
-            const float score = scratch.scores[static_cast<size_t>(c)];
+            const float score = scratch.scores[c];
             if (score >= target.bar()) target.offer({score, label >= 0 ? label : first + c});
         }
     }
@@ -228,8 +227,8 @@ class Searcher {
             const int32_t la = model_.tree.label[a.id], lb = model_.tree.label[b.id];
             return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
         };
-        std::vector<Scored> queue{{0.0f, 0}}, found;
-        while (!queue.empty() && found.size() < static_cast<size_t>(options_.k)) {
+        Vector<Scored> queue{{0.0f, 0}}, found;
+        while (!queue.empty() && found.size() < options_.k) {
             std::pop_heap(queue.begin(), queue.end(), worse);
             const Scored top = queue.back();
             queue.pop_back();
@@ -241,7 +240,7 @@ class Searcher {
                            nullptr, scratch);
             const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
             for (int32_t c = 0; c < count; ++c) {
-                queue.push_back({scratch.scores[static_cast<size_t>(c)], first + c});
+                queue.push_back({scratch.scores[c], first + c});
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
         }

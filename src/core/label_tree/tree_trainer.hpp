@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "label_tree/block_solver.hpp"
 #include "label_tree/node_problem.hpp"
 #include "label_tree/tree.hpp"
@@ -22,13 +22,13 @@ namespace labelwood::label_tree {
 // weight_ptr[i]. Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i];
 // a node's last row ends at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
 struct PackedWeights {
-    std::vector<int64_t> feature_ptr{0};
-    std::vector<int32_t> features;
-    std::vector<int64_t> weight_ptr{0};
-    std::vector<uint32_t> row_start;
-    std::vector<int32_t> child;
-    std::vector<float> weights;
-    std::vector<float> bias;
+    Vector<int64_t> feature_ptr{0};
+    Vector<int32_t> features;
+    Vector<int64_t> weight_ptr{0};
+    Vector<uint32_t> row_start;
+    Vector<int32_t> child;
+    Vector<float> weights;
+    Vector<float> bias;
     int64_t weight_bytes = 0;  // moved between weights and registers by the solver
 };
 
@@ -52,16 +52,16 @@ struct TreePart {
 
 // One node's share of Packed, before concatenation.
 struct PackedNode {
-    std::vector<int32_t> features;
-    std::vector<uint32_t> row_start;
-    std::vector<int32_t> child;
+    Vector<int32_t> features;
+    Vector<uint32_t> row_start;
+    Vector<int32_t> child;
     memory::OwnVector<float> weights;  // let go one by one when they are put together
 };
 
 // A finished sibling's surviving weights, by compacted feature.
 struct Column {
-    std::vector<int32_t> features;
-    std::vector<float> weights;
+    Vector<int32_t> features;
+    Vector<float> weights;
 };
 
 // The bias of a child below which no training row has a label: its probability is 0 in float under either
@@ -88,14 +88,14 @@ class TreeTrainer {
             if (!tree_.is_leaf(u)) inner_.push_back(u);
         }
         done_.resize(inner_.size());
-        packed_.bias.assign(static_cast<size_t>(tree_.n_nodes), 0.0f);
-        const auto n_workers = static_cast<size_t>(std::max(options_.n_threads, 1));
+        packed_.bias.assign(tree_.n_nodes, 0.0f);
+        const int64_t n_workers = std::max(options_.n_threads, 1);
         scratches_.resize(n_workers);
         for (auto& scratch : scratches_) scratch.columns = StampedCounts(x_.n_cols);
 
-        std::vector<int64_t> work(inner_.size());
+        Vector<int64_t> work(inner_.size());
         int64_t most = 0;
-        for (size_t i = 0; i < inner_.size(); ++i) {
+        for (int64_t i = 0; i < inner_.size(); ++i) {
             const int64_t entries = entries_of(inner_[i]);
             work[i] = entries * tree_.n_children(inner_[i]);
             if (options_.most_entries == 0 || entries <= options_.most_entries)
@@ -103,26 +103,24 @@ class TreeTrainer {
         }
         // Room for any node from the start: arrays that grow leave holes behind. Unused, it takes no memory.
         for (auto& scratch : scratches_) {
-            scratch.problem.indices.reserve(static_cast<size_t>(most));
-            scratch.problem.values.reserve(static_cast<size_t>(most));
+            scratch.problem.indices.reserve(most);
+            scratch.problem.values.reserve(most);
         }
-        std::vector<size_t> order(inner_.size());
-        std::iota(order.begin(), order.end(), size_t{0});
-        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work[a] > work[b]; });
+        Vector<int64_t> order(inner_.size());
+        std::iota(order.begin(), order.end(), int64_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return work[a] > work[b]; });
         // A node that would keep one worker busy while the others idle is shared by all of them, group by
         // group.
         const int64_t total = std::accumulate(work.begin(), work.end(), int64_t{0});
-        const int64_t large = total / (static_cast<int64_t>(n_workers) * 4) + 1;
+        const int64_t large = total / (4 * n_workers) + 1;
         monitor_.set_total(total);
-        size_t n_large = 0;
+        int64_t n_large = 0;
         if (n_workers > 1) {
             while (n_large < order.size() && work[order[n_large]] >= large) ++n_large;
         }
-        for (size_t i = 0; i < n_large; ++i) train_shared(order[i]);
-        parallel_for(static_cast<int64_t>(order.size() - n_large), options_.n_threads, monitor_,
-                     [&](int64_t task, int worker) {
-                         train_alone(order[n_large + static_cast<size_t>(task)], worker);
-                     });
+        for (int64_t i = 0; i < n_large; ++i) train_shared(order[i]);
+        parallel_for(order.size() - n_large, options_.n_threads, monitor_,
+                     [&](int64_t task, int worker) { train_alone(order[n_large + task], worker); });
         for (const Scratch& scratch : scratches_) packed_.weight_bytes += scratch.solver.weight_bytes;
         concatenate();
         return std::move(packed_);
@@ -144,8 +142,8 @@ class TreeTrainer {
 
     bool dense() const { return options_.threshold < 0.0f; }
 
-    void train_alone(size_t index, int worker) {
-        Scratch& scratch = scratches_[static_cast<size_t>(worker)];
+    void train_alone(int64_t index, int worker) {
+        Scratch& scratch = scratches_[worker];
         const int32_t node = inner_[index];
         build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
                       options_.most_entries, scratch.columns, &scratch.problem);
@@ -154,38 +152,36 @@ class TreeTrainer {
         task.pack();
     }
 
-    void train_shared(size_t index) {
+    void train_shared(int64_t index) {
         Scratch& owner = scratches_.front();
         const int32_t node = inner_[index];
         build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
                       options_.most_entries, owner.columns, &owner.problem);
         NodeTask task(*this, index, owner.problem);
         parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
-            task.solve(static_cast<int32_t>(group), scratches_[static_cast<size_t>(worker)].solver);
+            task.solve(static_cast<int32_t>(group), scratches_[worker].solver);
         });
         task.pack();
     }
 
     // The siblings of one node from their problem to their packed weights.
     struct NodeTask {
-        NodeTask(TreeTrainer& owner, size_t index, const NodeProblem& problem)
+        NodeTask(TreeTrainer& owner, int64_t index, const NodeProblem& problem)
             : trainer(owner), index(index), problem(problem) {
             node = trainer.inner_[index];
             n_children = trainer.tree_.n_children(node);
             rank.resize(problem.features.size());
             by_column.resize(problem.features.size());
             std::iota(by_column.begin(), by_column.end(), 0);
-            std::sort(by_column.begin(), by_column.end(), [&](int32_t a, int32_t b) {
-                return problem.features[static_cast<size_t>(a)] < problem.features[static_cast<size_t>(b)];
-            });
-            for (size_t r = 0; r < by_column.size(); ++r)
-                rank[static_cast<size_t>(by_column[r])] = static_cast<int32_t>(r);
+            std::sort(by_column.begin(), by_column.end(),
+                      [&](int32_t a, int32_t b) { return problem.features[a] < problem.features[b]; });
+            for (int64_t r = 0; r < by_column.size(); ++r) rank[by_column[r]] = static_cast<int32_t>(r);
             find_positives();
             for (int32_t c = 0; c < n_children; ++c) {
                 if (positives.count(c) > 0) {
                     trained.push_back(c);
                 } else {
-                    trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + c)] = kNever;
+                    trainer.packed_.bias[trainer.tree_.child_ptr[node] + c] = kNever;
                 }
             }
             // Siblings of a block should settle together: frequent ones with frequent ones.
@@ -194,9 +190,9 @@ class TreeTrainer {
             n_trained = static_cast<int32_t>(trained.size());
             n_groups = (n_trained + simd::kMaxLanes - 1) / simd::kMaxLanes;
             if (trainer.dense()) {
-                out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
+                out().weights.assign(problem.features.size() * n_children, 0.0f);
             } else {
-                columns.resize(static_cast<size_t>(n_children));
+                columns.resize(n_children);
             }
         }
 
@@ -218,14 +214,13 @@ class TreeTrainer {
         void solve(int32_t group, SolverScratch& scratch) {
             const auto begin = static_cast<int32_t>(int64_t{n_trained} * group / n_groups);
             const auto end = static_cast<int32_t>(int64_t{n_trained} * (group + 1) / n_groups);
-            const auto n_features = static_cast<size_t>(problem.n_features());
+            const auto n_features = problem.n_features();
             const SolverOptions& o = trainer.options_.solver;
             float* bias = trainer.packed_.bias.data() + trainer.tree_.child_ptr[node];
             auto sink = [&](const Finished& finished) {
                 finished.each([&](int lane, int32_t child) {
-                    const float* column = finished.weights + lane;
-                    const auto width = static_cast<size_t>(finished.width);
-                    bias[child] = o.offset + (o.bias != 0.0f ? column[n_features * width] * o.bias : 0.0f);
+                    const float weight = finished.weights[n_features * finished.width + lane];
+                    bias[child] = o.offset + (o.bias != 0.0f ? weight * o.bias : 0.0f);
                 });
                 trainer.dense() ? keep_all(finished) : keep_large(finished, scratch);
             };
@@ -236,28 +231,26 @@ class TreeTrainer {
         }
 
         void keep_all(const Finished& finished) {
-            for (size_t f = 0; f < problem.features.size(); ++f) {
-                float* to =
-                    out().weights.data() + static_cast<size_t>(rank[f]) * static_cast<size_t>(n_children);
-                const float* from = finished.weights + f * static_cast<size_t>(finished.width);
+            for (int64_t f = 0; f < problem.features.size(); ++f) {
+                float* to = out().weights.data() + int64_t{rank[f]} * n_children;
+                const float* from = finished.weights + f * finished.width;
                 finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
             }
         }
 
         void keep_large(const Finished& finished, SolverScratch& scratch) {
-            const size_t n_features = problem.features.size();
+            const int64_t n_features = problem.features.size();
             scratch.large.resize(n_features + 1);
             scratch.large_lanes.resize(n_features + 1);
             const int64_t count = simd::solver().larger_entries(
                 finished.weights, problem.n_features(), finished.width, finished.lanes,
                 trainer.options_.threshold, scratch.large.data(), scratch.large_lanes.data());
-            for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+            for (int64_t i = 0; i < count; ++i) {
                 const int32_t f = scratch.large[i];
-                const float* from =
-                    finished.weights + static_cast<size_t>(f) * static_cast<size_t>(finished.width);
+                const float* from = finished.weights + int64_t{f} * finished.width;
                 for (unsigned left = scratch.large_lanes[i]; left != 0; left &= left - 1) {
                     const int lane = __builtin_ctz(left);
-                    Column& kept = columns[static_cast<size_t>(finished.child[lane])];
+                    Column& kept = columns[finished.child[lane]];
                     kept.features.push_back(f);
                     kept.weights.push_back(from[lane]);
                 }
@@ -268,34 +261,32 @@ class TreeTrainer {
             PackedNode& node_out = out();
             if (trainer.dense()) {
                 for (const int32_t f : by_column) {
-                    node_out.features.push_back(problem.features[static_cast<size_t>(f)]);
+                    node_out.features.push_back(problem.features[f]);
                 }
                 return;
             }
             // Columns to rows by counting; children come out ascending within a row.
-            std::vector<uint32_t> count(problem.features.size() + 1, 0);
-            size_t total = 0;
+            Vector<uint32_t> count(problem.features.size() + 1, 0);
+            int64_t total = 0;
             for (const Column& column : columns) {
                 total += column.features.size();
-                for (const int32_t f : column.features)
-                    ++count[static_cast<size_t>(rank[static_cast<size_t>(f)])];
+                for (const int32_t f : column.features) ++count[rank[f]];
             }
-            std::vector<uint32_t> at(problem.features.size(), 0);
+            Vector<uint32_t> at(problem.features.size(), 0);
             uint32_t start = 0;
-            for (size_t r = 0; r < by_column.size(); ++r) {
+            for (int64_t r = 0; r < by_column.size(); ++r) {
                 at[r] = start;
                 if (count[r] == 0) continue;
-                node_out.features.push_back(problem.features[static_cast<size_t>(by_column[r])]);
+                node_out.features.push_back(problem.features[by_column[r]]);
                 node_out.row_start.push_back(start);
                 start += count[r];
             }
             node_out.child.resize(total);
             node_out.weights.resize(total);
             for (int32_t c = 0; c < n_children; ++c) {
-                const Column& column = columns[static_cast<size_t>(c)];
-                for (size_t j = 0; j < column.features.size(); ++j) {
-                    const auto r = static_cast<size_t>(rank[static_cast<size_t>(column.features[j])]);
-                    const size_t slot = at[r]++;
+                const Column& column = columns[c];
+                for (int64_t j = 0; j < column.features.size(); ++j) {
+                    const int64_t slot = at[rank[column.features[j]]]++;
                     node_out.child[slot] = c;
                     node_out.weights[slot] = column.weights[j];
                 }
@@ -303,17 +294,17 @@ class TreeTrainer {
         }
 
         TreeTrainer& trainer;
-        size_t index;
+        int64_t index;
         const NodeProblem& problem;
         int32_t node, n_children, n_trained, n_groups;
-        std::vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
-        RowLists positives;                    // of each child, as row numbers within the node
-        std::vector<int32_t> trained;          // children that have a positive row
-        std::vector<Column> columns;
+        Vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
+        RowLists positives;               // of each child, as row numbers within the node
+        Vector<int32_t> trained;          // children that have a positive row
+        Vector<Column> columns;
     };
 
     void concatenate() {
-        size_t n_features = 0, n_weights = 0;
+        int64_t n_features = 0, n_weights = 0;
         for (const PackedNode& node : done_) {
             n_features += node.features.size();
             n_weights += node.weights.size();
@@ -327,13 +318,13 @@ class TreeTrainer {
             append(packed_.row_start, node.row_start);
             append(packed_.child, node.child);
             append(packed_.weights, node.weights);
-            packed_.feature_ptr.push_back(static_cast<int64_t>(packed_.features.size()));
-            packed_.weight_ptr.push_back(static_cast<int64_t>(packed_.weights.size()));
+            packed_.feature_ptr.push_back(packed_.features.size());
+            packed_.weight_ptr.push_back(packed_.weights.size());
         }
     }
 
     template <class T, class Part>
-    static void append(std::vector<T>& all, Part& part) {
+    static void append(Vector<T>& all, Part& part) {
         all.insert(all.end(), part.begin(), part.end());
         Part().swap(part);
     }
@@ -345,9 +336,9 @@ class TreeTrainer {
     const TrainOptions& options_;
     Monitor& monitor_;
     RowLists members_;
-    std::vector<int32_t> inner_;
-    std::vector<PackedNode> done_;
-    std::vector<Scratch> scratches_;
+    Vector<int32_t> inner_;
+    Vector<PackedNode> done_;
+    Vector<Scratch> scratches_;
     PackedWeights packed_;
 };
 

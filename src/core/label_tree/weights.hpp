@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/half.hpp"
+#include "base/span.hpp"
 #include "simd/search.hpp"
 
 namespace labelwood::label_tree {
@@ -15,7 +15,7 @@ struct DenseWeights {
     const float* weights;
 
     // A node's weights as floats, which here they are.
-    const float* unpack(int64_t, std::vector<float>&) const { return nullptr; }
+    const float* unpack(int64_t, Vector<float>&) const { return nullptr; }
 
     // scores[child] += sum over matched features; `rows` are positions from FeatureIndex.
     void add(int64_t node, int32_t n_children, const int32_t* rows, const float* values, int64_t count,
@@ -36,10 +36,10 @@ struct SparseWeights {
 
     // A node's weights as floats, widened once for a batch that will read them often; null if they are
     // floats.
-    const float* unpack(int64_t node, std::vector<float>& scratch) const {
+    const float* unpack(int64_t node, Vector<float>& scratch) const {
         if (!half) return nullptr;
         const int64_t count = weight_ptr[node + 1] - weight_ptr[node];
-        scratch.resize(static_cast<size_t>(count));
+        scratch.resize(count);
         simd::search().widen(static_cast<const Half*>(weights) + weight_ptr[node], count, scratch.data());
         return scratch.data();
     }
@@ -69,7 +69,7 @@ struct QuantizedWeights {
 
     // Never unpacked, not for a batch either: sums would round differently, and a row's scores depend on how
     // many others are asked about with it.
-    const float* unpack(int64_t, std::vector<float>&) const { return nullptr; }
+    const float* unpack(int64_t, Vector<float>&) const { return nullptr; }
 
     void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count, const float*,
              float* scores) const {

@@ -5,7 +5,8 @@
 
 #include <cstddef>
 #include <new>
-#include <vector>
+
+#include "base/span.hpp"
 
 namespace labelwood::memory {
 
@@ -24,7 +25,7 @@ struct LineAllocator {
 };
 
 template <class T>
-using AlignedVector = std::vector<T, LineAllocator<T>>;
+using AlignedVector = Vector<T, LineAllocator<T>>;
 
 // Memory that goes back to the system as soon as it is freed.
 // An allocator that maps large blocks by itself. Others keep freed blocks of up to 32 MB, or not, depending
@@ -62,6 +63,6 @@ struct OwnPages {
 };
 
 template <class T>
-using OwnVector = std::vector<T, OwnPages<T>>;
+using OwnVector = Vector<T, OwnPages<T>>;
 
 }  // namespace labelwood::memory

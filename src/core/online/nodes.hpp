@@ -3,11 +3,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <deque>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 
 namespace labelwood::online {
 
@@ -31,7 +30,7 @@ struct Node {
     int32_t n_leaf_children = 0;
     int32_t n_leaves = 0;  // |L_v|
     int32_t n_active = 0;  // leaves below, or itself, whose label may be suggested
-    std::vector<int32_t> children;
+    Vector<int32_t> children;
 
     bool is_leaf() const { return children.empty(); }
     int32_t n_children() const { return static_cast<int32_t>(children.size()); }
@@ -43,8 +42,8 @@ class Nodes {
     explicit Nodes(const GrowthOptions& options) : options_(options) { nodes_.emplace_back(); }
 
     static constexpr int32_t kRoot = 0;
-    Node& operator[](int32_t node) { return nodes_[static_cast<size_t>(node)]; }
-    const Node& operator[](int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
+    Node& operator[](int32_t node) { return nodes_[node]; }
+    const Node& operator[](int32_t node) const { return nodes_[node]; }
     int32_t size() const { return static_cast<int32_t>(nodes_.size()); }
 
     int32_t add_child(int32_t parent) {
@@ -150,7 +149,7 @@ class Nodes {
     }
 
     GrowthOptions options_;
-    std::deque<Node> nodes_;
+    Deque<Node> nodes_;
     uint64_t decisions_ = 0;  // observations for which a descent was made: the counter of the random policy
     int32_t cursor_ = kRoot;  // complete policy: the node to extend next
 };

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "label_tree/search.hpp"
 #include "online/tree.hpp"
@@ -15,7 +15,7 @@ namespace labelwood::online {
 // Buffers of one worker.
 struct SearchScratch {
     BlockScratch block;
-    std::vector<Scored> queue, found;
+    Vector<Scored> queue, found;
 };
 
 class Searcher {
@@ -39,7 +39,7 @@ class Searcher {
             score(0, 2, x, 0.0f, scratch);
             queue.push_back({scratch.block.margins[1], root});
         }
-        while (!queue.empty() && found.size() < static_cast<size_t>(k_)) {
+        while (!queue.empty() && found.size() < k_) {
             std::pop_heap(queue.begin(), queue.end(), worse);
             const Scored top = queue.back();
             queue.pop_back();
@@ -51,14 +51,14 @@ class Searcher {
             score(node.block, 1 + node.n_children(), x, top.score, scratch);
             for (const int32_t child : node.children) {
                 if (nodes_[child].n_active == 0) continue;
-                queue.push_back({scratch.block.margins[static_cast<size_t>(nodes_[child].lane)], child});
+                queue.push_back({scratch.block.margins[nodes_[child].lane], child});
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
         }
         for (int32_t j = 0; j < k_; ++j) {
-            const bool there = j < static_cast<int32_t>(found.size());
-            labels[j] = there ? found[static_cast<size_t>(j)].id : -1;
-            scores[j] = there ? std::exp(found[static_cast<size_t>(j)].score) : 0.0f;
+            const bool there = j < found.size();
+            labels[j] = there ? found[j].id : -1;
+            scores[j] = there ? std::exp(found[j].score) : 0.0f;
         }
     }
 
@@ -66,12 +66,12 @@ class Searcher {
     // The label a leaf suggests; -1 for an inner node.
     int32_t answer(int32_t node) const {
         const int32_t label = nodes_[node].label;
-        return label < 0 ? -1 : tree_.labels()[static_cast<size_t>(label)].answers_as;
+        return label < 0 ? -1 : tree_.labels()[label].answers_as;
     }
 
     // Leaves of merged labels suggest the same label; the best of them counts.
-    void give_out(int32_t label, float score, std::vector<Scored>& found) const {
-        if (tree_.labels()[static_cast<size_t>(label)].retired) return;
+    void give_out(int32_t label, float score, Vector<Scored>& found) const {
+        if (tree_.labels()[label].retired) return;
         for (const Scored& earlier : found) {
             if (earlier.id == label) return;
         }
@@ -92,17 +92,16 @@ class Searcher {
 inline void search_batch(const Tree& tree, const Batch& batch, int32_t k, int n_threads, Monitor& monitor,
                          int32_t* labels, float* scores) {
     constexpr int64_t kShard = 32;
-    const auto n_rows = static_cast<int64_t>(batch.ptr.size()) - 1;
+    const int64_t n_rows = batch.ptr.size() - 1;
     const Searcher searcher(tree, k);
-    std::vector<SearchScratch> scratches(static_cast<size_t>(std::max(n_threads, 1)));
+    Vector<SearchScratch> scratches(std::max(n_threads, 1));
     parallel_for((n_rows + kShard - 1) / kShard, n_threads, monitor, [&](int64_t shard, int worker) {
         const memory::FlushDenormals flush;
         const int64_t end = std::min(n_rows, (shard + 1) * kShard);
         for (int64_t row = shard * kShard; row < end; ++row) {
-            searcher.search(batch.row(row), scratches[static_cast<size_t>(worker)], labels + row * k,
-                            scores + row * k);
+            searcher.search(batch.row(row), scratches[worker], labels + row * k, scores + row * k);
         }
-        monitor.add(batch.ptr[static_cast<size_t>(end)] - batch.ptr[static_cast<size_t>(shard * kShard)]);
+        monitor.add(batch.ptr[end] - batch.ptr[shard * kShard]);
     });
 }
 

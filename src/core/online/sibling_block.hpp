@@ -11,9 +11,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 #include "online/row_store.hpp"
 #include "simd/online.hpp"
 
@@ -35,10 +35,10 @@ struct Example {
 
 // Buffers of one worker.
 struct BlockScratch {
-    std::vector<float*> rows;
-    std::vector<float> values, margins, gradients, signs, single;
-    std::vector<int64_t> fresh;
-    std::vector<uint32_t> entries;
+    Vector<float*> rows;
+    Vector<float> values, margins, gradients, signs, single;
+    Vector<int64_t> fresh;
+    Vector<uint32_t> entries;
 };
 
 inline float inverted(float weight) {
@@ -91,7 +91,7 @@ class SiblingBlock {
             std::fill(to + made.capacity(), to + 2 * made.capacity(), from[capacity()]);
         };
         spread_row(0, 0);
-        std::vector<uint32_t> copied(firsts_.size(), kNoRow);
+        Vector<uint32_t> copied(firsts_.size(), kNoRow);
         table_.each([&](uint32_t feature, uint32_t entry) {
             if (!is_single(entry)) {
                 const uint32_t target = made.rows_.add();
@@ -114,10 +114,10 @@ class SiblingBlock {
                BlockScratch& scratch) {
         gather(x, options, scratch);
         const int32_t lanes = capacity();
-        scratch.signs.assign(static_cast<size_t>(lanes), -1.0f);
+        scratch.signs.assign(lanes, -1.0f);
         scratch.signs[0] = 1.0f;
-        for (int32_t p = 0; p < n_positives; ++p) scratch.signs[static_cast<size_t>(positives[p])] = 1.0f;
-        const auto count = static_cast<int64_t>(scratch.rows.size());
+        for (int32_t p = 0; p < n_positives; ++p) scratch.signs[positives[p]] = 1.0f;
+        const int64_t count = scratch.rows.size();
         const simd::OnlineKernels& kernels = simd::online();
         kernels.margins(scratch.rows.data(), scratch.values.data(), count, lanes, scratch.margins.data());
         kernels.gradients(scratch.margins.data(), scratch.signs.data(), lanes, scratch.gradients.data());
@@ -135,7 +135,7 @@ class SiblingBlock {
         start(x, options, scratch);
         // Three passes, so that the memory of all features is on its way before the first is used.
         scratch.entries.clear();
-        size_t n_singles = 0;
+        int64_t n_singles = 0;
         for (int64_t j = 0; j < x.count; ++j) {
             const uint32_t entry = table_.find(x.features[j]);
             scratch.entries.push_back(entry);
@@ -151,11 +151,11 @@ class SiblingBlock {
             if (entry != kNoRow && is_single(entry))
                 prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
         }
-        const auto width = static_cast<size_t>(2 * lanes);
+        const int32_t width = 2 * lanes;
         scratch.single.assign(n_singles * width, 0.0f);
         float* next = scratch.single.data();
         for (int64_t j = 0; j < x.count; ++j) {
-            const uint32_t entry = scratch.entries[static_cast<size_t>(j)];
+            const uint32_t entry = scratch.entries[j];
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 replay(singles_[index_of(entry)], options, next);
@@ -166,13 +166,13 @@ class SiblingBlock {
             }
             scratch.values.push_back(x.values[j]);
         }
-        simd::online().margins(scratch.rows.data(), scratch.values.data(),
-                               static_cast<int64_t>(scratch.rows.size()), lanes, scratch.margins.data());
+        simd::online().margins(scratch.rows.data(), scratch.values.data(), scratch.rows.size(), lanes,
+                               scratch.margins.data());
     }
 
     int64_t bytes() const {
         return rows_.bytes() + firsts_.bytes() + table_.bytes() +
-               static_cast<int64_t>(singles_.capacity() * sizeof(Single) + references_.capacity() * 4);
+               singles_.capacity() * int64_t{sizeof(Single)} + references_.capacity() * 4;
     }
 
     friend struct BlockState;
@@ -217,7 +217,7 @@ class SiblingBlock {
         for (int64_t j = 0; j < x.count; ++j) table_.prefetch(x.features[j]);
         scratch.rows.clear();
         scratch.values.clear();
-        const auto lanes = static_cast<size_t>(capacity());
+        const int32_t lanes = capacity();
         if (scratch.margins.size() < lanes) scratch.margins.resize(lanes);
         if (scratch.gradients.size() < lanes) scratch.gradients.resize(lanes);
         if (options.bias != 0.0f) {
@@ -280,9 +280,9 @@ class SiblingBlock {
     RowStore rows_;    // weights, then sums of squared gradients, by lane
     RowStore firsts_;  // gradients of visits that met new features, by lane
     HashMap<uint32_t> table_;
-    std::vector<Single> singles_;
-    std::vector<uint32_t> free_singles_;
-    std::vector<uint32_t> references_;  // per row of firsts_
+    Vector<Single> singles_;
+    Vector<uint32_t> free_singles_;
+    Vector<uint32_t> references_;  // per row of firsts_
 };
 
 }  // namespace labelwood::online

@@ -171,7 +171,7 @@ inline float dense_dot(const float* row, const float* weights, int64_t width) {
 // The gradient of N vectors of features stays in registers, from the partners to the step.
 template <int N>
 inline void step_features(const int32_t* partners, int32_t n, int64_t f, const CutState& s) {
-    F gradient[N] = {};
+    F gradient[size_t{N}] = {};
     for (int32_t p = 0; p < n; ++p) {
         const float* row = s.dense + partners[p] * s.width + f;
         for (int i = 0; i < N; ++i) gradient[i] += s.margins[p] * load<F>(row + i * kNative);

@@ -15,7 +15,7 @@ inline void block_scores_of(const int32_t* columns, const float* values, int64_t
                             const int32_t* position, const float* block, int stride, double* scores) {
     using F8 = Native<8>::F;
     using D8 = double __attribute__((vector_size(64)));
-    D8 sums[G];
+    D8 sums[size_t{G}];
     for (int g = 0; g < G; ++g) __builtin_memcpy(&sums[g], scores + 8 * g, 64);
     for (int64_t i = 0; i < count; ++i) {
         const float* row = block + static_cast<int64_t>(position[columns[i]]) * stride;

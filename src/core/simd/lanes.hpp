@@ -5,6 +5,7 @@
 // vectors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -32,7 +33,7 @@ struct Lanes {
     static constexpr int N = S / W;
     using F = typename Native<W>::F;
     using I = typename Native<W>::I;
-    F v[N];
+    F v[size_t{N}];
 };
 
 template <class F>

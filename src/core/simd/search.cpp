@@ -11,7 +11,7 @@ template <int N>
 inline void accumulate_tile(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                             int64_t width, float* out) {
     using F = Native<kNative>::F;
-    F sum[N];
+    F sum[size_t{N}];
     for (int n = 0; n < N; ++n) sum[n] = load<F>(out + n * kNative);
     for (int64_t i = 0; i < count; ++i) {
         const float* row = matrix + static_cast<int64_t>(rows[i]) * width;

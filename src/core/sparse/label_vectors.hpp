@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "sparse/keep_largest.hpp"
 #include "sparse/row_ops.hpp"
 #include "sparse/training_rows.hpp"
@@ -17,18 +17,18 @@ namespace labelwood::sparse {
 // A dense accumulator over columns that remembers which it touched.
 class SparseSum {
   public:
-    explicit SparseSum(int64_t n_cols) : dense_(static_cast<size_t>(n_cols), 0.0f) {}
+    explicit SparseSum(int64_t n_cols) : dense_(n_cols, 0.0f) {}
 
     // Adds the row times `scale`. Whether a column is new cannot be foretold, so that noting it takes no
     // branch.
     void add_row(const Csr& x, int64_t row, float scale) {
-        const auto room = n_touched_ + static_cast<size_t>(x.row_nnz(row)) + 1;
+        const int64_t room = n_touched_ + x.row_nnz(row) + 1;
         if (room > touched_.size()) touched_.resize(2 * room);
-        size_t count = n_touched_;
+        int64_t count = n_touched_;
         bool may_repeat = false;
         for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
             const int32_t column = x.indices[j];
-            float& cell = dense_[static_cast<size_t>(column)];
+            float& cell = dense_[column];
             touched_[count] = column;
             count += cell == 0.0f ? 1 : 0;
             cell += x.data[j] * scale;
@@ -40,8 +40,8 @@ class SparseSum {
     // Calls visit(column, value) for all columns in the order in which they came, and clears them.
     template <class Visit>
     void drain(Visit&& visit) {
-        for (size_t i = 0; i < n_touched_; ++i) {  // one that came again after a sum of 0 is 0 by then
-            float& cell = dense_[static_cast<size_t>(touched_[i])];
+        for (int64_t i = 0; i < n_touched_; ++i) {  // one that came again after a sum of 0 is 0 by then
+            float& cell = dense_[touched_[i]];
             const float value = cell;
             cell = 0.0f;
             visit(touched_[i], value);
@@ -51,17 +51,17 @@ class SparseSum {
     }
     // Moves the sum out as sorted (column, value) pairs, keeping the `most` largest in size (0 keeps all); of
     // equal ones, the first columns. Only what may be kept is sorted.
-    void take(int64_t most, std::vector<int32_t>* columns, std::vector<float>* values) {
+    void take(int64_t most, Vector<int32_t>* columns, Vector<float>* values) {
         touched_.resize(n_touched_);
         if (may_repeat_) sort_unique(touched_);
         may_repeat_ = false;
         Cutoff cutoff;
-        if (most > 0 && static_cast<int64_t>(touched_.size()) > most) {
+        if (most > 0 && touched_.size() > most) {
             values->clear();
-            for (const int32_t c : touched_) values->push_back(std::fabs(dense_[static_cast<size_t>(c)]));
+            for (const int32_t c : touched_) values->push_back(std::fabs(dense_[c]));
             cutoff = cutoff_of(*values, most);
             std::erase_if(touched_, [&](int32_t c) {
-                float& cell = dense_[static_cast<size_t>(c)];
+                float& cell = dense_[c];
                 const bool small = std::fabs(cell) < cutoff.floor;
                 if (small) cell = 0.0f;
                 return small;
@@ -71,7 +71,7 @@ class SparseSum {
         columns->clear();
         values->clear();
         for (const int32_t c : touched_) {
-            float& cell = dense_[static_cast<size_t>(c)];
+            float& cell = dense_[c];
             if (cutoff.admits(std::fabs(cell))) {
                 columns->push_back(c);
                 values->push_back(cell);
@@ -82,14 +82,14 @@ class SparseSum {
     }
 
   private:
-    static void sort_unique(std::vector<int32_t>& columns) {
+    static void sort_unique(Vector<int32_t>& columns) {
         std::sort(columns.begin(), columns.end());
         columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     }
 
-    std::vector<float> dense_;
-    std::vector<int32_t> touched_;  // the first n_touched_
-    size_t n_touched_ = 0;
+    Vector<float> dense_;
+    Vector<int32_t> touched_;  // the first n_touched_
+    int64_t n_touched_ = 0;
     bool may_repeat_ = false;
 };
 
@@ -100,17 +100,16 @@ inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t mo
                               Monitor& monitor) {
     const Csr& x = rows.x;
     const RowLists rows_of = transpose(y);
-    const auto n_labels = static_cast<size_t>(y.n_cols);
-    std::vector<std::vector<int32_t>> columns(n_labels);
-    std::vector<std::vector<float>> values(n_labels);
+    const int64_t n_labels = y.n_cols;
+    Vector<Vector<int32_t>> columns(n_labels);
+    Vector<Vector<float>> values(n_labels);
     constexpr int64_t kPiece = 64;
-    std::vector<SparseSum> sums(static_cast<size_t>(std::max(n_threads, 1)), SparseSum(x.n_cols));
+    Vector<SparseSum> sums(std::max(n_threads, 1), SparseSum(x.n_cols));
     parallel_for((y.n_cols + kPiece - 1) / kPiece, n_threads, monitor, [&](int64_t piece, int worker) {
-        SparseSum& sum = sums[static_cast<size_t>(worker)];
-        const auto end = static_cast<size_t>(std::min(y.n_cols, (piece + 1) * kPiece));
-        for (auto label = static_cast<size_t>(piece * kPiece); label < end; ++label) {
-            for (const int32_t row : rows_of[static_cast<int64_t>(label)])
-                sum.add_row(x, row, rows.open(row));
+        SparseSum& sum = sums[worker];
+        const int64_t end = std::min(n_labels, (piece + 1) * kPiece);
+        for (int64_t label = piece * kPiece; label < end; ++label) {
+            for (const int32_t row : rows_of[label]) sum.add_row(x, row, rows.open(row));
             sum.take(most, &columns[label], &values[label]);
             double square = 0.0;
             for (const float v : values[label]) square += static_cast<double>(v) * v;
@@ -120,10 +119,10 @@ inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t mo
     });
     OwnedCsr vectors;
     vectors.n_cols = x.n_cols;
-    for (size_t label = 0; label < n_labels; ++label) {
+    for (int64_t label = 0; label < n_labels; ++label) {
         vectors.indices.insert(vectors.indices.end(), columns[label].begin(), columns[label].end());
         vectors.data.insert(vectors.data.end(), values[label].begin(), values[label].end());
-        vectors.indptr.push_back(static_cast<int64_t>(vectors.indices.size()));
+        vectors.indptr.push_back(vectors.indices.size());
     }
     return vectors;
 }

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 #include "sparse/training_rows.hpp"
 
 namespace labelwood::sparse {
@@ -37,16 +37,16 @@ inline CsrFault check_csr(const Csr& x, int64_t nnz) {
 }
 
 // The factors that scale every row to unit length; rows without length stay as they are.
-inline std::vector<float> unit_factors(const TrainingRows& rows) {
+inline Vector<float> unit_factors(const TrainingRows& rows) {
     const Csr& x = rows.x;
-    std::vector<float> factors(static_cast<size_t>(x.n_rows), 1.0f);
+    Vector<float> factors(x.n_rows, 1.0f);
     for (int64_t row = 0; row < x.n_rows; ++row) {
         rows.open(row);
         double square = 0.0;
         for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
             square += static_cast<double>(x.data[j]) * x.data[j];
         }
-        factors[static_cast<size_t>(row)] = unit_factor(square);
+        factors[row] = unit_factor(square);
     }
     return factors;
 }
@@ -56,16 +56,15 @@ inline OwnedCsr take_rows(const TrainingRows& from, const int64_t* rows, int64_t
     const Csr& x = from.x;
     OwnedCsr taken;
     taken.n_cols = x.n_cols;
-    taken.indptr.reserve(static_cast<size_t>(count) + 1);
+    taken.indptr.reserve(count + 1);
     for (int64_t i = 0; i < count; ++i) taken.indptr.push_back(taken.indptr.back() + x.row_nnz(rows[i]));
-    taken.indices.resize(static_cast<size_t>(taken.indptr.back()));
-    taken.data.resize(static_cast<size_t>(taken.indptr.back()));
-    std::vector<int64_t> order(static_cast<size_t>(count));
+    taken.indices.resize(taken.indptr.back());
+    taken.data.resize(taken.indptr.back());
+    Vector<int64_t> order(count);
     std::iota(order.begin(), order.end(), int64_t{0});
     std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return rows[a] < rows[b]; });
     for (const int64_t i : order) {
-        const int64_t begin = x.indptr[rows[i]], n = x.row_nnz(rows[i]),
-                      at = taken.indptr[static_cast<size_t>(i)];
+        const int64_t begin = x.indptr[rows[i]], n = x.row_nnz(rows[i]), at = taken.indptr[i];
         from.open(rows[i]);
         std::copy_n(x.indices + begin, n, taken.indices.data() + at);
         std::copy_n(x.data + begin, n, taken.data.data() + at);
@@ -74,12 +73,11 @@ inline OwnedCsr take_rows(const TrainingRows& from, const int64_t* rows, int64_t
 }
 
 // The values of x with every row scaled to unit length.
-inline std::vector<float> unit_rows(const Csr& x) {
-    const std::vector<float> factors = unit_factors({x});
-    std::vector<float> scaled(x.data, x.data + x.nnz());
+inline Vector<float> unit_rows(const Csr& x) {
+    const Vector<float> factors = unit_factors({x});
+    Vector<float> scaled(x.data, x.data + x.nnz());
     for (int64_t row = 0; row < x.n_rows; ++row) {
-        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j)
-            scaled[static_cast<size_t>(j)] *= factors[static_cast<size_t>(row)];
+        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) scaled[j] *= factors[row];
     }
     return scaled;
 }
@@ -87,16 +85,15 @@ inline std::vector<float> unit_rows(const Csr& x) {
 // The transposed pattern: for each column the rows that have it, ascending.
 inline RowLists transpose(const Csr& matrix) {
     RowLists by_column;
-    by_column.ptr.assign(static_cast<size_t>(matrix.n_cols) + 1, 0);
+    by_column.ptr.assign(matrix.n_cols + 1, 0);
     const int64_t nnz = matrix.nnz();
-    for (int64_t j = 0; j < nnz; ++j) ++by_column.ptr[static_cast<size_t>(matrix.indices[j]) + 1];
-    for (size_t c = 0; c < static_cast<size_t>(matrix.n_cols); ++c) by_column.ptr[c + 1] += by_column.ptr[c];
-    by_column.rows.resize(static_cast<size_t>(nnz));
-    std::vector<int64_t> next(by_column.ptr.begin(), by_column.ptr.end() - 1);
+    for (int64_t j = 0; j < nnz; ++j) ++by_column.ptr[matrix.indices[j] + 1];
+    for (int64_t c = 0; c < matrix.n_cols; ++c) by_column.ptr[c + 1] += by_column.ptr[c];
+    by_column.rows.resize(nnz);
+    Vector<int64_t> next(by_column.ptr.begin(), by_column.ptr.end() - 1);
     for (int64_t row = 0; row < matrix.n_rows; ++row) {
         for (int64_t j = matrix.indptr[row]; j < matrix.indptr[row + 1]; ++j) {
-            by_column.rows[static_cast<size_t>(next[static_cast<size_t>(matrix.indices[j])]++)] =
-                static_cast<int32_t>(row);
+            by_column.rows[next[matrix.indices[j]]++] = static_cast<int32_t>(row);
         }
     }
     return by_column;

@@ -301,7 +301,7 @@ class Grower {
         std::vector<int32_t> rows_;                       // training rows, those of a node contiguous
         std::vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
         std::vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
-        std::vector<float> means_, sizes_, ones_;
+        Vector<float> means_, sizes_, ones_;
         std::vector<std::pair<int32_t, float>> entries_;
     };
 
