@@ -30,11 +30,11 @@ void check_rows(const Ptr& ptr, const Ids& ids, int64_t n_rows, int64_t end) {
 
 void parse(uint8_t choice, const std::string& text) {
     Monitor monitor;
-    const Dialect dialect{(choice & 2) != 0, (choice & 4) != 0 ? 1 : 0, 1 << 20, 1 << 20};
+    const rows::Dialect dialect{(choice & 2) != 0, (choice & 4) != 0 ? 1 : 0, 1 << 20, 1 << 20};
     const int64_t piece = (choice & 8) != 0 ? 7 : 1 << 20;
-    const ParsedRows rows =
-        parse_rows(text.data(), static_cast<int64_t>(text.size()), dialect, piece, 1, monitor);
-    if (rows.bad.problem != Problem::none) {
+    const rows::ParsedRows rows =
+        rows::parse_rows(text.data(), static_cast<int64_t>(text.size()), dialect, piece, 1, monitor);
+    if (rows.bad.problem != rows::Problem::none) {
         if (rows.bad.begin > rows.bad.end || rows.bad.end > static_cast<int64_t>(text.size())) abort();
         return;
     }

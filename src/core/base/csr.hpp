@@ -1,11 +1,15 @@
-// Plain views and small helpers that every kernel shares.
+// Sparse matrices as every kernel sees them.
+//
+// base/ is the vocabulary of all folders and lives in the namespace labelwood itself; every other folder has
+// a namespace of its name.
 #pragma once
 
 #include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "base/span.hpp"
 
 namespace labelwood {
 
@@ -24,14 +28,36 @@ struct Csr {
 
 // The same matrix, owned.
 struct OwnedCsr {
-    std::vector<int64_t> indptr{0};
-    std::vector<int32_t> indices;
-    std::vector<float> data;
+    Vector<int64_t> indptr{0};
+    Vector<int32_t> indices;
+    Vector<float> data;
     int64_t n_cols = 0;
 
-    int64_t n_rows() const { return static_cast<int64_t>(indptr.size()) - 1; }
+    int64_t n_rows() const { return indptr.size() - 1; }
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
 };
+
+// Lists of rows end to end, those of each list ascending.
+struct RowLists {
+    Vector<int64_t> ptr{0};
+    Vector<int32_t> rows;
+
+    int64_t count(int64_t list) const { return ptr[list + 1] - ptr[list]; }
+    Span<const int32_t> operator[](int64_t list) const { return {rows.data() + ptr[list], count(list)}; }
+    // Ends the list to which rows were appended.
+    void close() { ptr.push_back(rows.size()); }
+};
+
+// One row of a matrix.
+struct Query {
+    const int32_t* columns;
+    const float* values;
+    int64_t count;
+};
+
+inline Query row_of(const Csr& x, int64_t row) {
+    return {x.indices + x.indptr[row], x.data + x.indptr[row], x.row_nnz(row)};
+}
 
 // What scales a vector of this squared length to unit length. Of a vector so short that the factor would not
 // be a float32, nothing is left.

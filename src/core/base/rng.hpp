@@ -1,6 +1,7 @@
 // Random numbers: one generator, seeded by what it is for.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace labelwood {
@@ -11,6 +12,11 @@ inline uint64_t mix64(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
     return x ^ (x >> 31);
+}
+
+// A standard normal number by Box and Muller, from two uniform ones: u in (0, 1], v in [0, 1).
+inline double standard_normal(double u, double v) {
+    return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v);
 }
 
 // The generator of every kernel; seeded by (seed, what it is for) and never shared between tasks.

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+
+#include "base/span.hpp"
 
 namespace labelwood {
 
 // A number per column that can be forgotten in O(1): a stale stamp reads as absent. One per worker.
 class StampedCounts {
   public:
-    explicit StampedCounts(int64_t size = 0) : cells_(static_cast<size_t>(size)) {}
+    explicit StampedCounts(int64_t size = 0) : cells_(size) {}
 
     void clear() {
         if (++stamp_ == 0) {
@@ -20,7 +21,7 @@ class StampedCounts {
     }
     // Adds one; true if the column was absent before.
     bool count(int32_t column) {
-        Cell& cell = cells_[static_cast<size_t>(column)];
+        Cell& cell = cells_[column];
         if (cell.stamp != stamp_) {
             cell = {stamp_, 1};
             return true;
@@ -30,19 +31,19 @@ class StampedCounts {
     }
     // The column's number; `fresh` becomes it if the column was absent.
     int32_t value_or(int32_t column, int32_t fresh) {
-        Cell& cell = cells_[static_cast<size_t>(column)];
+        Cell& cell = cells_[column];
         if (cell.stamp != stamp_) cell = {stamp_, fresh};
         return cell.value;
     }
-    int32_t at(int32_t column) const { return cells_[static_cast<size_t>(column)].value; }
-    int32_t& operator[](int32_t column) { return cells_[static_cast<size_t>(column)].value; }
+    int32_t at(int32_t column) const { return cells_[column].value; }
+    int32_t& operator[](int32_t column) { return cells_[column].value; }
 
   private:
     struct Cell {
         uint32_t stamp = 0;
         int32_t value = 0;
     };
-    std::vector<Cell> cells_;
+    Vector<Cell> cells_;
     uint32_t stamp_ = 0;
 };
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 
 namespace labelwood {
 
@@ -51,7 +51,7 @@ class BestOf {
 // there. labels, scores: [members, n_rows, width]; out: [n_rows, k].
 inline void average_topk(const int32_t* labels, const float* scores, int64_t n_members, int64_t n_rows,
                          int64_t width, int64_t k, int32_t* out_labels, float* out_scores) {
-    std::vector<Scored> pool;
+    Vector<Scored> pool;
     const float share = 1.0f / static_cast<float>(n_members);
     for (int64_t row = 0; row < n_rows; ++row) {
         pool.clear();
@@ -63,18 +63,17 @@ inline void average_topk(const int32_t* labels, const float* scores, int64_t n_m
         }
         std::stable_sort(pool.begin(), pool.end(),
                          [](const Scored& a, const Scored& b) { return a.id < b.id; });
-        size_t kept = 0;
-        for (size_t i = 0; i < pool.size();) {
+        int64_t kept = 0;
+        for (int64_t i = 0; i < pool.size();) {
             Scored sum{0.0f, pool[i].id};
             for (; i < pool.size() && pool[i].id == sum.id; ++i) sum.score += pool[i].score;
             pool[kept++] = {sum.score * share, sum.id};
         }
-        const auto best = std::min<size_t>(kept, static_cast<size_t>(k));
-        std::partial_sort(pool.begin(), pool.begin() + static_cast<int64_t>(best),
-                          pool.begin() + static_cast<int64_t>(kept), better);
-        for (size_t j = 0; j < static_cast<size_t>(k); ++j) {
-            out_labels[row * k + static_cast<int64_t>(j)] = j < best ? pool[j].id : -1;
-            out_scores[row * k + static_cast<int64_t>(j)] = j < best ? pool[j].score : 0.0f;
+        const int64_t best = std::min(kept, k);
+        std::partial_sort(pool.begin(), pool.begin() + best, pool.begin() + kept, better);
+        for (int64_t j = 0; j < k; ++j) {
+            out_labels[row * k + j] = j < best ? pool[j].id : -1;
+            out_scores[row * k + j] = j < best ? pool[j].score : 0.0f;
         }
     }
 }

@@ -6,9 +6,9 @@
 #include "bind/bind.hpp"
 #include "forest/grown_forest.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
-inline nb::dict forest_arrays(FlatForest&& flat) {
+inline nb::dict forest_arrays(forest::FlatForest&& flat) {
     nb::dict arrays;
     arrays["child_ptr"] = to_numpy(std::move(flat.child_ptr));
     arrays["weight_ptr"] = to_numpy(std::move(flat.weight_ptr));
@@ -21,4 +21,4 @@ inline nb::dict forest_arrays(FlatForest&& flat) {
     return arrays;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

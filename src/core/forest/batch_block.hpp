@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "forest/packed_rows.hpp"
-#include "label_tree/weights.hpp"
 #include "simd/forest.hpp"
-#include "simd/solver.hpp"
+#include "simd/search.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 // Row u is the vector by which u's parent scores u.
 template <class Index, class Weight>
@@ -24,7 +23,7 @@ struct NodeVectors {
 };
 
 // Buffers; `rows` and `position` are all zero between uses.
-struct ChildBlock {
+struct BatchBlock {
     std::vector<float> rows;        // [columns, lanes]
     std::vector<int32_t> position;  // of a column among the rows
     std::vector<float> widened;     // one vector
@@ -37,14 +36,14 @@ inline int lanes_of(int32_t count) {
     return count <= 2 ? 2 : count <= 4 ? 4 : (count + 7) / 8 * 8;
 }
 
-// The weights of `count` entries from `from` on as floats; halves are widened into `space`.
+// The weights of `count` entries from `from` on as floats; halves are widened into `scratch`.
 template <class Index, class Weight>
 const float* plain_weights(const NodeVectors<Index, Weight>& vectors, int64_t from, int64_t count,
-                           std::vector<float>& space) {
+                           std::vector<float>& scratch) {
     if constexpr (std::is_same_v<Weight, Half>) {
-        space.resize(static_cast<size_t>(count));
-        simd().widen(bits_of(vectors.weights + from), count, space.data());
-        return space.data();
+        scratch.resize(static_cast<size_t>(count));
+        simd::search().widen(vectors.weights + from, count, scratch.data());
+        return scratch.data();
     } else {
         return vectors.weights + from;
     }
@@ -52,7 +51,7 @@ const float* plain_weights(const NodeVectors<Index, Weight>& vectors, int64_t fr
 
 // Calls put(feature, weight) on every entry of the vector of `node`.
 template <class Index, class Weight, class Put>
-void each_weight(const NodeVectors<Index, Weight>& vectors, int32_t node, ChildBlock& block, Put&& put) {
+void each_weight(const NodeVectors<Index, Weight>& vectors, int32_t node, BatchBlock& block, Put&& put) {
     const int64_t from = vectors.ptr[node], length = vectors.length(node);
     const float* weights = plain_weights(vectors, from, length, block.widened);
     for (int64_t j = 0; j < length; ++j) {
@@ -70,7 +69,7 @@ bool same_columns(const NodeVectors<Index, Weight>& vectors, int32_t first) {
 
 // Two vectors on the same columns at once.
 template <class Index, class Weight>
-void lay_pair(const NodeVectors<Index, Weight>& vectors, int32_t first, ChildBlock& block) {
+void lay_pair(const NodeVectors<Index, Weight>& vectors, int32_t first, BatchBlock& block) {
     const int64_t from = vectors.ptr[first], length = vectors.length(first);
     const float* weights = plain_weights(vectors, from, 2 * length, block.widened);
     float* rows = block.rows.data();
@@ -84,7 +83,7 @@ void lay_pair(const NodeVectors<Index, Weight>& vectors, int32_t first, ChildBlo
 // Few children: one row of the block per column.
 template <size_t Lanes, class Index, class Weight, class Use>
 void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count, int32_t n_columns,
-                  ChildBlock& block, Use&& use) {
+                  BatchBlock& block, Use&& use) {
     const size_t size = static_cast<size_t>(n_columns) * Lanes;
     if (block.rows.size() < size) block.rows.resize(size, 0.0f);
     if (Lanes == 2 && count == 2 && same_columns(vectors, first)) {
@@ -96,7 +95,7 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
                         [&](size_t feature, float weight) { lane[feature * Lanes] = weight; });
         }
     }
-    use([&, scores_of = forest_simd().row_scores](const Query& row, double* scores) {
+    use([&, scores_of = simd::forest().row_scores](const Query& row, double* scores) {
         scores_of(row.columns, row.values, row.count, block.rows.data(), static_cast<int>(Lanes), scores);
     });
     const int64_t n_weights = vectors.ptr[first + count] - vectors.ptr[first];
@@ -115,12 +114,12 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
 // Two children of which only the first has a vector, as in a hyperplane: it is laid out by itself.
 template <class Index, class Weight, class Use>
 void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t n_columns,
-                  ChildBlock& block, Use&& use) {
+                  BatchBlock& block, Use&& use) {
     if (block.rows.size() < static_cast<size_t>(n_columns))
         block.rows.resize(static_cast<size_t>(n_columns), 0.0f);
     float* dense = block.rows.data();
     each_weight(vectors, first, block, [&](size_t feature, float weight) { dense[feature] = weight; });
-    use([dense, dot = forest_simd().i32_f32.gather_dot](const Query& row, double* scores) {
+    use([dense, dot = simd::forest().i32_f32.gather_dot](const Query& row, double* scores) {
         scores[0] = dot(row.columns, row.values, row.count, dense);
         scores[1] = 0.0;
     });
@@ -131,7 +130,7 @@ void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
 // no child's vector and are sorted out first.
 template <class Index, class Weight, class Use>
 void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count, int32_t n_columns,
-                ChildBlock& block, Use&& use) {
+                BatchBlock& block, Use&& use) {
     const int lanes = lanes_of(count);
     const auto wide = static_cast<size_t>(lanes);
     if (block.position.empty()) block.position.resize(static_cast<size_t>(n_columns), 0);
@@ -151,10 +150,10 @@ void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_
         block.found.resize(static_cast<size_t>(row.count));
         block.found_at.resize(static_cast<size_t>(row.count));
         const int64_t n =
-            forest_simd().find_columns(row.columns, row.values, row.count, block.position.data(),
-                                       block.found_at.data(), block.found.data());
-        forest_simd().row_scores(block.found_at.data(), block.found.data(), n, block.rows.data(), lanes,
-                                 scores);
+            simd::forest().find_columns(row.columns, row.values, row.count, block.position.data(),
+                                        block.found_at.data(), block.found.data());
+        simd::forest().row_scores(block.found_at.data(), block.found.data(), n, block.rows.data(), lanes,
+                                  scores);
     });
     for (int64_t j = begin; j < end; ++j) block.position[static_cast<size_t>(vectors.features[j])] = 0;
     std::fill_n(block.rows.data(), static_cast<size_t>(used + 1) * wide, 0.0f);
@@ -164,7 +163,7 @@ void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_
 // children first .. first + count, and room for lanes_of(count) of them is needed.
 template <class Index, class Weight, class Use>
 void score_together(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count,
-                    int32_t n_columns, ChildBlock& block, Use&& use) {
+                    int32_t n_columns, BatchBlock& block, Use&& use) {
     const int lanes = lanes_of(count);
     if (count == 2 && vectors.length(first + 1) == 0) {
         return score_single(vectors, first, n_columns, block, use);
@@ -174,4 +173,4 @@ void score_together(const NodeVectors<Index, Weight>& vectors, int32_t first, in
     score_wide(vectors, first, count, n_columns, block, use);
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

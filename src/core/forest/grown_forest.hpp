@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace labelwood {
+namespace labelwood::forest {
 
 // A node of a tree in growth. Children are contiguous; a node without children is a leaf. `weights_*` is the
 // range of the vector by which the parent scores this node, `leaf_*` the range of a leaf's label
@@ -22,7 +22,7 @@ struct GrownNode {
 };
 
 // One tree in growth: node 0 is the root, ids are otherwise in any order.
-struct GrownInstanceTree {
+struct GrownTree {
     std::vector<GrownNode> nodes;
     std::vector<int32_t> features;  // ascending within a node's range
     std::vector<float> weights;
@@ -40,15 +40,15 @@ struct FlatForest {
     std::vector<int64_t> leaf_ptr{0};
     std::vector<int32_t> leaf_labels;
     std::vector<float> leaf_values;
-    std::vector<uint32_t> inner_seeds;  // of the inner nodes in id order
+    std::vector<uint32_t> seeds;  // of the inner nodes in id order
 };
 
 // Numbers the nodes of all trees breadth-first (the roots are 0 .. n_trees, then all their children, ...).
 // Consumes the trees.
-inline FlatForest flatten(std::vector<GrownInstanceTree>&& trees) {
+inline FlatForest flatten(std::vector<GrownTree>&& trees) {
     std::vector<std::pair<int32_t, int32_t>> order;  // (tree, node) by final id
     int64_t n_nodes = 0, n_weights = 0, n_values = 0;
-    for (const GrownInstanceTree& tree : trees) {
+    for (const GrownTree& tree : trees) {
         n_nodes += static_cast<int64_t>(tree.nodes.size());
         n_weights += static_cast<int64_t>(tree.weights.size());
         n_values += static_cast<int64_t>(tree.values.size());
@@ -64,7 +64,7 @@ inline FlatForest flatten(std::vector<GrownInstanceTree>&& trees) {
     flat.child_ptr.push_back(static_cast<int32_t>(order.size()));
     for (size_t id = 0; id < order.size(); ++id) {
         const auto [t, local] = order[id];
-        const GrownInstanceTree& tree = trees[static_cast<size_t>(t)];
+        const GrownTree& tree = trees[static_cast<size_t>(t)];
         const GrownNode& node = tree.nodes[static_cast<size_t>(local)];
         for (int32_t c = 0; c < node.n_children; ++c) order.emplace_back(t, node.first_child + c);
         flat.child_ptr.push_back(static_cast<int32_t>(order.size()));
@@ -75,7 +75,7 @@ inline FlatForest flatten(std::vector<GrownInstanceTree>&& trees) {
         flat.weight_ptr.push_back(static_cast<int64_t>(flat.weights.size()));
         flat.bias.push_back(node.bias);
         if (node.n_children > 0) {
-            flat.inner_seeds.push_back(node.seed);
+            flat.seeds.push_back(node.seed);
             continue;
         }
         flat.leaf_labels.insert(flat.leaf_labels.end(), tree.labels.begin() + node.leaf_begin,
@@ -88,4 +88,4 @@ inline FlatForest flatten(std::vector<GrownInstanceTree>&& trees) {
     return flat;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

@@ -9,7 +9,7 @@
 #include "forest/packed_rows.hpp"
 #include "simd/forest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 // Sums per label that are cheap to clear: one mark per cache line of them tells what was touched. Few labels
 // have no marks: looking at all lines is cheaper than marking them.
@@ -17,16 +17,16 @@ class LabelSums {
   public:
     void reserve(int64_t n_labels) {
         marked_ = n_labels > kFew;
-        const auto lines = static_cast<size_t>((n_labels + kMarked - 1) / kMarked);
+        const auto lines = static_cast<size_t>((n_labels + simd::kMarked - 1) / simd::kMarked);
         // Marks are read eight at a time.
         marks_.resize((lines + 7) / 8 * 8, 0);
-        sums_.resize(marks_.size() * kMarked, 0.0f);
+        sums_.resize(marks_.size() * simd::kMarked, 0.0f);
     }
 
     template <class Label, class Value>
     void add(const Label* labels, const Value* values, int64_t count, float share) {
-        packed_simd(labels, values)
-            .add_leaf(labels, bits_of(values), count, share, sums_.data(), marked_ ? marks_.data() : nullptr);
+        packed_kernels(labels, values)
+            .add_leaf(labels, values, count, share, sums_.data(), marked_ ? marks_.data() : nullptr);
     }
 
     // Offers sum / divisor of every label with a positive sum, and clears all sums.
@@ -50,19 +50,19 @@ class LabelSums {
     static constexpr int64_t kFew = 2048;
 
     void drain_line(size_t line, float divisor, BestOf& heap) {
-        float* sums = sums_.data() + line * kMarked;
+        float* sums = sums_.data() + line * simd::kMarked;
         const float bar = heap.bar();
         int high = 0;
-        float scores[kMarked];
-        for (int n = 0; n < kMarked; ++n) {
+        float scores[simd::kMarked];
+        for (int n = 0; n < simd::kMarked; ++n) {
             scores[n] = sums[n] / divisor;
             high |= scores[n] >= bar ? 1 : 0;
             sums[n] = 0.0f;
         }
         if (high == 0) return;
-        for (int n = 0; n < kMarked; ++n) {
+        for (int n = 0; n < simd::kMarked; ++n) {
             if (scores[n] > 0.0f && scores[n] >= heap.bar()) {
-                heap.offer({scores[n], static_cast<int32_t>(line * kMarked) + n});
+                heap.offer({scores[n], static_cast<int32_t>(line * simd::kMarked) + n});
             }
         }
     }
@@ -72,4 +72,4 @@ class LabelSums {
     bool marked_ = true;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

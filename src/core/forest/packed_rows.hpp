@@ -4,37 +4,26 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 
-#include "label_tree/weights.hpp"
+#include "base/csr.hpp"
+#include "base/half.hpp"
 #include "simd/forest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 // The functions for packed rows of these types.
-inline const auto& packed_simd(const uint16_t*, const Half*) {
-    return forest_simd().u16_f16;
+inline const auto& packed_kernels(const uint16_t*, const Half*) {
+    return simd::forest().u16_f16;
 }
-inline const auto& packed_simd(const uint16_t*, const float*) {
-    return forest_simd().u16_f32;
+inline const auto& packed_kernels(const uint16_t*, const float*) {
+    return simd::forest().u16_f32;
 }
-inline const auto& packed_simd(const int32_t*, const Half*) {
-    return forest_simd().i32_f16;
+inline const auto& packed_kernels(const int32_t*, const Half*) {
+    return simd::forest().i32_f16;
 }
-inline const auto& packed_simd(const int32_t*, const float*) {
-    return forest_simd().i32_f32;
+inline const auto& packed_kernels(const int32_t*, const float*) {
+    return simd::forest().i32_f32;
 }
-inline const float* bits_of(const float* values) {
-    return values;
-}
-inline const uint16_t* bits_of(const Half* values) {
-    return &values->bits;
-}
-// What bits_of points to.
-template <class Value>
-using BitsOf = std::remove_cvref_t<decltype(*bits_of(std::declval<const Value*>()))>;
-
 // Nanoseconds, roughly: an element gathered; a column searched for.
 constexpr double kGather = 0.3, kFind = 12.0;
 
@@ -56,7 +45,7 @@ double find_dot(const Query& row, const Id* ids, const Value* values, int64_t le
 struct LaidOut {
     Query row{nullptr, nullptr, 0};
     float* dense = nullptr;
-    std::array<uint16_t, kFilterWords> filter{};
+    std::array<uint16_t, simd::kFilterWords> filter{};
 
     // The array is all zero before and, after clear(), again.
     void lay(const Query& query, float* zeros) {
@@ -66,7 +55,7 @@ struct LaidOut {
         for (int64_t j = 0; j < row.count; ++j) {
             const auto column = static_cast<size_t>(row.columns[j]);
             dense[column] += row.values[j];
-            filter[column / 16 % kFilterWords] |= static_cast<uint16_t>(1u << (column % 16));
+            filter[column / 16 % simd::kFilterWords] |= static_cast<uint16_t>(1u << (column % 16));
         }
     }
     void clear() {
@@ -79,7 +68,7 @@ struct LaidOut {
         if (kGather * static_cast<double>(length) > kFind * static_cast<double>(row.count)) {
             return find_dot(row, ids, values, length);
         }
-        return packed_simd(ids, values).gather_dot(ids, bits_of(values), length, dense);
+        return packed_kernels(ids, values).gather_dot(ids, values, length, dense);
     }
 
     // Dot products with n such rows that follow one another, ptr[0] .. ptr[n].
@@ -88,11 +77,11 @@ struct LaidOut {
         constexpr int64_t kFull = 300;  // entries that set a quarter of the filter's bits
         const auto length = static_cast<double>(ptr[n] - ptr[0]);
         if (row.count <= kFull && kGather * length <= kFind * static_cast<double>(row.count)) {
-            packed_simd(ids, values).gather_dots(ids, bits_of(values), ptr, n, dense, filter.data(), dots);
+            packed_kernels(ids, values).gather_dots(ids, values, ptr, n, dense, filter.data(), dots);
             return;
         }
         for (int32_t i = 0; i < n; ++i) dots[i] = dot(ids + ptr[i], values + ptr[i], ptr[i + 1] - ptr[i]);
     }
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

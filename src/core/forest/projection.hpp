@@ -2,27 +2,25 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "base/csr.hpp"
 #include "base/rng.hpp"
-#include "label_tree/weights.hpp"
 #include "simd/forest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 enum class ProjectionKind : int { kNone = 0, kHash = 1, kGaussian = 2 };
 
-// A standard normal number by Box and Muller, from the 64 bits that (seed, row, column) mix to.
+// A standard normal number from the 64 bits that (seed, row, column) mix to.
 inline float gaussian(int32_t row, int32_t column, uint32_t seed) {
     const uint64_t cell =
         (static_cast<uint64_t>(static_cast<uint32_t>(row)) << 32) | static_cast<uint32_t>(column);
     const uint64_t bits = mix64(mix64(seed) ^ mix64(cell));
     const double u = static_cast<double>((bits >> 40) + 1) * 0x1.0p-24;
     const double v = static_cast<double>(bits & 0xffffffu) * 0x1.0p-24;
-    return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v));
+    return static_cast<float>(standard_normal(u, v));
 }
 
 // Projects rows for one seed at a time. Columns of the result are in no order and may repeat: a dot product
@@ -44,8 +42,8 @@ class Projector {
         if (kind_ == ProjectionKind::kGaussian) return project_densely(row, seed, columns, values);
         if (kind_ == ProjectionKind::kHash) {
             // The hashing trick: one non-zero of +1 or -1 per column of the input.
-            forest_simd().hash_columns(row.columns, row.values, row.count, seed,
-                                       static_cast<uint32_t>(n_columns_), columns, values);
+            simd::forest().hash_columns(row.columns, row.values, row.count, seed,
+                                        static_cast<uint32_t>(n_columns_), columns, values);
             return;
         }
         std::copy_n(row.columns, row.count, columns);
@@ -81,4 +79,4 @@ class Projector {
     std::vector<float> matrix_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

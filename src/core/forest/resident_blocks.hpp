@@ -17,23 +17,23 @@
 #include "simd/forest.hpp"
 #include "simd/solver.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
-inline const auto& block_simd(const Half*) {
-    return forest_simd().block_f16;
+inline const auto& block_kernels(const Half*) {
+    return simd::forest().block_f16;
 }
-inline const auto& block_simd(const float*) {
-    return forest_simd().block_f32;
+inline const auto& block_kernels(const float*) {
+    return simd::forest().block_f32;
 }
 
 // A block has a row of weights, one for every child, for each column that some child uses; ranks tell which
 // those are.
 template <class Weight>
-class NodeBlocks {
+class ResidentBlocks {
   public:
     template <class Index>
-    NodeBlocks(const Routing& routing, const NodeVectors<Index, Weight>& vectors, int32_t n_nodes,
-               int32_t n_columns)
+    ResidentBlocks(const Routing& routing, const NodeVectors<Index, Weight>& vectors, int32_t n_nodes,
+                   int32_t n_columns)
         : n_words_(static_cast<size_t>(n_columns) / 32 + 1) {
         std::vector<uint32_t> used(n_words_, 0);
         size_t n_weights = 0;
@@ -51,8 +51,8 @@ class NodeBlocks {
             n_weights += (end + kLineWeights - 1) / kLineWeights * kLineWeights;
         }
         if (n_blocks_ == 0) return;
-        ranks_ = std::make_unique<ZeroArray<Rank>>(static_cast<size_t>(n_blocks_) * n_words_);
-        weights_ = std::make_unique<ZeroArray<Weight>>(n_weights + kMaxLanes);
+        ranks_ = std::make_unique<memory::ZeroArray<simd::Rank>>(static_cast<size_t>(n_blocks_) * n_words_);
+        weights_ = std::make_unique<memory::ZeroArray<Weight>>(n_weights + simd::kMaxLanes);
         for (size_t node = 0; node < blocks_.size(); ++node) {
             if (blocks_[node].ranks < 0) continue;
             fill(vectors, blocks_[node], routing.child_ptr[node], routing.child_ptr[node + 1]);
@@ -75,13 +75,13 @@ class NodeBlocks {
     void match(int32_t node, int32_t n_children, const Query& row, Matched& matched) const {
         matched.reserve(row.count);
         matched.count =
-            forest_simd().find_places(row.columns, row.values, row.count, ranks_of(node),
-                                      places_for(n_children), matched.at.data(), matched.values.data());
+            simd::forest().find_places(row.columns, row.values, row.count, ranks_of(node),
+                                       places_for(n_children), matched.at.data(), matched.values.data());
     }
 
     // What will be read of a node that has been matched.
     auto ahead(int32_t node, const Matched& matched) const {
-        return Ahead{matched.at.data(), matched.count, bits_of(weights_of(node))};
+        return simd::Ahead{matched.at.data(), matched.count, weights_of(node)};
     }
 
     // The dot products of a row with the children's vectors; writes up to kMaxLanes beyond them. Asks for
@@ -89,11 +89,11 @@ class NodeBlocks {
     template <class Next>
     void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next,
                double* scores) const {
-        const auto* weights = bits_of(weights_of(node));
-        for (int32_t lane = 0; lane < n_children; lane += kMaxLanes) {
-            block_simd(weights_of(node))
+        const auto* weights = weights_of(node);
+        for (int32_t lane = 0; lane < n_children; lane += simd::kMaxLanes) {
+            block_kernels(weights_of(node))
                 .lane_scores(matched.at.data(), matched.values.data(), matched.count, weights + lane,
-                             std::min(kMaxLanes, n_children - lane), lane == 0 ? next : Next{},
+                             std::min(simd::kMaxLanes, n_children - lane), lane == 0 ? next : Next{},
                              scores + lane);
         }
     }
@@ -110,9 +110,9 @@ class NodeBlocks {
 
     // As many rows as fit are put into a cache line, so that none is read from two. If that would leave more
     // than a quarter of the memory unused, they follow one another.
-    static RowPlaces places_for(int32_t n_children) {
-        const int32_t fit = (kLineWeights - lanes_read(n_children)) / n_children + 1;
-        if (std::max(n_children, lanes_read(n_children)) > kLineWeights ||
+    static simd::RowPlaces places_for(int32_t n_children) {
+        const int32_t fit = (kLineWeights - simd::lanes_read(n_children)) / n_children + 1;
+        if (std::max(n_children, simd::lanes_read(n_children)) > kLineWeights ||
             4 * fit * n_children < 3 * kLineWeights) {
             return {n_children, 0, 0};
         }
@@ -125,7 +125,7 @@ class NodeBlocks {
         int64_t ranks = -1, weights = 0;
     };
 
-    const Rank* ranks_of(int32_t node) const {
+    const simd::Rank* ranks_of(int32_t node) const {
         return ranks_->data() + blocks_[static_cast<size_t>(node)].ranks;
     }
     const Weight* weights_of(int32_t node) const {
@@ -150,7 +150,7 @@ class NodeBlocks {
 
     template <class Index>
     void fill(const NodeVectors<Index, Weight>& vectors, const Block& block, int32_t first, int32_t last) {
-        Rank* ranks = ranks_->data() + block.ranks;
+        simd::Rank* ranks = ranks_->data() + block.ranks;
         Weight* weights = weights_->data() + block.weights;
         for (int64_t j = vectors.ptr[first]; j < vectors.ptr[last]; ++j) {
             const auto column = static_cast<uint32_t>(vectors.features[j]);
@@ -161,11 +161,11 @@ class NodeBlocks {
             ranks[word].before = before;
             before += static_cast<uint32_t>(__builtin_popcount(ranks[word].bits));
         }
-        const RowPlaces places = places_for(last - first);
+        const simd::RowPlaces places = places_for(last - first);
         for (int32_t child = first; child < last; ++child) {
             for (int64_t j = vectors.ptr[child]; j < vectors.ptr[child + 1]; ++j) {
                 const auto column = static_cast<uint32_t>(vectors.features[j]);
-                const Rank rank = ranks[column / 32];
+                const simd::Rank rank = ranks[column / 32];
                 const uint32_t below = rank.bits & ((1u << (column % 32)) - 1u);
                 const int32_t row = static_cast<int32_t>(rank.before) + __builtin_popcount(below);
                 weights[places(row) + (child - first)] = vectors.weights[j];
@@ -176,8 +176,8 @@ class NodeBlocks {
     size_t n_words_;
     int64_t n_blocks_ = 0;
     std::vector<Block> blocks_;  // by node, up to the last that has one
-    std::unique_ptr<ZeroArray<Rank>> ranks_;
-    std::unique_ptr<ZeroArray<Weight>> weights_;
+    std::unique_ptr<memory::ZeroArray<simd::Rank>> ranks_;
+    std::unique_ptr<memory::ZeroArray<Weight>> weights_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

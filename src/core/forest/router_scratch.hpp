@@ -14,27 +14,31 @@
 #include "forest/packed_rows.hpp"
 #include "forest/projection.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
-// What routing needs besides the vectors. Ids are breadth-first over the whole forest: the roots are 0 ..
-// n_trees and the children of u are child_ptr[u] .. child_ptr[u + 1].
-struct Routing {
-    const int32_t* child_ptr;
-    const float* bias;
-    const uint32_t* seeds;   // of the projection, per tree or per inner node
-    const int32_t* numbers;  // of a node among the inner nodes, or among the leaves
+struct RoutingOptions {
     int32_t n_trees;
     int64_t n_features;
+    int64_t n_labels;
     ProjectionKind projection;
     int32_t n_columns;  // of the projected rows
     bool seed_per_node;
     bool several;  // every child above the threshold, and the best if there is none; else the best
     float threshold;
+};
+
+// What routing needs besides the vectors. Ids are breadth-first over the whole forest: the roots are 0 ..
+// n_trees and the children of u are child_ptr[u] .. child_ptr[u + 1].
+struct Routing : RoutingOptions {
+    const int32_t* child_ptr;
+    const float* bias;
+    const uint32_t* seeds;   // of the projection, per tree or per inner node
+    const int32_t* numbers;  // of a node among the inner nodes, or among the leaves
 
     bool is_leaf(int32_t node) const { return child_ptr[node] == child_ptr[node + 1]; }
 };
 
-struct Reached {
+struct ReachedLeaf {
     int32_t row;  // within the shard
     int32_t tree;
     int32_t leaf;    // node id
@@ -55,8 +59,8 @@ struct Matched {
 };
 
 // Buffers of one worker, kept between calls: a single row must not pay for clearing them.
-struct RouteSpace {
-    explicit RouteSpace(const Routing& routing)
+struct RouterScratch {
+    explicit RouterScratch(const Routing& routing)
         : projector(routing.projection, routing.n_features, routing.n_columns),
           dense(static_cast<size_t>(projector.n_columns()), 0.0f) {}
 
@@ -69,7 +73,7 @@ struct RouteSpace {
     std::vector<float> values;
     std::vector<int32_t> node_columns;  // one row, projected for one node
     std::vector<float> node_values;
-    ChildBlock block;
+    BatchBlock block;
     std::vector<Matched> matched{1};  // by tree, where several take turns
     std::vector<double> scores;
     std::vector<int32_t> rows, group, choices, path;
@@ -78,34 +82,34 @@ struct RouteSpace {
     std::vector<std::vector<int32_t>> paths;   // nodes still to visit, by tree
     std::vector<std::vector<int32_t>> leaves;  // reached, by tree
     std::vector<int32_t> live, next;           // trees with such nodes; the next node of each
-    std::vector<Reached> reached;
+    std::vector<ReachedLeaf> reached;
     std::vector<int32_t> place, row_at;  // the order in which rows are averaged, and its inverse
     std::vector<int64_t> reached_ptr;
-    std::vector<Reached> by_row;
+    std::vector<ReachedLeaf> by_row;
     LabelSums sums;
     std::vector<Scored> best;
 };
 
-class RouteSpaces {
+class ScratchPool {
   public:
-    explicit RouteSpaces(const Routing& routing) : routing_(routing) {}
+    explicit ScratchPool(const Routing& routing) : routing_(routing) {}
 
-    std::unique_ptr<RouteSpace> take() {
+    std::unique_ptr<RouterScratch> take() {
         const std::lock_guard lock(mutex_);
-        if (idle_.empty()) return std::make_unique<RouteSpace>(routing_);
-        std::unique_ptr<RouteSpace> space = std::move(idle_.back());
+        if (idle_.empty()) return std::make_unique<RouterScratch>(routing_);
+        std::unique_ptr<RouterScratch> scratch = std::move(idle_.back());
         idle_.pop_back();
-        return space;
+        return scratch;
     }
-    void give(std::unique_ptr<RouteSpace> space) {
+    void give(std::unique_ptr<RouterScratch> scratch) {
         const std::lock_guard lock(mutex_);
-        idle_.push_back(std::move(space));
+        idle_.push_back(std::move(scratch));
     }
 
   private:
     const Routing routing_;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<RouteSpace>> idle_;
+    std::vector<std::unique_ptr<RouterScratch>> idle_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

@@ -5,9 +5,10 @@
 
 #include <cstddef>
 #include <new>
-#include <vector>
 
-namespace labelwood {
+#include "base/span.hpp"
+
+namespace labelwood::memory {
 
 template <class T>
 struct LineAllocator {
@@ -24,7 +25,7 @@ struct LineAllocator {
 };
 
 template <class T>
-using AlignedVector = std::vector<T, LineAllocator<T>>;
+using AlignedVector = Vector<T, LineAllocator<T>>;
 
 // Memory that goes back to the system as soon as it is freed.
 // An allocator that maps large blocks by itself. Others keep freed blocks of up to 32 MB, or not, depending
@@ -62,6 +63,6 @@ struct OwnPages {
 };
 
 template <class T>
-using OwnVector = std::vector<T, OwnPages<T>>;
+using OwnVector = Vector<T, OwnPages<T>>;
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

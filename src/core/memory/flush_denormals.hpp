@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-namespace labelwood {
+namespace labelwood::memory {
 
 class FlushDenormals {
   public:
@@ -21,4 +21,4 @@ class FlushDenormals {
 #endif
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #endif
 
-namespace labelwood {
+namespace labelwood::memory {
 
 // Memory that is never moved. With pages of 4 KB nearly every access to much of it costs a walk through the
 // page tables; Linux is asked for pages of 2 MB.
@@ -67,4 +67,4 @@ class LargeCopy {
     LargeMemory memory_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -15,13 +15,13 @@
 
 #include "memory/huge_pages.hpp"
 
-namespace labelwood {
+namespace labelwood::memory {
 
-class SegmentPool {
+class SlabPool {
   public:
-    SegmentPool() = default;
-    SegmentPool(const SegmentPool&) = delete;
-    SegmentPool& operator=(const SegmentPool&) = delete;
+    SlabPool() = default;
+    SlabPool(const SlabPool&) = delete;
+    SlabPool& operator=(const SlabPool&) = delete;
 
     // A piece that begins on a cache line, not cleared. Threads may take and give at once.
     void* take(size_t bytes) {
@@ -69,4 +69,4 @@ class SegmentPool {
     size_t total_ = 0;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -3,37 +3,35 @@
 
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
+#include "base/span.hpp"
 #include "label_tree/tree_trainer.hpp"
 #include "online/state.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // A label tree in breadth-first order with its weights. `leaf_labels[j]` is the label that leaf j of the
 // packed tree suggests; retired labels, and nodes with nothing else below, are left out.
-struct PackedOnline {
-    std::vector<int32_t> child_ptr{1}, label, leaf_labels;
-    Packed weights;
+struct PackedTree {
+    Vector<int32_t> child_ptr{1}, label, leaf_labels;
+    label_tree::PackedWeights weights;
 };
 
-inline PackedOnline pack(const OnlineTree& tree, float threshold) {
-    PackedOnline out;
-    const GrowingNodes& nodes = tree.nodes();
+inline PackedTree pack(const Tree& tree, float threshold) {
+    PackedTree out;
+    const Nodes& nodes = tree.nodes();
     const auto is_kept = [&](int32_t v) {
         if (nodes[v].n_active == 0) return false;
         const int32_t label = nodes[v].label;
-        return label < 0 ||
-               !tree.labels()[static_cast<size_t>(tree.labels()[static_cast<size_t>(label)].answers_as)]
-                    .retired;
+        return label < 0 || !tree.labels()[tree.labels()[label].answers_as].retired;
     };
     // Packed node 0 stands above the root, so that the root's own classifier has an edge to live on.
-    std::vector<int32_t> order{-1};
-    std::vector<int32_t> kept;
-    for (size_t i = 0; i < order.size(); ++i) {
+    Vector<int32_t> order{-1};
+    Vector<int32_t> kept;
+    for (int64_t i = 0; i < order.size(); ++i) {
         kept.clear();
         if (order[i] < 0) {
-            kept.push_back(GrowingNodes::kRoot);
+            kept.push_back(Nodes::kRoot);
         } else {
             for (const int32_t child : nodes[order[i]].children) {
                 if (is_kept(child)) kept.push_back(child);
@@ -53,43 +51,43 @@ inline PackedOnline pack(const OnlineTree& tree, float threshold) {
         label = static_cast<int32_t>(std::lower_bound(out.leaf_labels.begin(), out.leaf_labels.end(), label) -
                                      out.leaf_labels.begin());
     }
-    for (int32_t& label : out.leaf_labels) label = tree.labels()[static_cast<size_t>(label)].answers_as;
+    for (int32_t& label : out.leaf_labels) label = tree.labels()[label].answers_as;
 
-    Packed& packed = out.weights;
+    label_tree::PackedWeights& packed = out.weights;
     packed.feature_ptr.assign(1, 0);
     packed.weight_ptr.assign(1, 0);
     packed.bias.assign(order.size(), 0.0f);
-    for (size_t i = 0; i < order.size(); ++i) {
+    for (int64_t i = 0; i < order.size(); ++i) {
         if (out.label[i] >= 0) continue;
         const int32_t block = order[i] < 0 ? 0 : nodes[order[i]].block;
         const int32_t begin = out.child_ptr[i], end = out.child_ptr[i + 1];
         const int64_t start = packed.weight_ptr.back();
-        BlockState::each_row(
-            tree.block(block), tree.numbers(), tree.learner(), [&](int64_t feature, const float* row) {
-                const auto weight = [&](int32_t c) { return row[nodes[order[static_cast<size_t>(c)]].lane]; };
-                if (feature < 0) {
-                    for (int32_t c = begin; c < end; ++c) {
-                        packed.bias[static_cast<size_t>(c)] = weight(c) * tree.learner().bias;
-                    }
-                    return;
-                }
-                const auto row_start = static_cast<int64_t>(packed.weights.size()) - start;
-                for (int32_t c = begin; c < end; ++c) {
-                    if (threshold >= 0.0f && !(std::abs(weight(c)) > threshold)) continue;
-                    if (threshold >= 0.0f) packed.child.push_back(c - begin);
-                    packed.weights.push_back(weight(c));
-                }
-                if (threshold >= 0.0f) {
-                    if (static_cast<int64_t>(packed.weights.size()) - start == row_start)
-                        return;  // nothing survived
-                    packed.row_start.push_back(static_cast<uint32_t>(row_start));
-                }
-                packed.features.push_back(static_cast<int32_t>(feature));
-            });
-        packed.feature_ptr.push_back(static_cast<int64_t>(packed.features.size()));
-        packed.weight_ptr.push_back(static_cast<int64_t>(packed.weights.size()));
+        BlockState::each_row(tree.block(block), tree.numbers(), tree.learner(),
+                             [&](int64_t feature, const float* row) {
+                                 const auto weight = [&](int32_t c) { return row[nodes[order[c]].lane]; };
+                                 if (feature < 0) {
+                                     for (int32_t c = begin; c < end; ++c) {
+                                         packed.bias[c] = weight(c) * tree.learner().bias;
+                                     }
+                                     return;
+                                 }
+                                 const auto row_start = packed.weights.size() - start;
+                                 for (int32_t c = begin; c < end; ++c) {
+                                     if (threshold >= 0.0f && !(std::abs(weight(c)) > threshold)) continue;
+                                     if (threshold >= 0.0f) packed.child.push_back(c - begin);
+                                     packed.weights.push_back(weight(c));
+                                 }
+                                 if (threshold >= 0.0f) {
+                                     if (packed.weights.size() - start == row_start)
+                                         return;  // nothing survived
+                                     packed.row_start.push_back(static_cast<uint32_t>(row_start));
+                                 }
+                                 packed.features.push_back(static_cast<int32_t>(feature));
+                             });
+        packed.feature_ptr.push_back(packed.features.size());
+        packed.weight_ptr.push_back(packed.weights.size());
     }
     return out;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -6,14 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
-#include "base/csr.hpp"
+#include "base/span.hpp"
 #include "memory/slab_pool.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
-using PoolPointer = std::shared_ptr<SegmentPool>;
+using PoolPointer = std::shared_ptr<memory::SlabPool>;
 
 // Rows of `width` floats in segments of 16 rows: growing takes a segment and moves nothing.
 class RowStore {
@@ -34,10 +33,8 @@ class RowStore {
 
     int32_t width() const { return width_; }
     uint32_t size() const { return size_; }
-    float* row(uint32_t i) { return segments_[i / kRows] + static_cast<size_t>(i % kRows) * width_; }
-    const float* row(uint32_t i) const {
-        return segments_[i / kRows] + static_cast<size_t>(i % kRows) * width_;
-    }
+    float* row(uint32_t i) { return segments_[i / kRows] + int64_t{i % kRows} * width_; }
+    const float* row(uint32_t i) const { return segments_[i / kRows] + int64_t{i % kRows} * width_; }
 
     // A row of zeros; rows given back are used first.
     uint32_t add() {
@@ -62,14 +59,14 @@ class RowStore {
             float*& segment = segments_[first / kRows];
             float* wider = take(width);
             for (uint32_t r = 0; r < std::min(kRows, size_ - first); ++r) {
-                fill(segment + static_cast<size_t>(r) * width_, wider + static_cast<size_t>(r) * width);
+                fill(segment + int64_t{r} * width_, wider + int64_t{r} * width);
             }
             give(std::exchange(segment, wider), width_);
         }
         width_ = width;
     }
 
-    int64_t bytes() const { return static_cast<int64_t>(segments_.size() * kRows) * width_ * 4; }
+    int64_t bytes() const { return segments_.size() * kRows * width_ * 4; }
 
   private:
     static constexpr uint32_t kRows = 16;
@@ -81,8 +78,8 @@ class RowStore {
     int32_t width_;
     uint32_t size_ = 0;
     PoolPointer pool_;
-    std::vector<float*> segments_;
-    std::vector<uint32_t> free_;
+    Vector<float*> segments_;
+    Vector<uint32_t> free_;
 };
 
 // An open-addressing hash map with linear probing; keys below the largest value of their type.
@@ -120,9 +117,9 @@ class HashMap {
     }
     // Room for this many keys. Whoever copies a map must ask for it: keys come in the order of their homes,
     // and would crowd at the front of every table that is too small for all of them.
-    void reserve(size_t count) {
+    void reserve(int64_t count) {
         size_t n_slots = std::max<size_t>(n_slots_, 8);
-        while (4 * count > 3 * n_slots) n_slots *= 2;
+        while (4 * static_cast<size_t>(count) > 3 * n_slots) n_slots *= 2;
         if (n_slots > n_slots_) resize(n_slots);
     }
     template <class Use>
@@ -131,7 +128,7 @@ class HashMap {
             if (slots_[i].key != kEmpty) use(slots_[i].key, slots_[i].value);
         }
     }
-    size_t size() const { return count_; }
+    int64_t size() const { return static_cast<int64_t>(count_); }
     int64_t bytes() const { return static_cast<int64_t>(n_slots_ * sizeof(Slot)); }
 
   private:
@@ -142,7 +139,7 @@ class HashMap {
     };
 
     size_t mask() const { return n_slots_ - 1; }
-    size_t home(Key key) const { return static_cast<size_t>((key * 0x9e3779b97f4a7c15ULL) >> shift_); }
+    size_t home(Key key) const { return (key * 0x9e3779b97f4a7c15ULL) >> shift_; }
     bool fits(size_t count) const { return 4 * count <= 3 * n_slots_; }
 
     void resize(size_t n_slots) {
@@ -196,14 +193,12 @@ class FeatureNumbers {
         return number;
     }
     uint64_t id(uint32_t number) const { return ids_[number]; }
-    size_t size() const { return ids_.size(); }
-    int64_t bytes() const {
-        return numbers_.bytes() + static_cast<int64_t>(ids_.capacity() * sizeof(uint64_t));
-    }
+    int64_t size() const { return ids_.size(); }
+    int64_t bytes() const { return numbers_.bytes() + ids_.capacity() * int64_t{sizeof(uint64_t)}; }
 
   private:
     HashMap<uint64_t> numbers_;
-    std::vector<uint64_t> ids_;
+    Vector<uint64_t> ids_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -11,13 +11,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 #include "online/row_store.hpp"
 #include "simd/online.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // AdaGrad's constants and the value of the constant feature.
 struct LearnerOptions {
@@ -34,11 +34,11 @@ struct Example {
 };
 
 // Buffers of one worker.
-struct BlockSpace {
-    std::vector<float*> rows;
-    std::vector<float> values, margins, gradients, signs, single;
-    std::vector<int64_t> fresh;
-    std::vector<uint32_t> entries;
+struct BlockScratch {
+    Vector<float*> rows;
+    Vector<float> values, margins, gradients, signs, single;
+    Vector<int64_t> fresh;
+    Vector<uint32_t> entries;
 };
 
 inline float inverted(float weight) {
@@ -91,7 +91,7 @@ class SiblingBlock {
             std::fill(to + made.capacity(), to + 2 * made.capacity(), from[capacity()]);
         };
         spread_row(0, 0);
-        std::vector<uint32_t> copied(firsts_.size(), kNoRow);
+        Vector<uint32_t> copied(firsts_.size(), kNoRow);
         table_.each([&](uint32_t feature, uint32_t entry) {
             if (!is_single(entry)) {
                 const uint32_t target = made.rows_.add();
@@ -111,34 +111,34 @@ class SiblingBlock {
 
     // UpdateClassifiers (Algorithm 7) for one example; `positives` are lanes, lane 0 is always positive.
     void learn(const Example& x, const int32_t* positives, int32_t n_positives, const LearnerOptions& options,
-               BlockSpace& space) {
-        gather(x, options, space);
+               BlockScratch& scratch) {
+        gather(x, options, scratch);
         const int32_t lanes = capacity();
-        space.signs.assign(static_cast<size_t>(lanes), -1.0f);
-        space.signs[0] = 1.0f;
-        for (int32_t p = 0; p < n_positives; ++p) space.signs[static_cast<size_t>(positives[p])] = 1.0f;
-        const auto count = static_cast<int64_t>(space.rows.size());
-        const OnlineSimd& simd = online_simd();
-        simd.margins(space.rows.data(), space.values.data(), count, lanes, space.margins.data());
-        simd.gradients(space.margins.data(), space.signs.data(), lanes, space.gradients.data());
-        simd.update(space.rows.data(), space.values.data(), count, space.gradients.data(), lanes,
-                    options.rate, options.epsilon);
-        if (space.fresh.empty()) return;
+        scratch.signs.assign(lanes, -1.0f);
+        scratch.signs[0] = 1.0f;
+        for (int32_t p = 0; p < n_positives; ++p) scratch.signs[positives[p]] = 1.0f;
+        const int64_t count = scratch.rows.size();
+        const simd::OnlineKernels& kernels = simd::online();
+        kernels.margins(scratch.rows.data(), scratch.values.data(), count, lanes, scratch.margins.data());
+        kernels.gradients(scratch.margins.data(), scratch.signs.data(), lanes, scratch.gradients.data());
+        kernels.update(scratch.rows.data(), scratch.values.data(), count, scratch.gradients.data(), lanes,
+                       options.rate, options.epsilon);
+        if (scratch.fresh.empty()) return;
         const uint32_t first = firsts_.add();
-        std::copy(space.gradients.begin(), space.gradients.begin() + lanes, firsts_.row(first));
-        for (const int64_t j : space.fresh) add_single(x.features[j], {first, x.values[j]});
+        std::copy(scratch.gradients.begin(), scratch.gradients.begin() + lanes, firsts_.row(first));
+        for (const int64_t j : scratch.fresh) add_single(x.features[j], {first, x.values[j]});
     }
 
-    // Margins of all lanes, left in space.margins; nothing changes.
-    void score(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+    // Margins of all lanes, left in scratch.margins; nothing changes.
+    void score(const Example& x, const LearnerOptions& options, BlockScratch& scratch) const {
         const int32_t lanes = capacity();
-        start(x, options, space);
+        start(x, options, scratch);
         // Three passes, so that the memory of all features is on its way before the first is used.
-        space.entries.clear();
-        size_t n_singles = 0;
+        scratch.entries.clear();
+        int64_t n_singles = 0;
         for (int64_t j = 0; j < x.count; ++j) {
             const uint32_t entry = table_.find(x.features[j]);
-            space.entries.push_back(entry);
+            scratch.entries.push_back(entry);
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 ++n_singles;
@@ -147,32 +147,32 @@ class SiblingBlock {
                 prefetch(rows_.row(entry), lanes);
             }
         }
-        for (const uint32_t entry : space.entries) {
+        for (const uint32_t entry : scratch.entries) {
             if (entry != kNoRow && is_single(entry))
                 prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
         }
-        const auto width = static_cast<size_t>(2 * lanes);
-        space.single.assign(n_singles * width, 0.0f);
-        float* next = space.single.data();
+        const int32_t width = 2 * lanes;
+        scratch.single.assign(n_singles * width, 0.0f);
+        float* next = scratch.single.data();
         for (int64_t j = 0; j < x.count; ++j) {
-            const uint32_t entry = space.entries[static_cast<size_t>(j)];
+            const uint32_t entry = scratch.entries[j];
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 replay(singles_[index_of(entry)], options, next);
-                space.rows.push_back(next);
+                scratch.rows.push_back(next);
                 next += width;
             } else {
-                space.rows.push_back(const_cast<float*>(rows_.row(entry)));
+                scratch.rows.push_back(const_cast<float*>(rows_.row(entry)));
             }
-            space.values.push_back(x.values[j]);
+            scratch.values.push_back(x.values[j]);
         }
-        online_simd().margins(space.rows.data(), space.values.data(), static_cast<int64_t>(space.rows.size()),
-                              lanes, space.margins.data());
+        simd::online().margins(scratch.rows.data(), scratch.values.data(), scratch.rows.size(), lanes,
+                               scratch.margins.data());
     }
 
     int64_t bytes() const {
         return rows_.bytes() + firsts_.bytes() + table_.bytes() +
-               static_cast<int64_t>(singles_.capacity() * sizeof(Single) + references_.capacity() * 4);
+               singles_.capacity() * int64_t{sizeof(Single)} + references_.capacity() * 4;
     }
 
     friend struct BlockState;
@@ -213,42 +213,42 @@ class SiblingBlock {
         for (int32_t c = 0; c < count; c += 16) __builtin_prefetch(row + c);
     }
 
-    void start(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+    void start(const Example& x, const LearnerOptions& options, BlockScratch& scratch) const {
         for (int64_t j = 0; j < x.count; ++j) table_.prefetch(x.features[j]);
-        space.rows.clear();
-        space.values.clear();
-        const auto lanes = static_cast<size_t>(capacity());
-        if (space.margins.size() < lanes) space.margins.resize(lanes);
-        if (space.gradients.size() < lanes) space.gradients.resize(lanes);
+        scratch.rows.clear();
+        scratch.values.clear();
+        const int32_t lanes = capacity();
+        if (scratch.margins.size() < lanes) scratch.margins.resize(lanes);
+        if (scratch.gradients.size() < lanes) scratch.gradients.resize(lanes);
         if (options.bias != 0.0f) {
-            space.rows.push_back(const_cast<float*>(rows_.row(0)));
-            space.values.push_back(options.bias);
+            scratch.rows.push_back(const_cast<float*>(rows_.row(0)));
+            scratch.values.push_back(options.bias);
         }
     }
 
     // The rows of the example's features; features seen once before get their row, new ones go to
-    // space.fresh.
-    void gather(const Example& x, const LearnerOptions& options, BlockSpace& space) {
-        start(x, options, space);
-        space.fresh.clear();
+    // scratch.fresh.
+    void gather(const Example& x, const LearnerOptions& options, BlockScratch& scratch) {
+        start(x, options, scratch);
+        scratch.fresh.clear();
         for (int64_t j = 0; j < x.count; ++j) {
             uint32_t entry = table_.find(x.features[j]);
             if (entry == kNoRow) {
-                space.fresh.push_back(j);
+                scratch.fresh.push_back(j);
                 continue;
             }
             if (is_single(entry)) entry = write_row(x.features[j], index_of(entry), options);
             float* row = rows_.row(entry);
             prefetch(row, 2 * capacity());
-            space.rows.push_back(row);
-            space.values.push_back(x.values[j]);
+            scratch.rows.push_back(row);
+            scratch.values.push_back(x.values[j]);
         }
     }
 
     // The weights and sums a feature has after its first touch.
     void replay(const Single& single, const LearnerOptions& options, float* zeros) const {
-        online_simd().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
-                             options.epsilon);
+        simd::online().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
+                              options.epsilon);
     }
 
     uint32_t write_row(uint32_t feature, uint32_t index, const LearnerOptions& options) {
@@ -280,9 +280,9 @@ class SiblingBlock {
     RowStore rows_;    // weights, then sums of squared gradients, by lane
     RowStore firsts_;  // gradients of visits that met new features, by lane
     HashMap<uint32_t> table_;
-    std::vector<Single> singles_;
-    std::vector<uint32_t> free_singles_;
-    std::vector<uint32_t> references_;  // per row of firsts_
+    Vector<Single> singles_;
+    Vector<uint32_t> free_singles_;
+    Vector<uint32_t> references_;  // per row of firsts_
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

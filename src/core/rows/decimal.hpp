@@ -8,7 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace labelwood {
+namespace labelwood::rows {
 
 enum class Decimal { good, malformed, not_finite, huge };
 
@@ -156,4 +156,4 @@ inline Decimal read_decimal(const char* p, const char* end, float& value) {
     return Decimal::good;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::rows

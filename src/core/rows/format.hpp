@@ -11,7 +11,7 @@
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 
-namespace labelwood {
+namespace labelwood::rows {
 
 struct Text {
     std::unique_ptr<char[]> bytes;
@@ -65,4 +65,4 @@ inline Text format_rows(const Csr& X, const Csr& Y, bool svmlight, int n_threads
     return text;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::rows

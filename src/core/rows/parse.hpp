@@ -18,7 +18,7 @@
 #include "base/parallel.hpp"
 #include "rows/decimal.hpp"
 
-namespace labelwood {
+namespace labelwood::rows {
 
 // What is wrong with a token. The numbers are those of `Problem` in labelwood/reference/parse.py.
 enum class Problem : int32_t {
@@ -366,4 +366,4 @@ inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dial
     return detail::join(pieces, n_threads, monitor);
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::rows

@@ -1,12 +1,12 @@
 // Blocks of the children of a node: which of a row's columns they have, and the scores. Part of
-// simd_forest.cpp.
+// simd/forest.cpp.
 #pragma once
 
 #include "simd/forest.hpp"
 #include "simd/lanes.hpp"
 #include "simd/packed_rows.inl.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
 template <int S>
@@ -46,14 +46,14 @@ void row_scores(const int32_t* rows, const float* values, int64_t count, const f
 }
 
 #if defined(__AVX512F__)
-inline __m512d eight_doubles(const uint16_t* half) {
+inline __m512d eight_doubles(const Half* half) {
     return _mm512_maskz_cvtps_pd(0xff,
                                  _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half))));
 }
 inline __m512d eight_doubles(const float* plain) {
     return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(plain));
 }
-inline __m256d four_doubles(const uint16_t* half) {
+inline __m256d four_doubles(const Half* half) {
     return _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(half))));
 }
 inline __m256d four_doubles(const float* plain) {
@@ -113,7 +113,7 @@ void lane_scores(const int32_t* at, const float* values, int64_t count, const Va
         for (int64_t i = 0; i < count; ++i) {
             for (int n = 0; n < 4; ++n) {
                 sums[n] +=
-                    static_cast<double>(values[i]) * static_cast<double>(widen_one(block[at[i] + lane + n]));
+                    static_cast<double>(values[i]) * static_cast<double>(widen(block[at[i] + lane + n]));
             }
         }
         __builtin_memcpy(scores + lane, sums, sizeof(sums));
@@ -203,4 +203,4 @@ int64_t find_places(const int32_t* columns, const float* values, int64_t count, 
 #endif
 
 }  // namespace
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

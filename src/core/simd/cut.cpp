@@ -1,8 +1,9 @@
-// One step of a cut's optimiser, compiled once per instruction set like simd.cpp.
-#include "simd/lanes.hpp"
-#include "simd/solver.hpp"
+// One step of a cut's optimiser, compiled once per instruction set; see simd/solver.hpp.
+#include "simd/cut.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+#include "simd/lanes.hpp"
+
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
 using F = Native<kNative>::F;
@@ -57,8 +58,6 @@ inline float total(F v) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-}  // namespace
-
 float row_dot(const NodeRows& rows, int32_t row, const float* weights) {
     const int64_t end = rows.indptr[row + 1];
     int64_t j = rows.indptr[row];
@@ -82,8 +81,6 @@ float row_dot(const NodeRows& rows, int32_t row, const float* weights) {
 #endif
     return rest + total(even + odd);
 }
-
-namespace {
 
 inline void scatter(float* dense, const int32_t* at, F v) {
 #if defined(__AVX512F__)
@@ -174,7 +171,7 @@ inline float dense_dot(const float* row, const float* weights, int64_t width) {
 // The gradient of N vectors of features stays in registers, from the partners to the step.
 template <int N>
 inline void step_features(const int32_t* partners, int32_t n, int64_t f, const CutState& s) {
-    F gradient[N] = {};
+    F gradient[size_t{N}] = {};
     for (int32_t p = 0; p < n; ++p) {
         const float* row = s.dense + partners[p] * s.width + f;
         for (int i = 0; i < N; ++i) gradient[i] += s.margins[p] * load<F>(row + i * kNative);
@@ -196,8 +193,6 @@ void dense_step(int32_t example, const int32_t* partners, int32_t n_near, int32_
     for (; f + 4 * kNative <= s.width; f += 4 * kNative) step_features<4>(partners, n, f, s);
     for (; f < s.width; f += kNative) step_features<1>(partners, n, f, s);
 }
-
-}  // namespace
 
 void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
               const CutState& s) {
@@ -221,4 +216,9 @@ void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, in
     if (count > 0) step_touched(s, count);
 }
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace
+
+extern const CutKernels cut_kernels;
+const CutKernels cut_kernels = {row_dot, cut_step};
+
+}  // namespace labelwood::simd::LABELWOOD_ISA

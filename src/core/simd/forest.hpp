@@ -3,9 +3,11 @@
 
 #include <cstdint>
 
+#include "base/half.hpp"
+#include "simd/search.hpp"
 #include "simd/solver.hpp"
 
-namespace labelwood {
+namespace labelwood::simd {
 
 // Lanes of a block that are read together: a row of it is padded by its neighbour, never beyond a cache line.
 constexpr int lanes_read(int lanes) {
@@ -31,7 +33,7 @@ constexpr int kFilterWords = 64;
 
 // Functions of packed rows exist for ids of 16 and 32 bits and for half and full precision.
 template <class Id, class Value>
-struct PackedSimd {
+struct PackedKernels {
     // sum_i values[i] * dense[ids[i]], in double precision.
     double (*gather_dot)(const Id* ids, const Value* values, int64_t count, const float* dense);
     // The same for n rows that follow one another, ptr[0] .. ptr[n]. Bit id % 16 of word id / 16 of `filter`
@@ -53,7 +55,7 @@ struct Ahead {
 
 // Functions of blocks exist for half and full precision.
 template <class Value>
-struct BlockSimd {
+struct BlockKernels {
     // scores[0:lanes] = sum_i values[i] * block[at[i] : at[i] + lanes], in double precision; lanes is at most
     // kMaxLanes. Reads lanes_read(lanes) of the block and writes as many scores, of which those beyond
     // `lanes` mean nothing. Meanwhile asks for the memory that is read `next`.
@@ -61,17 +63,21 @@ struct BlockSimd {
                         const Ahead<Value>& next, double* scores);
 };
 
-struct ForestSimd {
-    PackedSimd<uint16_t, uint16_t> u16_f16;
-    PackedSimd<uint16_t, float> u16_f32;
-    PackedSimd<int32_t, uint16_t> i32_f16;
-    PackedSimd<int32_t, float> i32_f32;
-    BlockSimd<uint16_t> block_f16;
-    BlockSimd<float> block_f32;
+struct ForestKernels {
+    PackedKernels<uint16_t, Half> u16_f16;
+    PackedKernels<uint16_t, float> u16_f32;
+    PackedKernels<int32_t, Half> i32_f16;
+    PackedKernels<int32_t, float> i32_f32;
+    BlockKernels<Half> block_f16;
+    BlockKernels<float> block_f32;
     // scores[0:lanes] = sum_i values[i] * block[rows[i], 0:lanes], in double precision; lanes is 2, 4 or a
     // multiple of 8.
     void (*row_scores)(const int32_t* rows, const float* values, int64_t count, const float* block, int lanes,
                        double* scores);
+    // scores[0:lanes] += sum_i values[i] * block[position[columns[i]], 0:lanes], in double precision and in
+    // the order of the entries; lanes is a multiple of 8.
+    void (*block_scores)(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                         const float* block, int lanes, double* scores);
     // Of the columns with a position in a block, other than 0: the positions and their values. Returns how
     // many; `at` and `found` have room for `count`.
     int64_t (*find_columns)(const int32_t* columns, const float* values, int64_t count,
@@ -86,6 +92,6 @@ struct ForestSimd {
                          uint32_t n_columns, int32_t* targets, float* signed_values);
 };
 
-const ForestSimd& forest_simd();
+const ForestKernels& forest();
 
-}  // namespace labelwood
+}  // namespace labelwood::simd

@@ -1,16 +1,17 @@
-// A block of lanes as an array of native vectors. Included by simd.cpp only: everything here is compiled once
-// per instruction set and lives in that set's namespace.
+// A block of lanes as an array of native vectors. Included by the .cpp files of this folder only: everything
+// here is compiled once per instruction set and lives in that set's namespace.
 //
 // gcc spills vector types wider than a register, so a block of 16 floats is written as 1, 2 or 4 native
 // vectors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 
 #if defined(__AVX512F__)
 constexpr int kNative = 16;
@@ -32,7 +33,7 @@ struct Lanes {
     static constexpr int N = S / W;
     using F = typename Native<W>::F;
     using I = typename Native<W>::I;
-    F v[N];
+    F v[size_t{N}];
 };
 
 template <class F>
@@ -152,4 +153,4 @@ inline F exponential(F x) {
     return p * scale;
 }
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

@@ -1,9 +1,9 @@
-// Compiled once per instruction set into a namespace of that name; see simd_online.hpp.
+// Compiled once per instruction set; see simd/online.hpp.
 #include "simd/online.hpp"
 
 #include "simd/lanes.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
 // A block of exactly S lanes is kept in registers over all rows.
@@ -98,7 +98,7 @@ void update(float* const* rows, const float* values, int64_t count, const float*
 
 }  // namespace
 
-extern const OnlineSimd online_table;
-const OnlineSimd online_table = {margins, gradients, update};
+extern const OnlineKernels online_kernels;
+const OnlineKernels online_kernels = {margins, gradients, update};
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

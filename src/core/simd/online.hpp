@@ -7,11 +7,11 @@
 
 #include <cstdint>
 
-namespace labelwood {
+namespace labelwood::simd {
 
 // A row holds the weights of `lanes` siblings, then their sums of squared gradients: 2 * lanes floats.
 // `lanes` is 4, 8 or a multiple of 16.
-struct OnlineSimd {
+struct OnlineKernels {
     // margins[lane] = sum_i values[i] * rows[i][lane], added in the order of the rows.
     void (*margins)(const float* const* rows, const float* values, int64_t count, int32_t lanes,
                     float* margins);
@@ -23,6 +23,6 @@ struct OnlineSimd {
                    int32_t lanes, float rate, float epsilon);
 };
 
-const OnlineSimd& online_simd();
+const OnlineKernels& online();
 
-}  // namespace labelwood
+}  // namespace labelwood::simd

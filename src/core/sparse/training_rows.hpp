@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
-#include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
@@ -15,8 +14,9 @@
 #endif
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 
-namespace labelwood {
+namespace labelwood::sparse {
 
 // How much of mapped files is in memory. Pages of a mapped file belong to the process from their first use
 // until they are let go of; whoever reads such rows says so here, and past the limit all pages are let go of.
@@ -24,8 +24,7 @@ namespace labelwood {
 class Residency {
   public:
     // `bytes` is the size of the largest file.
-    Residency(int64_t limit, int64_t bytes)
-        : limit_(limit), left_(limit), touched_(static_cast<size_t>(bytes / kBlock + 2)) {}
+    Residency(int64_t limit, int64_t bytes) : limit_(limit), left_(limit), touched_(bytes / kBlock + 2) {}
 
     // The range must be a read-only mapping of a file: anonymous memory would lose its content.
     void watch(const void* begin, int64_t bytes) { ranges_.push_back({begin, bytes}); }
@@ -33,9 +32,9 @@ class Residency {
     // `bytes` at `offset` of every watched file are about to be used. The system maps the neighbours of a
     // page along with it, up to a whole block, so that blocks are what is counted.
     void use(int64_t offset, int64_t bytes) {
-        const int64_t cost = static_cast<int64_t>(ranges_.size()) * kBlock;
+        const int64_t cost = ranges_.size() * kBlock;
         for (int64_t block = offset / kBlock; block <= (offset + bytes) / kBlock; ++block) {
-            std::atomic<uint32_t>& touched = touched_[static_cast<size_t>(block)];
+            std::atomic<uint32_t>& touched = touched_[block];
             const uint32_t round = round_.load(std::memory_order_relaxed);
             if (touched.load(std::memory_order_relaxed) == round) continue;
             if (left_.fetch_sub(cost, std::memory_order_relaxed) < cost) {
@@ -71,10 +70,10 @@ class Residency {
 
     const int64_t limit_;
     std::atomic<int64_t> left_;
-    std::vector<std::atomic<uint32_t>> touched_;  // per block the round in which it was used last
+    Vector<std::atomic<uint32_t>> touched_;  // per block the round in which it was used last
     std::atomic<uint32_t> round_{1};
     std::mutex mutex_;
-    std::vector<Range> ranges_;
+    Vector<Range> ranges_;
 };
 
 // A matrix whose rows are multiplied by a number each as they are read.
@@ -90,4 +89,4 @@ struct TrainingRows {
     }
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::sparse

@@ -113,13 +113,18 @@ inline void renumber(Piece& piece, const std::vector<uint32_t>& merged,
 
 }  // namespace learning
 
+struct LearnOptions {
+    AnalyzerOptions analyzer;
+    int64_t min_documents;
+    int64_t max_documents;
+};
+
 // Counts the terms of documents and learns the vocabulary: the terms in at least min_documents and at most
 // max_documents of them, sorted. Worker vocabularies differ from run to run; what is returned does not.
-inline LearntTerms learn_terms(const Strings& documents, const AnalyzerOptions& options,
-                               int64_t min_documents, int64_t max_documents, int n_threads,
+inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& options, int n_threads,
                                Monitor& monitor) {
     std::vector<Vocabulary> found(static_cast<size_t>(n_threads));
-    std::vector<Cutter> cutters(found.size(), Cutter(options));
+    std::vector<Cutter> cutters(found.size(), Cutter(options.analyzer));
     std::vector<Piece> pieces = build_rows(
         documents, n_threads, monitor, [&](int64_t document, std::vector<uint64_t>& entries, int worker) {
             Vocabulary& vocabulary = found[static_cast<size_t>(worker)];
@@ -143,7 +148,8 @@ inline LearntTerms learn_terms(const Strings& documents, const AnalyzerOptions& 
         });
     const std::vector<std::vector<uint32_t>> merged = learning::merge(found);
     const Vocabulary& terms = found[0];
-    const std::vector<uint32_t> kept = learning::kept_in_order(terms, min_documents, max_documents);
+    const std::vector<uint32_t> kept =
+        learning::kept_in_order(terms, options.min_documents, options.max_documents);
 
     LearntTerms learnt;
     std::vector<uint32_t> columns(terms.size(), UINT32_MAX);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <vector>
 
 #include "text/unicode_tables.hpp"
@@ -19,12 +18,9 @@ inline constexpr uint32_t kDottedCapitalI = 0x130, kCombiningDot = 0x307;
 // The kind of every code point, one byte each, spread out of the runs when first asked for.
 inline const uint8_t* unicode_kinds() {
     static const std::vector<uint8_t> kinds = [] {
-        std::vector<uint8_t> spread(0x110000);
-        const UnicodeRun* run = std::begin(kUnicodeRuns);
-        for (uint32_t code = 0; code < spread.size(); ++code) {
-            if (run + 1 != std::end(kUnicodeRuns) && code == run[1].first) ++run;
-            spread[code] = run->kind;
-        }
+        std::vector<uint8_t> spread;
+        spread.reserve(0x110000);
+        for (const UnicodeRun& run : kUnicodeRuns) spread.insert(spread.end(), run.size, run.kind);
         return spread;
     }();
     return kinds.data();

@@ -8,11 +8,11 @@
 #include <limits>
 #include <vector>
 
-#include "forest/craft/label_kmeans.hpp"
-#include "simd/solver.hpp"
+#include "forest/craft/projected_rows.hpp"
+#include "simd/forest.hpp"
 #include "sparse/keep_largest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
 // How much of a centroid is kept: its largest entries until they make up `share` of its squared length and
 // are at least `least`, and at most `most` of them (0: all) for every `rows` rows of the node, at least
@@ -73,8 +73,8 @@ class CentroidClassifier {
             score = start;
             const int64_t from = x.ptr[static_cast<size_t>(rows[i])],
                           to = x.ptr[static_cast<size_t>(rows[i]) + 1];
-            simd().block_scores(x.columns.data() + from, x.values.data() + from, to - from, position_.data(),
-                                block_.data(), lanes, score.data());
+            simd::forest().block_scores(x.columns.data() + from, x.values.data() + from, to - from,
+                                        position_.data(), block_.data(), lanes, score.data());
             child[i] = static_cast<int32_t>(std::max_element(score.begin(), score.end()) - score.begin());
         }
         for (const Centroid& centroid : centroids) {
@@ -183,8 +183,8 @@ class CentroidClassifier {
     std::vector<int32_t> position_;  // all zero between uses
     std::vector<float> block_;
     std::vector<int32_t> touched_, common_columns_;
-    LargestShare largest_;
+    sparse::LargestShare largest_;
     std::vector<std::vector<int32_t>> members_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::craft

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,13 +13,14 @@
 #include "base/rng.hpp"
 #include "forest/craft/centroid_classifier.hpp"
 #include "forest/craft/label_kmeans.hpp"
+#include "forest/craft/projected_rows.hpp"
 #include "forest/grown_forest.hpp"
 #include "forest/projection.hpp"
 #include "sparse/keep_largest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
-struct CraftOptions {
+struct Options {
     int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
     int32_t n_trees;
     int32_t arity;        // k
@@ -36,13 +38,13 @@ struct CraftOptions {
     uint64_t seed;
 };
 
-enum class Space : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
+enum class Stream : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
 
 // The seed of what happens at a node (0 for what happens once a tree).
-inline uint64_t craft_seed(uint64_t seed, Space space, int32_t tree, int32_t node) {
+inline uint64_t node_seed(uint64_t seed, Stream scratch, int32_t tree, int32_t node) {
     const uint64_t place =
         (static_cast<uint64_t>(static_cast<uint32_t>(tree)) << 32) | static_cast<uint32_t>(node);
-    return mix64(mix64(seed + static_cast<uint64_t>(space)) ^ mix64(place));
+    return mix64(mix64(seed + static_cast<uint64_t>(scratch)) ^ mix64(place));
 }
 
 // One number per row, equal for equal rows: tells cheaply whether all rows of a node are alike.
@@ -59,9 +61,9 @@ inline std::vector<uint64_t> fingerprints(const Csr& matrix) {
     return prints;
 }
 
-class CraftGrower {
+class Grower {
   public:
-    CraftGrower(const Csr& x, const Csr& y, const CraftOptions& options, Monitor& monitor)
+    Grower(const Csr& x, const Csr& y, const Options& options, Monitor& monitor)
         : x_(x),
           y_(y),
           options_(options),
@@ -69,8 +71,8 @@ class CraftGrower {
           x_prints_(fingerprints(x)),
           y_prints_(fingerprints(y)) {}
 
-    std::vector<GrownInstanceTree> run(int n_threads) {
-        std::vector<GrownInstanceTree> trees(static_cast<size_t>(options_.n_trees));
+    std::vector<GrownTree> run(int n_threads) {
+        std::vector<GrownTree> trees(static_cast<size_t>(options_.n_trees));
         std::vector<std::unique_ptr<Worker>> workers(static_cast<size_t>(std::max(n_threads, 1)));
         monitor_.set_total(static_cast<int64_t>(options_.n_trees) * x_.n_rows);
         parallel_for(options_.n_trees, n_threads, monitor_, [&](int64_t tree, int number) {
@@ -85,7 +87,7 @@ class CraftGrower {
     // Grows trees one after the other with the same buffers.
     class Worker {
       public:
-        explicit Worker(CraftGrower& shared)
+        explicit Worker(Grower& shared)
             : shared_(shared),
               options_(shared.options_),
               project_x_(options_.kind, shared.x_.n_cols, options_.x_columns),
@@ -95,7 +97,7 @@ class CraftGrower {
               label_sums_(static_cast<size_t>(shared.y_.n_cols), 0) {}
 
         // Algorithm 1 with a queue instead of recursion: nodes in breadth-first order.
-        GrownInstanceTree grow(int32_t tree_number) {
+        GrownTree grow(int32_t tree_number) {
             number_ = tree_number;
             tree_ = {};
             tree_.nodes.resize(1);
@@ -103,8 +105,8 @@ class CraftGrower {
             rows_.resize(static_cast<size_t>(n_rows));
             for (int32_t i = 0; i < n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
             spans_.assign(1, {0, n_rows});
-            if (!options_.x_per_node) project(Space::kFeatures, 0, rows_);
-            if (!options_.y_per_node) project(Space::kLabels, 0, rows_);
+            if (!options_.x_per_node) project(Stream::kFeatures, 0, rows_);
+            if (!options_.y_per_node) project(Stream::kLabels, 0, rows_);
             for (int32_t node = 0; node < static_cast<int32_t>(tree_.nodes.size()); ++node) {
                 if (shared_.monitor_.stopped()) throw Interrupted();
                 const auto [begin, end] = spans_[static_cast<size_t>(node)];
@@ -129,11 +131,11 @@ class CraftGrower {
         // Trains the node's classifier and splits its rows; false if no attempt parts them.
         bool divide(int32_t node, int32_t begin, int32_t end) {
             members_.assign(rows_.begin() + begin, rows_.begin() + end);
-            if (options_.x_per_node) project(Space::kFeatures, node, members_);
-            if (options_.y_per_node) project(Space::kLabels, node, members_);
-            tree_.nodes[static_cast<size_t>(node)].seed = projection_seed(Space::kFeatures, node);
+            if (options_.x_per_node) project(Stream::kFeatures, node, members_);
+            if (options_.y_per_node) project(Stream::kLabels, node, members_);
+            tree_.nodes[static_cast<size_t>(node)].seed = projection_seed(Stream::kFeatures, node);
             for (int32_t attempt = 0; attempt < kAttempts; ++attempt) {
-                Rng rng(craft_seed(options_.seed, Space::kDraws, number_, node),
+                Rng rng(node_seed(options_.seed, Stream::kDraws, number_, node),
                         static_cast<uint64_t>(attempt));
                 draw_sample(rng);
                 to_local(sample_, options_.y_per_node);
@@ -227,26 +229,27 @@ class CraftGrower {
             leaf.leaf_begin = static_cast<int64_t>(tree_.values.size());
             const int64_t most =
                 options_.leaf_size > 0 ? options_.leaf_size : static_cast<int64_t>(means_.size());
-            for_largest(means_.data(), static_cast<int64_t>(means_.size()), most, sizes_, [&](int64_t i) {
-                tree_.labels.push_back(touched_[static_cast<size_t>(i)]);
-                tree_.values.push_back(means_[static_cast<size_t>(i)]);
-            });
+            sparse::for_largest(means_.data(), static_cast<int64_t>(means_.size()), most, sizes_,
+                                [&](int64_t i) {
+                                    tree_.labels.push_back(touched_[static_cast<size_t>(i)]);
+                                    tree_.values.push_back(means_[static_cast<size_t>(i)]);
+                                });
             leaf.leaf_end = static_cast<int64_t>(tree_.values.size());
             shared_.monitor_.add(end - begin);
         }
 
-        uint32_t projection_seed(Space space, int32_t node) const {
-            const bool per_node = space == Space::kFeatures ? options_.x_per_node : options_.y_per_node;
-            return static_cast<uint32_t>(craft_seed(options_.seed, space, number_, per_node ? node : 0) >>
+        uint32_t projection_seed(Stream scratch, int32_t node) const {
+            const bool per_node = scratch == Stream::kFeatures ? options_.x_per_node : options_.y_per_node;
+            return static_cast<uint32_t>(node_seed(options_.seed, scratch, number_, per_node ? node : 0) >>
                                          32);
         }
 
-        void project(Space space, int32_t node, const std::vector<int32_t>& rows) {
-            const bool features = space == Space::kFeatures;
+        void project(Stream scratch, int32_t node, const std::vector<int32_t>& rows) {
+            const bool features = scratch == Stream::kFeatures;
             ProjectedRows& out = features ? x_projected_ : y_projected_;
             const Csr& matrix = features ? shared_.x_ : shared_.y_;
             Projector& projector = features ? project_x_ : project_y_;
-            const uint32_t seed = projection_seed(space, node);
+            const uint32_t seed = projection_seed(scratch, node);
             out.clear();
             for (const int32_t row : rows) {
                 const int64_t count = matrix.row_nnz(row), width = projector.width(count);
@@ -287,26 +290,39 @@ class CraftGrower {
 
         static constexpr int32_t kAttempts = 3;
 
-        CraftGrower& shared_;
-        const CraftOptions options_;
+        Grower& shared_;
+        const Options options_;
         Projector project_x_, project_y_;
-        LabelClusters clusters_;
+        LabelKmeans clusters_;
         CentroidClassifier classifier_;
         int32_t number_ = 0;
-        GrownInstanceTree tree_;
+        GrownTree tree_;
         ProjectedRows x_projected_, y_projected_;
         std::vector<int32_t> rows_;                       // training rows, those of a node contiguous
         std::vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
         std::vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
-        std::vector<float> means_, sizes_, ones_;
+        Vector<float> means_, sizes_, ones_;
         std::vector<std::pair<int32_t, float>> entries_;
     };
 
     const Csr x_;
     const Csr y_;
-    const CraftOptions options_;
+    const Options options_;
     Monitor& monitor_;
     std::vector<uint64_t> x_prints_, y_prints_;
 };
 
-}  // namespace labelwood
+// Seeds of the projections of x are the inner nodes' if nodes differ in them, else the trees'.
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                              Monitor& monitor) {
+    FlatForest flat = flatten(Grower(x, y, options, monitor).run(n_threads));
+    if (options.x_per_node) return flat;
+    flat.seeds.clear();
+    for (int32_t tree = options.first_tree; tree < options.first_tree + options.n_trees; ++tree) {
+        flat.seeds.push_back(
+            static_cast<uint32_t>(node_seed(options.seed, Stream::kFeatures, tree, 0) >> 32));
+    }
+    return flat;
+}
+
+}  // namespace labelwood::forest::craft

@@ -9,41 +9,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/csr.hpp"
 #include "base/rng.hpp"
+#include "forest/craft/projected_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
-// Projected rows, merged; the rows of the whole training set or those of one node.
-struct ProjectedRows {
-    std::vector<int64_t> ptr{0};
-    std::vector<int32_t> columns;
-    std::vector<float> values;
-    std::vector<double> scale;   // of a row: 1 / its length under the cosine metric, else 1
-    std::vector<double> square;  // of a row's length after scaling
-
-    void clear() {
-        ptr.assign(1, 0);
-        columns.clear();
-        values.clear();
-        scale.clear();
-        square.clear();
-    }
-    // Closes a row whose entries have been appended; needs its length only where rows are clustered.
-    void close_row(bool cosine) {
-        double sum = 0.0;
-        for (auto j = static_cast<size_t>(ptr.back()); j < values.size(); ++j) {
-            sum += static_cast<double>(values[j]) * static_cast<double>(values[j]);
-        }
-        ptr.push_back(static_cast<int64_t>(columns.size()));
-        scale.push_back(cosine && sum > 0.0 ? 1.0 / std::sqrt(sum) : 1.0);
-        square.push_back(cosine ? (sum > 0.0 ? 1.0 : 0.0) : sum);
-    }
-};
-
-class LabelClusters {
+class LabelKmeans {
   public:
-    LabelClusters(int32_t n_columns, int32_t arity, bool cosine)
+    LabelKmeans(int32_t n_columns, int32_t arity, bool cosine)
         : arity_(static_cast<size_t>(arity)),
           cosine_(cosine),
           one_(static_cast<size_t>(n_columns), 0.0),
@@ -195,4 +168,4 @@ class LabelClusters {
     std::vector<double> distance_, offset_, size_, score_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::craft

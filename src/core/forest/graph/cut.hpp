@@ -10,14 +10,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "base/csr.hpp"
 #include "base/rng.hpp"
 #include "forest/graph/label_graph.hpp"
-#include "simd/solver.hpp"
+#include "simd/cut.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::graph {
 
 enum class CutStart : int { rows = 0, zero = 1, gaussian = 2 };
 
@@ -33,9 +34,9 @@ struct CutOptions {
 };
 
 // A cut of one worker; buffers are as long as there are features.
-class GraphCut {
+class Cut {
   public:
-    explicit GraphCut(const Csr& x) : x_(x), local_(static_cast<size_t>(x.n_cols), -1) {}
+    explicit Cut(const Csr& x) : x_(x), local_(static_cast<size_t>(x.n_cols), -1) {}
 
     // Copies the rows onto the features that occur in at least so many of them.
     void load(const int32_t* rows, int32_t n, int32_t feature_rows) {
@@ -68,7 +69,7 @@ class GraphCut {
             ptr_.push_back(static_cast<int64_t>(columns_.size()));
         }
         for (const int32_t feature : features_) local_[static_cast<size_t>(feature)] = -1;
-        rows_ = {ptr_.data(), columns_.data(), values_.data(), nullptr, n};
+        rows_ = {ptr_.data(), columns_.data(), values_.data(), nullptr, n, ptr_.data()};
         weights_.assign(padded(features_.size()), 0.0f);
     }
 
@@ -85,9 +86,9 @@ class GraphCut {
         }
         partners_.resize(static_cast<size_t>(most + options.n_negatives));
         margins_.assign(padded(partners_.size()), 0.0f);
-        CutState state{weights_.data(), z_.data(),  spread_.data(), gradient_.data(),
-                       margins_.data(), nullptr,    n_features(),   options.rate,
-                       options.beta,    options.l1, nullptr,        0};
+        simd::CutState state{weights_.data(), z_.data(),  spread_.data(), gradient_.data(),
+                             margins_.data(), nullptr,    n_features(),   options.rate,
+                             options.beta,    options.l1, nullptr,        0};
         if (!lay_out(&state)) make_room(static_cast<int64_t>(partners_.size()), &state);
         sides(&before_);
         for (int32_t epoch = 0; epoch < options.epochs && !order_.empty(); ++epoch) {
@@ -115,7 +116,7 @@ class GraphCut {
     void sides(std::vector<uint8_t>* side, float bias = 0.0f) const {
         side->resize(static_cast<size_t>(rows_.n_rows));
         for (int32_t i = 0; i < rows_.n_rows; ++i) {
-            (*side)[static_cast<size_t>(i)] = simd().row_dot(rows_, i, weights_.data()) + bias >= 0.0f;
+            (*side)[static_cast<size_t>(i)] = simd::cut().row_dot(rows_, i, weights_.data()) + bias >= 0.0f;
         }
     }
 
@@ -129,7 +130,9 @@ class GraphCut {
     }
 
   private:
-    static size_t padded(size_t count) { return (count + kMaxLanes - 1) / kMaxLanes * kMaxLanes; }
+    static size_t padded(size_t count) {
+        return (count + simd::kMaxLanes - 1) / simd::kMaxLanes * simd::kMaxLanes;
+    }
     static int64_t degree_of(const LabelGraph& graph, int32_t i) {
         return graph.ptr[static_cast<size_t>(i) + 1] - graph.ptr[static_cast<size_t>(i)];
     }
@@ -160,8 +163,8 @@ class GraphCut {
             add_row(static_cast<int32_t>(b < a ? b : b + 1), -1.0f);
         } else if (options.start == CutStart::gaussian) {
             for (size_t f = 0; f < features_.size(); ++f) {
-                const double radius = std::sqrt(-2.0 * std::log(1.0 - rng.uniform()));
-                weights_[f] = static_cast<float>(radius * std::cos(6.283185307179586 * rng.uniform()));
+                const double u = 1.0 - rng.uniform(), v = rng.uniform();
+                weights_[f] = static_cast<float>(standard_normal(u, v));
             }
         }
         z_.resize(weights_.size());
@@ -175,7 +178,7 @@ class GraphCut {
 
     // Whole vectors of features, zeros among them, take less time than one after the other where rows are not
     // too sparse and all of them stay in the cache.
-    bool lay_out(CutState* state) {
+    bool lay_out(simd::CutState* state) {
         const size_t width = weights_.size(), n = static_cast<size_t>(rows_.n_rows);
         if (width * n > kDenseMost || width * n > kDenseWorth * columns_.size()) return false;
         dense_.assign(width * n, 0.0f);
@@ -190,7 +193,7 @@ class GraphCut {
     }
 
     // Visiting all features is a sequential pass; a list of the touched ones costs more for each of them.
-    void make_room(int64_t n_partners, CutState* state) {
+    void make_room(int64_t n_partners, simd::CutState* state) {
         int64_t longest = 0;
         for (size_t i = 0; i + 1 < ptr_.size(); ++i) longest = std::max(longest, ptr_[i + 1] - ptr_[i]);
         const double touched = static_cast<double>(n_partners) * static_cast<double>(columns_.size()) /
@@ -200,14 +203,15 @@ class GraphCut {
         state->touched = touched_.data();
     }
 
-    void visit(const LabelGraph& graph, int32_t i, int32_t n_negatives, Rng& rng, const CutState& state) {
+    void visit(const LabelGraph& graph, int32_t i, int32_t n_negatives, Rng& rng,
+               const simd::CutState& state) {
         const auto n_near = static_cast<int32_t>(degree_of(graph, i));
         std::copy_n(graph.neighbors.data() + graph.ptr[static_cast<size_t>(i)], n_near, partners_.data());
         for (int32_t p = 0; p < n_negatives; ++p) {
             partners_[static_cast<size_t>(n_near + p)] =
                 static_cast<int32_t>(rng.below(static_cast<uint32_t>(rows_.n_rows)));
         }
-        simd().cut_step(rows_, i, partners_.data(), n_near, n_near + n_negatives, state);
+        simd::cut().step(rows_, i, partners_.data(), n_near, n_near + n_negatives, state);
     }
 
     static constexpr double kListWorth = 2.0;
@@ -219,7 +223,26 @@ class GraphCut {
     std::vector<int64_t> ptr_;
     std::vector<float> values_, weights_, z_, spread_, gradient_, margins_, dense_;
     std::vector<uint8_t> before_, after_;
-    NodeRows rows_{};
+    simd::NodeRows rows_{};
 };
 
-}  // namespace labelwood
+struct Hyperplane {
+    std::vector<int32_t> columns;
+    std::vector<float> weights;
+    std::vector<uint8_t> side;  // of each row
+};
+
+// The cut of all rows.
+inline Hyperplane cut_graph(const Csr& x, const LabelGraph& graph, const CutOptions& options, uint64_t seed) {
+    std::vector<int32_t> rows(static_cast<size_t>(x.n_rows));
+    std::iota(rows.begin(), rows.end(), 0);
+    Hyperplane found;
+    Cut cut(x);
+    cut.load(rows.data(), static_cast<int32_t>(x.n_rows), options.feature_rows);
+    cut.train(graph, options, Rng(seed));
+    cut.sides(&found.side);
+    cut.emit(&found.columns, &found.weights);
+    return found;
+}
+
+}  // namespace labelwood::forest::graph

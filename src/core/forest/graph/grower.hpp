@@ -13,10 +13,10 @@
 #include "forest/graph/label_graph.hpp"
 #include "forest/grown_forest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::graph {
 
-struct GraphForestOptions {
-    GraphOptions graph;
+struct Options {
+    LabelGraphOptions graph;
     CutOptions cut;
     int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
     int32_t n_trees;
@@ -25,13 +25,13 @@ struct GraphForestOptions {
 };
 
 // Grows one tree at a time. What a node draws depends on the seed, its tree and its place alone.
-class GraphTreeGrower {
+class Grower {
   public:
-    GraphTreeGrower(const Csr& x, const Csr& y, const GraphForestOptions& options)
+    Grower(const Csr& x, const Csr& y, const Options& options)
         : x_(x), y_(y), options_(options), builder_(y), cut_(x), counts_(static_cast<size_t>(y.n_cols), 0) {}
 
-    GrownInstanceTree grow(int32_t tree_number, Monitor& monitor) {
-        GrownInstanceTree tree;
+    GrownTree grow(int32_t tree_number, Monitor& monitor) {
+        GrownTree tree;
         tree.nodes.emplace_back();
         rows_.resize(static_cast<size_t>(x_.n_rows));
         for (int32_t i = 0; i < x_.n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
@@ -77,7 +77,7 @@ class GraphTreeGrower {
 
     // Splits the rows of a node and adds its children; returns how many rows go to the first, 0 if none can
     // be told apart. The first child is scored by w, the second by nothing: the argmax is the sign.
-    int32_t split(const Pending& node, GrownInstanceTree* tree) {
+    int32_t split(const Pending& node, GrownTree* tree) {
         const int32_t n = node.end - node.begin;
         builder_.build(rows(node), n, options_.graph, &graph_);
         cut_.load(rows(node), n, options_.cut.feature_rows);
@@ -131,7 +131,7 @@ class GraphTreeGrower {
     }
 
     // The share of the leaf's rows that have each label.
-    void make_leaf(const Pending& node, GrownInstanceTree* tree) {
+    void make_leaf(const Pending& node, GrownTree* tree) {
         const int32_t n = node.end - node.begin;
         labels_.clear();
         for (int32_t i = 0; i < n; ++i) {
@@ -152,21 +152,21 @@ class GraphTreeGrower {
     }
 
     const Csr x_, y_;
-    const GraphForestOptions options_;
-    GraphBuilder builder_;
-    GraphCut cut_;
+    const Options options_;
+    LabelGraphBuilder builder_;
+    Cut cut_;
     LabelGraph graph_;
     std::vector<int32_t> rows_, spare_, labels_, counts_;
     std::vector<uint8_t> side_;
 };
 
 // Trees are grown side by side, each by one worker: the forest does not depend on the number of threads.
-inline FlatForest grow_graph_forest(const Csr& x, const Csr& y, const GraphForestOptions& options,
-                                    int n_threads, Monitor& monitor) {
-    std::vector<GrownInstanceTree> trees(static_cast<size_t>(options.n_trees));
-    std::vector<std::unique_ptr<GraphTreeGrower>> growers;
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                              Monitor& monitor) {
+    std::vector<GrownTree> trees(static_cast<size_t>(options.n_trees));
+    std::vector<std::unique_ptr<Grower>> growers;
     for (int t = 0; t < std::max(1, std::min(n_threads, options.n_trees)); ++t) {
-        growers.push_back(std::make_unique<GraphTreeGrower>(x, y, options));
+        growers.push_back(std::make_unique<Grower>(x, y, options));
     }
     monitor.set_total(x.n_rows * options.n_trees);
     parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
@@ -176,4 +176,4 @@ inline FlatForest grow_graph_forest(const Csr& x, const Csr& y, const GraphFores
     return flatten(std::move(trees));
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::graph

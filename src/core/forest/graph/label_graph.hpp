@@ -12,16 +12,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "base/csr.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::graph {
 
-enum class GraphKind : int { tail = 0, idf = 1 };
+enum class LabelGraphKind : int { tail = 0, idf = 1 };
 
-struct GraphOptions {
-    GraphKind kind;
+struct LabelGraphOptions {
+    LabelGraphKind kind;
     int32_t n_neighbors;
     int32_t threshold;
 };
@@ -34,9 +35,9 @@ struct LabelGraph {
 };
 
 // Builds graphs of one worker; its buffers are as long as there are labels and rows.
-class GraphBuilder {
+class LabelGraphBuilder {
   public:
-    explicit GraphBuilder(const Csr& y)
+    explicit LabelGraphBuilder(const Csr& y)
         : y_(y),
           size_(static_cast<size_t>(y.n_cols), 0),
           begin_(static_cast<size_t>(y.n_cols), 0),
@@ -44,7 +45,7 @@ class GraphBuilder {
 
     // Where every label is too frequent for anyone to have a neighbour, the threshold doubles until it is
     // not.
-    void build(const int32_t* rows, int32_t n, const GraphOptions& options, LabelGraph* graph) {
+    void build(const int32_t* rows, int32_t n, const LabelGraphOptions& options, LabelGraph* graph) {
         index(rows, n, options);
         int32_t largest = 0;
         for (const int32_t label : labels_) largest = std::max(largest, size_[at(label)]);
@@ -70,7 +71,7 @@ class GraphBuilder {
     static size_t at(int32_t i) { return static_cast<size_t>(i); }
 
     // Postings of the node's labels, and the weights of labels and rows.
-    void index(const int32_t* rows, int32_t n, const GraphOptions& options) {
+    void index(const int32_t* rows, int32_t n, const LabelGraphOptions& options) {
         labels_.clear();
         int64_t total = 0;
         for (int32_t i = 0; i < n; ++i) {
@@ -96,11 +97,11 @@ class GraphBuilder {
         }
         for (const int32_t label : labels_) {
             const float idf = std::log(static_cast<float>(n) / static_cast<float>(size_[at(label)]));
-            weight_[at(label)] = options.kind == GraphKind::tail ? 1.0f : idf * idf;
+            weight_[at(label)] = options.kind == LabelGraphKind::tail ? 1.0f : idf * idf;
         }
         norm_.resize(at(n));
         for (int32_t i = 0; i < n; ++i) {
-            if (options.kind == GraphKind::tail) {
+            if (options.kind == LabelGraphKind::tail) {
                 norm_[at(i)] = static_cast<float>(y_.row_nnz(rows[i]));
                 continue;
             }
@@ -113,7 +114,7 @@ class GraphBuilder {
         shared_.resize(at(n), 0.0f);
     }
 
-    void connect(const int32_t* rows, int32_t n, const GraphOptions& options, int64_t threshold,
+    void connect(const int32_t* rows, int32_t n, const LabelGraphOptions& options, int64_t threshold,
                  LabelGraph* graph) {
         graph->ptr.assign(1, 0);
         graph->neighbors.clear();
@@ -122,7 +123,7 @@ class GraphBuilder {
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = y_.indptr[rows[i]]; j < y_.indptr[rows[i] + 1]; ++j, ++entry) {
                 const int32_t label = y_.indices[j], size = size_[at(label)];
-                if (size >= threshold && options.kind == GraphKind::tail) continue;
+                if (size >= threshold && options.kind == LabelGraphKind::tail) continue;
                 const float gain = weight_[at(label)];
                 if (gain <= 0.0f) continue;
                 const int32_t* posting = postings_.data() + begin_[at(label)];
@@ -171,4 +172,13 @@ class GraphBuilder {
     std::vector<Candidate> best_;
 };
 
-}  // namespace labelwood
+// The graph of all rows.
+inline LabelGraph label_graph(const Csr& y, const LabelGraphOptions& options) {
+    std::vector<int32_t> rows(static_cast<size_t>(y.n_rows));
+    std::iota(rows.begin(), rows.end(), 0);
+    LabelGraph graph;
+    LabelGraphBuilder(y).build(rows.data(), static_cast<int32_t>(y.n_rows), options, &graph);
+    return graph;
+}
+
+}  // namespace labelwood::forest::graph

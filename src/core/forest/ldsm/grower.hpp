@@ -1,4 +1,4 @@
-// Growing LdSM trees: Algorithms 1 (best node first) and 4 (children) around the nodes of ldsm_node.hpp.
+// Growing LdSM trees: Algorithms 1 (best node first) and 4 (children) around the nodes of node.hpp.
 #pragma once
 
 #include <algorithm>
@@ -15,27 +15,27 @@
 #include "forest/grown_forest.hpp"
 #include "forest/ldsm/node.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::ldsm {
 
 // What a split achieved, by the label histograms of the node and of its children: Equation 1 and Definitions
 // 1 and 2 of the paper. `running` is J by the running probabilities at the end of the node's training.
-struct LdsmSplit {
+struct Split {
     float objective, balancedness, purity, running;
 };
 
-struct LdsmTree {
-    GrownInstanceTree tree;
-    std::vector<LdsmSplit> splits;  // an inner node's `seed` is its place here
+struct Tree {
+    GrownTree tree;
+    std::vector<Split> splits;  // an inner node's `seed` is its place here
 };
 
 template <int M>
-class LdsmGrower {
+class Grower {
   public:
-    LdsmGrower(const Csr& x, const Csr& y, const LdsmOptions& options)
+    Grower(const Csr& x, const Csr& y, const Options& options)
         : x_(x), y_(y), options_(options), node_(x, y, options), histogram_(static_cast<size_t>(y.n_cols)) {}
 
-    LdsmTree grow(Rng rng, Monitor& monitor) {
-        LdsmTree out;
+    Tree grow(Rng rng, Monitor& monitor) {
+        Tree out;
         std::vector<std::vector<int32_t>> rows(1);  // of every node; emptied when it is split
         for (int32_t row = 0; row < y_.n_rows; ++row) {
             if (y_.row_nnz(row) > 0) rows[0].push_back(row);
@@ -108,7 +108,7 @@ class LdsmGrower {
                            [&](const auto& child) { return !child.empty() && child.size() < n_rows; });
     }
 
-    void attach(LdsmTree& out, size_t id, int32_t first) {
+    void attach(Tree& out, size_t id, int32_t first) {
         GrownNode& node = out.tree.nodes[id];
         node.first_child = first;
         node.n_children = M;
@@ -154,7 +154,7 @@ class LdsmGrower {
         return sum - most;
     }
 
-    LdsmSplit judge(const std::array<std::vector<int32_t>, M>& children, const std::vector<int32_t>& rows) {
+    Split judge(const std::array<std::vector<int32_t>, M>& children, const std::vector<int32_t>& rows) {
         each_label(rows, [](Bin& bin) { ++bin.count; });
         for (size_t m = 0; m < static_cast<size_t>(M); ++m) {
             each_label(children[m], [&](Bin& bin) { ++bin.sent[m]; });
@@ -193,7 +193,7 @@ class LdsmGrower {
                 static_cast<float>(node_.running_objective())};
     }
 
-    void write_leaf(GrownInstanceTree& tree, size_t id, const std::vector<int32_t>& rows) {
+    void write_leaf(GrownTree& tree, size_t id, const std::vector<int32_t>& rows) {
         int64_t sum = 0;
         each_label(rows, [&](Bin& bin) {
             ++sum;
@@ -215,7 +215,7 @@ class LdsmGrower {
         clear();
     }
 
-    void append(GrownInstanceTree& tree, size_t id, std::vector<int32_t> labels, int64_t sum, size_t n_rows) {
+    void append(GrownTree& tree, size_t id, std::vector<int32_t> labels, int64_t sum, size_t n_rows) {
         std::sort(labels.begin(), labels.end());
         const double divisor =
             options_.divide_by_rows ? static_cast<double>(n_rows) : static_cast<double>(sum);
@@ -229,26 +229,63 @@ class LdsmGrower {
     }
 
     const Csr x_, y_;
-    const LdsmOptions options_;
-    LdsmNode<M> node_;
+    const Options options_;
+    Node<M> node_;
     std::vector<Bin> histogram_;  // all zero between uses
     std::vector<int32_t> touched_;
 };
 
 // Trees of one forest, each a function of (seed, its number) alone.
 template <int M>
-std::vector<LdsmTree> grow_ldsm(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
-                                int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
-    std::vector<LdsmTree> trees(static_cast<size_t>(n_trees));
-    std::vector<std::unique_ptr<LdsmGrower<M>>> growers(static_cast<size_t>(std::max(n_threads, 1)));
-    monitor.set_total(n_trees * options.max_nodes);
-    parallel_for(n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
+std::vector<Tree> grow(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
+    std::vector<Tree> trees(static_cast<size_t>(options.n_trees));
+    std::vector<std::unique_ptr<Grower<M>>> growers(static_cast<size_t>(std::max(n_threads, 1)));
+    monitor.set_total(options.n_trees * options.max_nodes);
+    parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
         auto& grower = growers[static_cast<size_t>(worker)];
-        if (!grower) grower = std::make_unique<LdsmGrower<M>>(x, y, options);
+        if (!grower) grower = std::make_unique<Grower<M>>(x, y, options);
         trees[static_cast<size_t>(tree)] =
-            grower->grow(Rng(seed, static_cast<uint64_t>(first_tree + tree)), monitor);
+            grower->grow(Rng(options.seed, static_cast<uint64_t>(options.first_tree + tree)), monitor);
     });
     return trees;
 }
 
-}  // namespace labelwood
+constexpr int kMostChildren = 8;
+
+// Nodes of up to kMostChildren children, each number compiled on its own.
+template <int M = 2>
+std::vector<Tree> grow_any(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                           Monitor& monitor) {
+    if constexpr (M < kMostChildren) {
+        if (options.arity > M) return grow_any<M + 1>(x, y, options, n_threads, monitor);
+    }
+    return grow<M>(x, y, options, n_threads, monitor);
+}
+
+constexpr size_t kSplitColumns = 4;
+
+struct Forest {
+    FlatForest flat;
+    std::vector<float> splits;  // of the inner nodes in id order: the fields of Split
+};
+
+inline Forest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                          Monitor& monitor) {
+    std::vector<GrownTree> trees;
+    std::vector<Split> splits;
+    for (Tree& one : grow_any(x, y, options, n_threads, monitor)) {
+        const auto before = static_cast<uint32_t>(splits.size());
+        for (GrownNode& node : one.tree.nodes) node.seed += before;
+        splits.insert(splits.end(), one.splits.begin(), one.splits.end());
+        trees.push_back(std::move(one.tree));
+    }
+    Forest forest{flatten(std::move(trees)), {}};
+    // The inner nodes carried their place among the splits through the renumbering.
+    for (const uint32_t place : forest.flat.seeds) {
+        const Split& s = splits[place];
+        forest.splits.insert(forest.splits.end(), {s.objective, s.balancedness, s.purity, s.running});
+    }
+    return forest;
+}
+
+}  // namespace labelwood::forest::ldsm

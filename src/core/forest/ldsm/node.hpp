@@ -21,34 +21,37 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::ldsm {
 
-enum class LdsmOptimizer { kNag, kAdagrad, kSgd };
+enum class Optimizer { kNag, kAdagrad, kSgd };
 
-struct LdsmOptions {
+struct Options {
+    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+    int32_t n_trees;
     int32_t arity;
     int64_t max_nodes;
     int32_t epochs;
     double lambda_integrity;
     double lambda_multiway;
-    LdsmOptimizer optimizer;
+    Optimizer optimizer;
     float learning_rate;
     float weight_threshold;  // weights that move a margin by less are dropped after training
     bool squared_loss;       // else logistic
     bool shuffle_epoch;      // a new order each epoch, else one order per tree
     bool divide_by_rows;     // leaf counts divided by the leaf's rows, else by their sum
     int32_t leaf_size;       // most frequent labels kept in a leaf; 0: all
+    uint64_t seed;
 };
 
 // The regressors of one node and their running sums; reused from node to node, and only what a node touched
 // is cleared.
 template <int M>
-class LdsmNode {
+class Node {
   public:
     static constexpr int kPairs = M * (M - 1) / 2;
     using Vector = std::array<float, M>;
 
-    LdsmNode(const Csr& x, const Csr& y, const LdsmOptions& options)
+    Node(const Csr& x, const Csr& y, const Options& options)
         : x_(x),
           y_(y),
           options_(options),
@@ -172,14 +175,14 @@ class LdsmNode {
         }
         Vector after{};
         switch (options_.optimizer) {
-            case LdsmOptimizer::kNag:
-                after = step<LdsmOptimizer::kNag>(row, gradient);
+            case Optimizer::kNag:
+                after = step<Optimizer::kNag>(row, gradient);
                 break;
-            case LdsmOptimizer::kAdagrad:
-                after = step<LdsmOptimizer::kAdagrad>(row, gradient);
+            case Optimizer::kAdagrad:
+                after = step<Optimizer::kAdagrad>(row, gradient);
                 break;
-            case LdsmOptimizer::kSgd:
-                after = step<LdsmOptimizer::kSgd>(row, gradient);
+            case Optimizer::kSgd:
+                after = step<Optimizer::kSgd>(row, gradient);
                 break;
         }
         std::array<double, M> clamped;
@@ -195,7 +198,7 @@ class LdsmNode {
 
     // Margins before the step; takes up new features and larger scales (NAG rescales their weights).
     Vector scaled_margins(int32_t row) {
-        const bool nag = options_.optimizer == LdsmOptimizer::kNag;
+        const bool nag = options_.optimizer == Optimizer::kNag;
         norms_ += 1.0;  // the bias
         double norms = 0.0;
         Vector sum = features_[static_cast<size_t>(x_.n_cols)].weight;
@@ -266,10 +269,10 @@ class LdsmNode {
     }
 
     // One gradient step on one row; returns the margins after it.
-    template <LdsmOptimizer O>
+    template <Optimizer O>
     Vector step(int32_t row, const Vector& gradient) {
         float rate = options_.learning_rate;
-        if constexpr (O == LdsmOptimizer::kNag) {
+        if constexpr (O == Optimizer::kNag) {
             rate = static_cast<float>(static_cast<double>(rate) *
                                       std::sqrt(static_cast<double>(visits_) / norms_));
         }
@@ -284,23 +287,23 @@ class LdsmNode {
         return sum;
     }
 
-    template <LdsmOptimizer O>
+    template <Optimizer O>
     static void move(Feature& f, float x, float rate, const Vector& gradient) {
         for (int m = 0; m < M; ++m) {
             const float g = gradient[at(m)] * x;
-            if constexpr (O == LdsmOptimizer::kSgd) {
+            if constexpr (O == Optimizer::kSgd) {
                 f.weight[at(m)] -= rate * g;
             } else {
                 f.squares[at(m)] += g * g;
                 const float root = std::sqrt(f.squares[at(m)] + kTiny);
-                const float scale = O == LdsmOptimizer::kNag ? f.scale : 1.0f;
+                const float scale = O == Optimizer::kNag ? f.scale : 1.0f;
                 f.weight[at(m)] -= rate * g / (scale * root);
             }
         }
     }
 
     const Csr x_, y_;
-    const LdsmOptions options_;
+    const Options options_;
     std::vector<Feature> features_;  // one more than there are: the bias
     std::vector<Label> labels_;
     std::vector<int32_t> touched_features_, touched_labels_;
@@ -310,4 +313,4 @@ class LdsmNode {
     int64_t visits_ = 0;             // t of NAG
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::ldsm

@@ -30,7 +30,7 @@ from labelwood.methods.forest.base import (
     RowShare,
     WeightDtype,
 )
-from labelwood.packed.routed_forest import PROJECTIONS, RoutedForest, Routing, narrow
+from labelwood.packed.routed_forest import RoutedForest, Routing, narrow
 from labelwood.params import Param
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32
@@ -159,7 +159,7 @@ class CraftForest(ForestEstimator):
             "max_leaf": self.max_leaf,
             "sample": self.sample,
             "rounds": self.kmeans_rounds,
-            "projection": PROJECTIONS.index(self.projection),
+            "projection": self.projection,
             "x_columns": x_columns,
             "y_columns": y_columns,
             "x_per_node": "Dx" in self.diversity,
@@ -209,7 +209,7 @@ def grow_trees(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest."""
-    found: dict[str, npt.NDArray[Any]] = _core.grow_craft(
-        **sharding.keywords(arrays, setting, n_threads, progress)
+    found: dict[str, npt.NDArray[Any]] = _core.grow_craft_forest(
+        *sharding.arguments(arrays, setting), n_threads, progress
     )
     return found

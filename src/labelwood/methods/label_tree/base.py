@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import _core, executors
+from labelwood import executors
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
@@ -331,9 +331,7 @@ class LinearModel(Shrinkable):
         return np.round(total / len(self.trees_)).astype(np.int32)
 
     def _prepare(self, X: CSR) -> CSR:
-        if not self.normalize:
-            return X
-        return CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols)
+        return X.unit_rows() if self.normalize else X
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         arrays: dict[str, npt.NDArray[Any]] = {}

@@ -221,12 +221,15 @@ class OnlineTree(GrowingEstimator):
         labels, local = np.unique(targets.indices, return_inverse=True)
         if len(labels) == 0:
             raise LabelwoodError("OnlineTree: warm_share must cover at least one row with a label")
-        indptr, indices, data = _core.label_vectors(
-            features.indptr, features.indices, _core.unit_rows(features.indptr, features.indices, features.data),
-            X.n_cols, targets.indptr, local.astype(np.int32), len(labels), 0, run.n_threads, None,
-        )  # fmt: skip
-        grown = _core.grow_tree(
-            indptr, indices, data, X.n_cols, True, self.arity, self.max_leaf, 0, _WARM_ROUNDS, run.seed,
-            run.n_threads, None,
-        )  # fmt: skip
+        marks = CSR(targets.indptr, local.astype(np.int32), targets.data, len(labels))
+        found = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
+        options = {
+            "balanced": True,
+            "arity": self.arity,
+            "max_leaf": self.max_leaf,
+            "max_depth": 0,
+            "max_rounds": _WARM_ROUNDS,
+            "seed": run.seed,
+        }
+        grown = _core.grow_tree(CSR(*found, X.n_cols), options, run.n_threads, None)
         return freeze(*grown), labels
