@@ -138,7 +138,7 @@ struct type_caster<labelwood::bind::StreamArrays<Column>> {
 
 template <>
 struct type_caster<labelwood::bind::LabelTreeArrays> {
-    NB_TYPE_CASTER(labelwood::bind::LabelTreeArrays, const_name("labelwood.trees.LabelTree"))
+    NB_TYPE_CASTER(labelwood::bind::LabelTreeArrays, const_name("labelwood.packed.tree_shape.LabelTree"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read_attribute(src, "child_ptr", flags, cleanup, value.child_ptr) &&
                read_attribute(src, "label", flags, cleanup, value.label);

@@ -184,10 +184,10 @@ class LinearTree(LinearModel):
         @cache
         def vectors() -> CSR:
             with run.phase("label vectors") as progress:
-                found = _core.label_vectors(
+                indptr, indices, data = _core.label_vectors(
                     rows.X, Y, self.cluster_features or 0, run.n_threads, progress, scale=rows.scale
                 )
-            return CSR(*found, rows.X.n_cols)
+            return CSR(indptr, indices, data, rows.X.n_cols)
 
         def cluster(seed: int) -> LabelTree:
             options = {

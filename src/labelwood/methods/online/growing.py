@@ -82,9 +82,7 @@ class GrowingEstimator(StreamLearner):
 
     def predict_then_learn(self, X: CSR, Y: CSR, k: int) -> TopK:
         """Learn checked rows, in their order; the k best labels of each row before it was learned."""
-        labels, scores = self._growing_tree().progressive(
-            X.indptr, X.indices, X.data, Y.indptr, Y.indices, Y.n_cols, k
-        )
+        labels, scores = self._growing_tree().progressive(X, Y, k)
         self._count(X, Y, X.n_rows)
         return TopK(labels, scores)
 

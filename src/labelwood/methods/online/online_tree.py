@@ -222,7 +222,7 @@ class OnlineTree(GrowingEstimator):
         if len(labels) == 0:
             raise LabelwoodError("OnlineTree: warm_share must cover at least one row with a label")
         marks = CSR(targets.indptr, local.astype(np.int32), targets.data, len(labels))
-        found = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
+        indptr, indices, data = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
         options = {
             "balanced": True,
             "arity": self.arity,
@@ -231,5 +231,5 @@ class OnlineTree(GrowingEstimator):
             "max_rounds": _WARM_ROUNDS,
             "seed": run.seed,
         }
-        grown = _core.grow_tree(CSR(*found, X.n_cols), options, run.n_threads, None)
+        grown = _core.grow_tree(CSR(indptr, indices, data, X.n_cols), options, run.n_threads, None)
         return freeze(*grown), labels
