@@ -72,7 +72,7 @@ def test_bad_lines(labelwood, named, monkeypatch, line):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"red 0:1\n{line}\n"))
     complaint = labelwood("learn", named, "-").complaint(1)
     assert complaint.startswith("labelwood: stdin, line 2:")
-    assert complaint.endswith("the lines before it are learned and saved")
+    assert complaint.endswith("the lines before it were learned and saved")
     assert package.load(named).n_seen_ == 4
 
 

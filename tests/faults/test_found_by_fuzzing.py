@@ -289,7 +289,7 @@ def test_offsets_whose_differences_wrap_around(tmp_path):
     offsets = array_of(tmp_path / "model", name)
     offsets[1:3] = np.iinfo(np.int64).max, -(2**31)
     forge(tmp_path / "model", **{name: offsets})
-    refused(tmp_path / "model", "vocabulary is damaged")
+    refused(tmp_path / "model", "vocabulary of the encoder is damaged")
 
 
 @pytest.mark.parametrize("name", ["feature_ptr", "row_ptr"])

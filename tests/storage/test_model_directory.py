@@ -78,8 +78,11 @@ def test_arrays_are_mapped_not_read(model):
         (lambda m: (m / "manifest.json").write_text("{"), "manifest.json is damaged: it is not JSON"),
         (lambda m: (m / "manifest.json").write_bytes(b"\xff\x00"), "it is not JSON"),
         (lambda m: (m / "manifest.json").write_text("[" * 100_000), "it is not JSON"),
-        (lambda m: (m / "manifest.json").write_text("[]"), "not that of a Labelwood model"),
-        (lambda m: (m / "manifest.json").write_text('{"format": "other"}'), "not that of a Labelwood model"),
+        (lambda m: (m / "manifest.json").write_text("[]"), "does not belong to a Labelwood model"),
+        (
+            lambda m: (m / "manifest.json").write_text('{"format": "other"}'),
+            "does not belong to a Labelwood model",
+        ),
         (
             lambda m: rewrite(m, lambda d: d.update(format_version=2)),
             "reads up to format 1. Upgrade labelwood",
@@ -95,7 +98,7 @@ def test_arrays_are_mapped_not_read(model):
         (lambda m: rewrite(m, lambda d: d["files"]["ids"].update(dtype="<f4")), "the manifest says <f4"),
         (
             lambda m: rewrite(m, lambda d: d["files"].update({"../x": d["files"]["ids"]})),
-            "no model has: '../x'",
+            "invalid file name: '../x'",
         ),
         (lambda m: rewrite(m, lambda d: d["files"].update(other=d["files"]["ids"])), "other.npy is missing"),
         (lambda m: (m / "ids.npy").unlink(), "ids.npy is missing"),

@@ -27,11 +27,11 @@ from typing import IO, Any
 import numpy as np
 
 from labelwood import _core
-from labelwood.data._files import U8, read_pieces, read_text
+from labelwood.data._files import read_pieces, read_text
 from labelwood.data.dataset import Dataset
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import loading
-from labelwood.sparse import CSR, MAX_COLUMNS
+from labelwood.sparse import CSR, MAX_COLUMNS, U8
 
 _XMC_HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]*\r?\n")
 _SVMLIGHT_HEADER = re.compile(rb"# labelwood rows=(\d+) features=(\d+) labels=(\d+)\r?\n")

@@ -1,4 +1,4 @@
-"""Prediction of sharded data on a Ray cluster with Ray Data: every task reads its own shard, from a shared disk."""
+"""Prediction on a Ray cluster with Ray Data: every task reads its own shard of DATA from a shared disk."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from labelwood.scoring.thresholds import Objective
 from labelwood.sparse import F32
 
 _SHARD_ROWS = 16_384
-_RESTORED: dict[str, Model] = {}  # the model that this process predicted with last, by its token
-atexit.register(_RESTORED.clear)  # kernels must go before the interpreter does
+_RESTORED: dict[str, Model] = {}  # the last model that this process used, by token
+atexit.register(_RESTORED.clear)  # free the kernels before the interpreter exits
 
 
 def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The shards of DATA: ranges of rows of a data set directory, files of Parquet; none if it is something else."""
+    """Split DATA into shards: row ranges of a data set directory, or Parquet files; none for other formats."""
     path = Path(options.data)
     if is_directory(path):
         n_rows = data.load(path).n_rows
@@ -45,7 +45,7 @@ def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
 def predict_shards(
     model: Model, shards: list[dict[str, Any]], options: argparse.Namespace, objective: Objective | None
 ) -> Iterator[tuple[npt.NDArray[Any], F32]]:
-    """Labels and scores of the rows of each shard, in order."""
+    """Yield the labels and scores of each shard, in order."""
     ray = RayExecutor(options.executor if options.executor != "ray" else None).connect()
     ray_data = import_module("ray.data")
     asked = {"k": options.k, "objective": objective, "text": options.text, "token": secrets.token_hex(8)}
@@ -62,7 +62,7 @@ def predict_shards(
 
 
 def predict_shard(batch: dict[str, npt.NDArray[Any]], held: Any) -> dict[str, npt.NDArray[Any]]:
-    """The best label ids of the rows of one shard."""
+    """Predict the best label ids of the rows of one shard."""
     ray = import_module("ray")
     (manifest, arrays), asked = ray.get(held)
     if asked["token"] not in _RESTORED:

@@ -1,4 +1,7 @@
-"""List the labels of a model; rename, retire, merge and restore those of a model that learns from a stream."""
+"""List, rename, retire, merge and restore the labels of an online model.
+
+retire stops suggesting a label, restore suggests it again, merge turns one label into another.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 from labelwood.cli.support.inputs import add_model_argument, label_of, read_model
 from labelwood.cli.support.output import print_json, print_table, shown
-from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.parser import Parser, UsageError, one_of
 from labelwood.label_names import LabelEntry
 from labelwood.methods.online.learner import learner_of
 from labelwood.methods.text_classifier import estimator_of
@@ -23,18 +26,20 @@ _NAMES_TAKEN = {"list": 0, "rename": 2, "retire": 1, "merge": 2, "restore": 1}
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
-    parser.value("action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=_action)
+    parser.value(
+        "action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=one_of(_NAMES_TAKEN)
+    )
     parser.add_argument(
         "names",
         metavar="LABEL",
         nargs="*",
-        help="rename OLD NEW; retire LABEL; merge LABEL INTO; restore LABEL",
+        help="for rename: OLD NEW; for retire and restore: LABEL; for merge: LABEL INTO",
     )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, or change and save."""
+    """List the labels, or change them and save the model."""
     wanted = _NAMES_TAKEN[options.action]
     if len(options.names) != wanted:
         raise UsageError(
@@ -66,9 +71,3 @@ def _print(entries: list[LabelEntry], *, as_json: bool) -> None:
         for entry in entries
     ]  # fmt: skip
     print_table(["label", "id", "state", "support", "age", "idle"], rows)
-
-
-def _action(text: str) -> str:
-    if text not in _NAMES_TAKEN:
-        raise ValueError(text)
-    return text

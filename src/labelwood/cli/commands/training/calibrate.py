@@ -1,4 +1,7 @@
-"""Make a model's scores mean something and choose the thresholds of its decisions, on rows it was not trained on."""
+"""Turn the scores of a model into probabilities and choose decision thresholds, on held-out data.
+
+The rows must not be rows that the model was trained on. The model is changed in place.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from labelwood.cli.support.inputs import (
     read_rows_and_truth,
 )
 from labelwood.cli.support.output import print_facts, print_json
-from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.cli.support.parser import Parser, UsageError, number, one_of
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.metrics import calibration_error
 from labelwood.scoring.calibration import KINDS
@@ -38,7 +41,8 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes=f"one of {', '.join(maps)}",
         convert=one_of(maps),
         default="auto",
-        help="the map from score to probability (default auto: what loses less on rows it was not learnt from)",
+        help=f"map from score to probability: one of {', '.join(maps)} (default auto: the one with the lower "
+        "cross-validated loss)",
     )
     targets = (*TARGETS, _WITHOUT)
     parser.value(
@@ -47,26 +51,26 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes=f"one of {', '.join(targets)}",
         convert=one_of(targets),
         default="micro-f1",
-        help=f"what thresholds are chosen for: {', '.join(targets)} (default micro-f1)",
+        help=f"what the thresholds maximize or guarantee: one of {', '.join(targets)} (default micro-f1)",
     )
     parser.value(
         "--level",
         metavar="X",
         takes="a number above 0, at most 1",
-        convert=_share,
+        convert=number(above=0, most=1),
         default=0.9,
-        help="the share of predicted labels that --target precision wants right (default 0.9)",
+        help="precision that --target precision guarantees (default 0.9)",
     )
     parser.add_argument(
         "--per-label",
         action="store_true",
-        help="give labels that are seen often enough thresholds of their own",
+        help="choose a separate threshold for every label with enough examples",
     )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Calibrate, choose thresholds, save the model in its place; tell what changed."""
+    """Calibrate, choose thresholds, save the model in place, print the calibration error before and after."""
     if options.per_label and options.target == _WITHOUT:
         raise UsageError(f"{_PROG}: --per-label needs a --target")
     whole = read_model(options)
@@ -93,10 +97,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         print_facts(facts)
     return 0
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= 1:
-        raise ValueError(text)
-    return value

@@ -1,7 +1,7 @@
-"""Tell what training would take, without training: bytes of the model, peak memory, time, each with a band.
+"""Estimate the size of the model, the peak memory and the time of a training, each with a confidence band.
 
-The exact grade grows the tree of a label-tree method and counts the features that its nodes use; the quick one does
-without clustering. Other methods are tried on a part of the rows.
+For label trees, the exact grade grows the tree and counts the features that its nodes use; the quick grade skips
+clustering. Other methods are trained on a sample of the rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from labelwood.cli.support.inputs import add_data_arguments
 from labelwood.cli.support.output import print_facts, print_json, print_table, shown
 from labelwood.cli.support.parser import Parser, one_of
-from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
+from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.errors import LabelwoodError
 from labelwood.resources.estimate import GRADES, Estimate, Figure
 from labelwood.resources.memory import shown_bytes
@@ -27,7 +27,7 @@ _PROG = "labelwood estimate"
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
-    """Add the arguments; those of the method and the encoder come with the ones named in ``argv``."""
+    """Add the arguments, with the parameters of the method and the encoder that ``argv`` names."""
     add_data_arguments(parser)
     parser.value(
         "--grade",
@@ -35,20 +35,20 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes=f"one of {', '.join(GRADES)}",
         convert=one_of(GRADES),
         default="exact",
-        help="exact: the tree is grown; quick: no clustering (default exact)",
+        help="exact grows the tree, quick skips clustering (default exact)",
     )
     parser.value(
         "--plot",
         metavar="FILE",
-        takes="a file to draw the weights and feature shares by level to",
-        help="label trees: draw weights and feature shares by level to this file (.png, .svg)",
+        takes="a file for the plot",
+        help="label trees: plot weights and feature shares by level to this file (.png, .svg)",
     )
-    add_learning_arguments(parser, argv)
+    add_training_options(parser, argv)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load, estimate, print."""
-    task = read_learning(options, RunContext(), _PROG)
+    """Load the data, estimate, print."""
+    task = read_task(options, RunContext(), _PROG)
     with explained(task, _PROG):
         found = task.model.estimate(task.X, task.Y, grade=options.grade, label_names=task.label_names)
     if options.plot:

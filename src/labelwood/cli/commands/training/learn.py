@@ -1,7 +1,7 @@
-"""Go on learning: teach an online-tree or online-forest model more texts or rows, from a file or from a pipe.
+"""Train an online model further, on texts or vectors from a file or a pipe.
 
-A model of vectors takes - for lines from a pipe and learns each as it comes: XMC (l1,l2 f:v f:v) or JSON
-({"labels": ["a"], "features": {"12": 0.5}}). Without DATA nothing is learned, and the model is written to -o.
+With - as DATA, a model of vectors learns from standard input line by line: XMC (l1,l2 f:v f:v) or JSON
+({"labels": ["a"], "features": {"12": 0.5}}). Without DATA, the model is only written to -o.
 """
 
 from __future__ import annotations
@@ -46,21 +46,25 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "-o",
         "--output",
         metavar="MODEL",
-        takes="the directory to write to",
-        help="where to write (default: MODEL itself)",
+        takes="a directory for the model",
+        help="directory for the model (default: MODEL is replaced)",
     )
-    parser.add_argument("--inference-only", action="store_true", help="write without what learning on needs")
+    parser.add_argument(
+        "--inference-only", action="store_true", help="leave out the state that further learning needs"
+    )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load, learn, save; what stdin has given is saved even if it ends with an interrupt."""
+    """Load the model, learn, save; an interrupt while reading stdin saves what was learned so far."""
     clock = RunContext()
     whole = read_model(options)
     model = learner_of(whole, owner=options.model)
     target = Path(options.output or options.model)
     if options.inference_only and options.output is None:
-        raise LabelwoodError("learn: --inference-only needs -o: it would overwrite what learning on needs")
+        raise LabelwoodError(
+            "learn: --inference-only needs -o: without it, the state that further learning needs would be lost"
+        )
     before, labels_before = model.n_seen_, model.n_labels_
     failure: LabelwoodError | None = None
     with clock.phase("learn"):
@@ -92,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _learn_texts(whole: Model, model: StreamLearner, options: argparse.Namespace) -> None:
-    """Learn texts through the encoder, whose vocabulary stays as it is: new words need a hashing encoder."""
+    """Learn texts through the encoder; its vocabulary stays fixed, only a hashing encoder takes new words."""
     if options.data is not None:
         documents = read_texts(options)
         model.partial_fit(whole.encode(documents.texts), documents.labels)
@@ -107,7 +111,7 @@ def _learn_file(model: StreamLearner, options: argparse.Namespace) -> None:
 
 
 def _learn_lines(model: StreamLearner, lines: Iterable[str]) -> LabelwoodError | None:
-    """Learn line by line; what stopped it before the end, if a line could not be read."""
+    """Learn line by line; return the error if a line could not be read."""
     by_column = model.label_names.kind == "ids"
     try:
         for number, line in enumerate(lines, 1):
@@ -120,10 +124,10 @@ def _learn_lines(model: StreamLearner, lines: Iterable[str]) -> LabelwoodError |
                 model.partial_fit([features], [labels])
             except (ValueError, TypeError) as error:
                 return FormatError(
-                    f"stdin, line {number}: {error}; the lines before it are learned and saved"
+                    f"stdin, line {number}: {error}; the lines before it were learned and saved"
                 )
     except KeyboardInterrupt:
-        print("labelwood: interrupted; what was read is learned and saved", file=sys.stderr)
+        print("labelwood: interrupted; all lines read so far were learned and saved", file=sys.stderr)
     return None
 
 

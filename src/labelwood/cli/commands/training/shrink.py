@@ -1,6 +1,6 @@
-"""Show what pruning and quantizing a label-tree model costs on held-out data; write the one you choose.
+"""Prune and quantize a label-tree model, and show size and precision on held-out data for several settings.
 
-Precision is in percent. Without -o nothing is written.
+Precision is in percent. Without -o, nothing is written.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from labelwood.cli.support.inputs import (
     add_model_argument,
     read_model,
     read_rows_and_truth,
+    size_flag,
 )
 from labelwood.cli.support.output import print_json, print_table
-from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.cli.support.parser import Parser, UsageError, number, one_of
 from labelwood.errors import LabelwoodError
 from labelwood.methods.label_tree.base import DTYPES, Shrinkable, Shrunk
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.resources.memory import parse_bytes, shown_bytes
+from labelwood.resources.memory import shown_bytes
 from labelwood.storage.model_directory import check_target
 
 EXAMPLES = (
@@ -36,41 +37,39 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
     add_data_arguments(parser)
-    parser.value("-o", "--output", metavar="MODEL", takes="the directory to write the smaller model to")
+    parser.value("-o", "--output", metavar="MODEL", takes="the directory for the smaller model")
     parser.value(
         "--threshold",
         metavar="X",
         takes="a number, at least 0",
-        convert=_not_negative,
-        help="drop weights of at most this size",
+        convert=number(least=0),
+        help="drop weights whose magnitude is at most this",
     )
-    parser.value(
+    size_flag(
+        parser,
         "--target-size",
-        metavar="SIZE",
-        takes="a number of bytes, such as 10MB",
-        convert=lambda text: parse_bytes(text, owner=_PROG, name="--target-size"),
-        help="drop the smallest weights until the model takes no more",
+        help="drop the smallest weights until the model has at most this size",
     )
     parser.value(
         "--dtype",
         metavar="WORD",
         takes=f"one of {', '.join(DTYPES)}",
         convert=one_of(DTYPES),
-        help="the number format of the weights",
+        help=f"number format of the weights: one of {', '.join(DTYPES)}",
     )
     parser.value(
         "--curve",
         metavar="X,X",
-        takes="numbers, at least 0, with commas between",
-        convert=lambda text: [_not_negative(part) for part in text.split(",")],
+        takes="numbers, at least 0, separated by commas",
+        convert=lambda text: [number(least=0)(part) for part in text.split(",")],
         default=[0.05, 0.1, 0.2, 0.3, 0.5],
-        help="the thresholds to show (default 0.05,0.1,0.2,0.3,0.5)",
+        help="thresholds to measure (default 0.05,0.1,0.2,0.3,0.5)",
     )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the curve, shrink as asked, measure that, write it."""
+    """Measure the curve, shrink the model as the flags say, measure the result and save it."""
     if options.threshold is not None and options.target_size is not None:
         raise UsageError(f"{_PROG}: --threshold and --target-size exclude each other")
     chosen = {name: getattr(options, name) for name in ("threshold", "target_size", "dtype")}
@@ -82,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
     whole = read_model(options)
     model = estimator_of(whole)
     if not isinstance(model, Shrinkable):
-        raise LabelwoodError(f"{options.model}: a {model.method_name} model is not a label tree of weights")
+        raise LabelwoodError(
+            f"{options.model}: only label-tree models can be shrunk; this is {model.method_name}"
+        )
     rows, truth = read_rows_and_truth(whole, options)
     points = model.shrink_curve(rows, truth.to_scipy(), thresholds=options.curve, ks=_KS)
     if asked:
@@ -122,10 +123,3 @@ def _print(points: list[Shrunk]) -> None:
             for point in points
         ],
     )
-
-
-def _not_negative(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise ValueError(text)
-    return value

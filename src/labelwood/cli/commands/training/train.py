@@ -1,4 +1,4 @@
-"""Train a model on a data file, texts or vectors, and save it as a directory."""
+"""Train a model on texts or vectors and save it as a directory."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import add_data_arguments, executor_flag
+from labelwood.cli.support.inputs import add_data_arguments, executor_flag, size_flag
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
 from labelwood.cli.support.parser import Parser, UsageError
-from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
+from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
-from labelwood.resources.memory import parse_bytes, peak_resident, shown_bytes
+from labelwood.resources.memory import peak_resident, shown_bytes
 from labelwood.run_context import RunContext
 from labelwood.storage.model_directory import check_target
 
@@ -27,39 +27,35 @@ _PROG = "labelwood train"
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
-    """Add the arguments; those of the method and the encoder come with the ones named in ``argv``."""
+    """Add the arguments, with the parameters of the method and the encoder that ``argv`` names."""
     add_data_arguments(parser)
-    parser.value(
-        "-o", "--output", metavar="MODEL", takes="the directory to write the model to", required=True
-    )
-    parser.value(
+    parser.value("-o", "--output", metavar="MODEL", takes="the directory for the model", required=True)
+    size_flag(
+        parser,
         "--max-memory",
-        metavar="SIZE",
-        takes="a number of bytes, such as 4GB",
-        convert=lambda text: parse_bytes(text, owner=_PROG, name="--max-memory"),
-        help="the most memory that training may take; refused beforehand if it needs more (default: what is free)",
+        help="memory limit: training that needs more is refused before it starts (default: the free memory)",
     )
     executor_flag(parser, "train")
     parser.value(
         "--checkpoint",
         metavar="DIR",
         takes="a directory",
-        help="a directory that takes up finished parts of the training, so that it can go on after a kill",
+        help="save finished parts of the training in this directory, so that an interrupted training can resume",
     )
     parser.add_argument(
-        "--resume", action="store_true", help="go on with the training that --checkpoint holds, if any"
+        "--resume", action="store_true", help="resume the training in --checkpoint, if there is one"
     )
-    add_learning_arguments(parser, argv)
+    add_training_options(parser, argv)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load, fit, save; report seconds by phase, sizes and the shape of the model."""
+    """Load the data, fit, save; print times, sizes and the shape of the model."""
     if options.resume and options.checkpoint is None:
-        raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to go on from")
+        raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to resume from")
     target = Path(options.output)
-    check_target(target.resolve())  # told before the training, not after it
+    check_target(target.resolve())  # before the training, not after it
     clock = RunContext()
-    task = read_learning(options, clock, _PROG)
+    task = read_task(options, clock, _PROG)
     with clock.phase("fit"), explained(task, _PROG):
         task.model.fit(
             task.X,
@@ -94,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float]:
-    """The seconds of all phases in order; ``other`` is what fit spent outside its own, so they add up."""
+    """Return the seconds of all phases in order; ``other`` is the rest of fit, so that the phases add up."""
     other = max(0.0, command["fit"] - sum(fit.values()))
     phases = {"load": command["load"], **fit, "other": other, "save": command["save"]}
     return {name: round(seconds, 4) for name, seconds in phases.items()}
@@ -102,6 +98,6 @@ def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float
 
 def _print(facts: dict[str, Any]) -> None:
     peak = facts.pop("peak_memory_bytes")
-    size, seconds = facts.pop("model_bytes"), facts.pop("seconds")
+    n_bytes, seconds = facts.pop("model_bytes"), facts.pop("seconds")
     memory = {} if peak is None else {"peak memory": shown_bytes(peak)}
-    print_facts({**facts, "size": shown_bytes(size), **memory, "time": shown_seconds(seconds)})
+    print_facts({**facts, "size": shown_bytes(n_bytes), **memory, "time": shown_seconds(seconds)})

@@ -1,7 +1,7 @@
-"""Find the best method and parameters for a data file by trial, within a budget of time, and say why.
+"""Find the best method and parameters for a data file within a time budget, and say why they are the best.
 
-Candidates are trained on growing parts of the rows and measured on rows held out; the better ones go on (successive
-halving). With -o the winner is then trained on all rows and saved.
+Candidates are trained on growing samples of the rows and compared on held-out rows; only the better ones continue
+(successive halving). With -o, the winner is then trained on all rows and saved.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from labelwood.cli.support.inputs import (
     has_texts,
     read_data,
     read_texts,
+    size_flag,
 )
 from labelwood.cli.support.output import print_json, print_table, remark
-from labelwood.cli.support.parser import Parser, byte_count, duration
+from labelwood.cli.support.parser import Parser, duration
 from labelwood.methods.text_classifier import TextClassifier
 from labelwood.metrics import scorer
 from labelwood.resources.memory import shown_bytes
@@ -30,7 +31,7 @@ from labelwood.validation.targets import read_labels
 
 EXAMPLES = (
     "labelwood tune docs.csv --budget 10m --metric P@5 -o model",
-    "labelwood tune train.txt.xz --budget 5m --max-memory 200M --json",
+    "labelwood tune train.txt.xz --budget 5m --max-memory 200MB --json",
 )
 
 
@@ -43,7 +44,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes="a time such as 90s, 10m or 1h",
         convert=duration,
         default=600.0,
-        help="how long to try, the last training of -o not counted (default 10m)",
+        help="time for the trials, without the final training for -o (default 10m)",
     )
     parser.value(
         "--metric",
@@ -51,14 +52,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes="a metric such as P@5, nDCG@3, PSP@5 or macroF1@5",
         convert=_metric,
         default="P@5",
-        help="what to make as large as possible (default P@5)",
+        help="the metric to maximize (default P@5)",
     )
-    parser.value(
+    size_flag(
+        parser,
         "--max-memory",
-        metavar="SIZE",
-        takes="a size such as 500M or 2G",
-        convert=byte_count,
-        help="leave out what would be a larger model on all rows (default: no limit)",
+        help="skip candidates whose model for all rows would be larger (default: no limit)",
     )
     parser.value(
         "-o",
@@ -66,16 +65,16 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         metavar="MODEL",
         takes="the directory to write the model to",
         convert=Path,
-        help="train the winner on all rows and save it here",
+        help="train the winner on all rows and save it in this directory",
     )
     add_threads_argument(parser)
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load, try, tell, and train the winner if asked."""
+    """Load the data, run the trials, print the result; with -o, train the winner."""
     if options.output is not None:
-        check_target(options.output.resolve())  # told before the trials, not after them
+        check_target(options.output.resolve())  # before the trials, not after them
     encoder: TextEncoder | None = None
     X: CSR
     if has_texts(options):
@@ -103,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _report(trial: Trial, used: float) -> None:
-    """One line on stderr of every trial as it ends."""
+    """Print one line on stderr for every finished trial."""
     score = f"{100 * trial.score:6.2f}" if trial.share else "     -"
     remark(f"{used:4.0%}  {score}  {trial.share:4.0%} of the rows  {trial.name}")
 
@@ -146,5 +145,5 @@ def _print(found: Tuned, options: argparse.Namespace) -> None:
 
 
 def _metric(text: str) -> str:
-    scorer(text, inv_propensity=[1.0])  # refuses what is no metric, as a ValueError
+    scorer(text, inv_propensity=[1.0])  # raises a ValueError if this is not a metric
     return text

@@ -1,6 +1,7 @@
-"""Tell why a model suggests what it suggests: the way through the tree, and the words that decided at each step.
+"""Explain the suggestions of a model: the path through the tree and the words that decided at each step.
 
-DATA is a text, or a data file of which --row says the row. Words are marked with what they add to the score of a step.
+DATA is a literal text, or a data file of which --row picks a row. Each word is shown with what it adds to the score of
+a step.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ _SHOWN_TREES = 3
 _SHOWN_RIVALS = 5
 _REASONS = {
     "listed": "proposed it",
-    "beam": "the search left its branch",
-    "rank": "reached it, but others score higher",
-    "branch": "the text went another way than its examples",
-    "share": "its leaf has it, but too seldom",
-    "absent": "has it nowhere",
+    "beam": "its branch fell out of the beam",
+    "rank": "reached it, but other labels score higher",
+    "branch": "the text took another branch than its examples",
+    "share": "its leaf contains it, but too rarely",
+    "absent": "does not contain it",
 }
 
 
@@ -45,16 +46,16 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
     add_data_arguments(parser, label_names=False)
-    parser.count("-k", default=3, help="how many suggestions to explain")
-    parser.count("--row", default=1, help="the row of a data file, from 1")
-    parser.count("--words", default=8, help="how many words or features a step names")
+    parser.count("-k", default=3, help="number of suggestions to explain")
+    parser.count("--row", default=1, help="row of the data file, counted from 1")
+    parser.count("--words", default=8, help="words or features shown per step")
     parser.value(
         "--missed",
         metavar="LABEL",
         takes="a label of the model",
         action="append",
         default=[],
-        help="tell at which node this label was lost, and to whom; may be repeated",
+        help="show at which node this label was lost, and to which labels or nodes; may be repeated",
     )
     parser.json_flag()
 
@@ -92,7 +93,7 @@ def _row(options: argparse.Namespace, n_rows: int) -> int:
 
 def _lines(explanation: Explanation) -> Iterator[str]:
     for suggestion in explanation.suggestions:
-        meant = "" if suggestion.probability is None else f", which means {suggestion.probability:.1%}"
+        meant = "" if suggestion.probability is None else f", probability {suggestion.probability:.1%}"
         yield f"{suggestion.label}  {suggestion.score:.4g}{meant}"
         for member, amount in zip(explanation.members, suggestion.amounts, strict=True):
             yield f"  {amount:.4g} of {member.method}"
@@ -132,7 +133,7 @@ def _shares(suggestion: Suggestion, routes: tuple[Route, ...]) -> Iterator[str]:
 def _routes(routes: tuple[Route, ...]) -> Iterator[str]:
     yield ""
     for route in routes[:_SHOWN_TREES]:
-        yield f"the way through tree {route.tree + 1}"
+        yield f"path through tree {route.tree + 1}"
         for step in route.steps:
             yield f"    {_step(step)}"
     if len(routes) > _SHOWN_TREES:
