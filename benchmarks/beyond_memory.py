@@ -3,10 +3,10 @@
     python benchmarks/beyond_memory.py --gigabytes 3 --max-memory 1GB
     python benchmarks/beyond_memory.py --gigabytes 0.3 --compare
 
-Writes a data set directory below --folder and removes it at the end. Each training runs in its own process, so that
-its peak memory is its own. With --compare each method is also trained on rows held in memory; P@1, P@3 and P@5 on the
-test rows must then be equal. Prints one JSON line per training: bytes of the rows on disk, the limit, the peak
-memory of the process (VmHWM), seconds, precision.
+Writes a data set directory below --folder and removes it at the end. Each training runs in its own process,
+so that its peak memory is its own. With --compare each method is also trained on rows held in memory; P@1,
+P@3 and P@5 on the test rows must then be equal. Prints one JSON line per training: bytes of the rows on disk,
+the limit, the peak memory of the process (VmHWM), seconds, precision.
 """
 
 from __future__ import annotations

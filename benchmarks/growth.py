@@ -1,10 +1,10 @@
-"""How LinearTree scales: seconds and peak memory at n, 2n, 4n rows and L, 2L, 4L labels of generated long-tail data.
+"""How LinearTree scales: seconds and peak memory at n, 2n, 4n rows and L, 2L, 4L labels of generated data.
 
     python benchmarks/growth.py [--rows 125000,250000,500000] [--labels 125000,250000,500000] [--threads 1]
     python benchmarks/growth.py --diagonal          # only the sizes where rows and labels grow together
 
-Each size is generated, trained and scored in its own process, so that its peak memory is its own. P@1 and P@5 are
-measured on held-out rows of the same generator. Writes out/growth.json and out/growth.md.
+Each size is generated, trained and scored in its own process, so that its peak memory is its own. P@1 and P@5
+are measured on held-out rows of the same generator. Writes out/growth.json and out/growth.md.
 """
 
 from __future__ import annotations

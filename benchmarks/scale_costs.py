@@ -2,9 +2,10 @@
 
     python benchmarks/scale_costs.py eurlex57k
 
-Trains LinearTree with its defaults on one thread, divided into work units as for a cluster, and divides the seconds
-by the amount of work. Then counts the same work for data of the size of Wiki-500K and Amazon-3M and prints bytes, work
-units and hours. The count is an upper bound: it assumes that no two labels of a row share a node.
+Trains LinearTree with its defaults on one thread, divided into work units as for a cluster, and divides the
+seconds by the amount of work. Then counts the same work for data of the size of Wiki-500K and Amazon-3M and
+prints bytes, work units and hours. The count is an upper bound: it assumes that no two labels of a row share
+a node.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def measure(dataset, model: LinearTree) -> dict[str, float]:
 
 
 def project(shape: Shape, cost: dict[str, float]) -> dict[str, object]:
-    """Project the measured costs to ``shape``: a random tree with LinearTree's default arity and leaf size."""
+    """Project the costs to ``shape``, on a random tree of LinearTree's default arity and leaf size."""
     tree = tree_shape.random_tree(shape.labels, arity=32, max_leaf=400, seed=0)
     blocks = 0.0
     for level in range(len(tree.level_ptr) - 2):

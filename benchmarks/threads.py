@@ -3,9 +3,9 @@
     python benchmarks/threads.py linear-tree eurlex57k
     python benchmarks/threads.py craft-forest delicious/xmc_split0 --rounds 2 --set n_trees=20
 
-The data set is a folder with train.txt.xz and test.txt.xz, or its name below LABELWOOD_DATA or ../shared/data. Prints
-the best wall seconds of the rounds, and the median and 99th percentile of `predict_topk` on 300 random test rows, one
-row per call. Run it on an idle machine.
+The data set is a folder with train.txt.xz and test.txt.xz, or its name below LABELWOOD_DATA or
+../shared/data. Prints the best wall seconds of the rounds, and the median and 99th percentile of
+`predict_topk` on 300 random test rows, one row per call. Run it on an idle machine.
 """
 
 from __future__ import annotations

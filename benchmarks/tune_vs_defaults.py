@@ -2,8 +2,8 @@
 
     python benchmarks/tune_vs_defaults.py --data ../shared/data/bibtex/xmc_split0 --budget 300
 
-``tune`` sees training rows only. Its winner and the default of every method are then trained on all training rows and
-measured on the test rows.
+``tune`` sees training rows only. Its winner and the default of every method are then trained on all training
+rows and measured on the test rows.
 """
 
 from __future__ import annotations

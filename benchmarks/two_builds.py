@@ -2,9 +2,9 @@
 
     python benchmarks/two_builds.py ../before/.venv/bin/python .venv/bin/python eurlex57k --rounds 5
 
-The builds run in turns, each measurement in its own process and on one thread. Times are CPU seconds. The ratio is the
-median of the second build divided by the median of the first. The spread is the smallest and the largest ratio within a
-round. The saved arrays of both builds are compared byte for byte.
+The builds run in turns, each measurement in its own process and on one thread. Times are CPU seconds. The
+ratio is the median of the second build divided by the median of the first. The spread is the smallest and the
+largest ratio within a round. The saved arrays of both builds are compared byte for byte.
 """
 
 from __future__ import annotations

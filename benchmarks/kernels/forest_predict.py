@@ -3,10 +3,10 @@
     python benchmarks/kernels/forest_predict.py delicious --out times.json
     python benchmarks/kernels/forest_predict.py delicious --models models
 
-The forests have their default parameters, except that LdsmForest keeps all weights. With `--models` they are read from
-that folder, or trained and written there, so that two versions of the library can be timed on the same trees. All
-times are on one thread and the best of `--rounds`. A batch is timed in CPU time. The time of one row is the median wall
-time of a thousand rows, one row per call.
+The forests have their default parameters, except that LdsmForest keeps all weights. With `--models` they are
+read from that folder, or trained and written there, so that two versions of the library can be timed on the
+same trees. All times are on one thread and the best of `--rounds`. A batch is timed in CPU time. The time of
+one row is the median wall time of a thousand rows, one row per call.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/kernels/solver.py [FOLDER] [--repeats 3]
 
-FOLDER holds train.txt[.xz] (eurlex57k by default, from LABELWOOD_DATA or ../shared/data). The tree is trained on one
-thread with each instruction set that this machine has, in turns; the best of the repeats counts. The solver reports the
-bytes of weights that it moved. The bandwidth is measured by bandwidth.cpp, compiled for this machine, on a table
-as large as the weights of the median node (its features x 16 siblings).
+FOLDER holds train.txt[.xz] (eurlex57k by default, from LABELWOOD_DATA or ../shared/data). The tree is trained
+on one thread with each instruction set that this machine has, in turns; the best of the repeats counts. The
+solver reports the bytes of weights that it moved. The bandwidth is measured by bandwidth.cpp, compiled for
+this machine, on a table as large as the weights of the median node (its features x 16 siblings).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""TfidfEncoder against scikit-learn's TfidfVectorizer on the raw texts of eurlex57k: equal matrices, and times.
+"""TfidfEncoder against scikit-learn's TfidfVectorizer on the texts of eurlex57k: equal matrices, and times.
 
     python benchmarks/kernels/text_encoder.py [--rows 45000] [--rounds 3]
 
-The encoders take turns, so that a busy machine slows both; the medians are compared. Use the CPU time to compare one
-thread, and the wall time to compare two threads on two idle cores. "on idle cores" estimates that wall time on a busy
-machine: the CPU time of the calling thread plus that of its workers divided by the number of threads.
+The encoders take turns, so that a busy machine slows both; the medians are compared. Use the CPU time to
+compare one thread, and the wall time to compare two threads on two idle cores. "on idle cores" estimates that
+wall time on a busy machine: the CPU time of the calling thread plus that of its workers divided by the number
+of threads.
 """
 
 from __future__ import annotations

@@ -2,21 +2,21 @@
 
     python benchmarks/service/load.py ../shared/data/eurlex57k --work load
 
-Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and sends requests from another
-core, in two phases:
+Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and sends requests
+from another core, in two phases:
 
 1. Closed loop: a few connections each send their next request when the last one is answered. This gives the
    saturation rate.
 2. Open loop: requests are due at random times fixed beforehand, at half the saturation rate. A latency counts
    from the time when the request was due, so that a stall counts for every request it delays.
 
-For the phases with learning, a third process sends --learn examples per second, --batch per request. If it falls behind
-it does not catch up in a burst. It shares the core of the client; both sleep while they wait. Whether a snapshot falls
-into a phase depends on --seconds and --snapshot-seconds.
+For the phases with learning, a third process sends --learn examples per second, --batch per request. If it
+falls behind it does not catch up in a burst. It shares the core of the client; both sleep while they wait.
+Whether a snapshot falls into a phase depends on --seconds and --snapshot-seconds.
 
-The latencies include what the machine itself takes away. Before the phases, the script therefore measures how long a
-process that only reads the clock is kept from running on each core. For each phase it prints the steal time of
-the service's core, taken by the host of a virtual machine.
+The latencies include what the machine itself takes away. Before the phases, the script therefore measures how
+long a process that only reads the clock is kept from running on each core. For each phase it prints the steal
+time of the service's core, taken by the host of a virtual machine.
 """
 
 import argparse
@@ -174,7 +174,7 @@ def shown(seconds):
 
 
 def run(work):
-    """Run a coroutine on a select loop: its timers have microsecond resolution, those of epoll milliseconds."""
+    """Run a coroutine on a select loop: its timers resolve microseconds, those of epoll milliseconds."""
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
         return runner.run(work)
 

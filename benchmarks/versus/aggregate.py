@@ -1,8 +1,8 @@
 """Turn measurements into table rows: best and median over the rounds, and ratios against a baseline row.
 
-A record is the result of one run of one configuration. It has the keys ``configuration``, ``threads``, ``round``,
-``of`` (the number of rounds planned) and ``run``, and either the fields of the driver's two result files and
-``scores``, or a ``failure`` with the reason.
+A record is the result of one run of one configuration. It has the keys ``configuration``, ``threads``,
+``round``, ``of`` (the number of rounds planned) and ``run``, and either the fields of the driver's two result
+files and ``scores``, or a ``failure`` with the reason.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Row:
 
 
 def summarise(records: Iterable[Record], names: Sequence[str]) -> list[Row]:
-    """One row per (threads, configuration) with records, sorted by threads, then in the order of ``names``."""
+    """One row per (threads, configuration) with records, by threads, then in the order of ``names``."""
     groups: dict[tuple[int, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record["threads"], record["configuration"]), []).append(record)

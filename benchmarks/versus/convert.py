@@ -58,7 +58,7 @@ def write_xmc(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
 
 
 def convert(source: Path, target: Path) -> dict[str, Any]:
-    """Write the folder unless it is up to date; return the numbers of rows, features, labels, rows left out."""
+    """Write the folder unless it is up to date; return the numbers of rows, features and labels."""
     files = {split: find_split(source, split) for split in SPLITS}
     sizes = {path.name: path.stat().st_size for path in files.values()}
     done = target / "facts.json"

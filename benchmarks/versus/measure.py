@@ -37,7 +37,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run, in the order A B C A B C ...; ``budget`` is in seconds, per configuration and thread count."""
+    """What to run, in the order A B C A B C ...; ``budget`` is seconds per configuration and thread count."""
 
     configurations: Sequence[Configuration]
     threads: Sequence[int]
@@ -49,8 +49,8 @@ class Plan:
 def measure(configuration: Configuration, python: str, data: Path, threads: int, seconds: float) -> Record:
     """Run one training process and one prediction process; a failure gives a record with its reason.
 
-    The thread count is passed to the driver and, in environment variables, to the common thread pools. taskset
-    binds the process to as many cores, in case the peer starts more threads.
+    The thread count is passed to the driver and, in environment variables, to the common thread pools.
+    taskset binds the process to as many cores, in case the peer starts more threads.
     """
     work = data / "work" / f"{configuration.slug}-{threads}"
     work.mkdir(parents=True, exist_ok=True)

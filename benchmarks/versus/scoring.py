@@ -14,7 +14,7 @@ SCORES = ("P@1", "P@3", "P@5", "nDCG@1", "nDCG@3", "nDCG@5", "PSP@1", "PSP@3", "
 
 
 class Scorer:
-    """Scores predictions against the test labels, with propensities of the training labels (A=0.55, B=1.5)."""
+    """Scores predictions against the test labels, with propensities of training labels (A=0.55, B=1.5)."""
 
     def __init__(self, Y_train: Any, Y_test: Any) -> None:
         self.Y_test = from_scipy(Y_test)

@@ -1,8 +1,8 @@
 """Code shared by the drivers: arguments, clocks, result file.
 
-A driver is a small script that runs in its peer's environment, which has numpy and scipy but not Labelwood. It
-subclasses :class:`Driver` and ends with ``run(MyDriver)``. versus.py starts it twice per measurement, as two
-processes, so that the model is loaded in a fresh process and each phase has its own peak memory:
+A driver is a small script that runs in its peer's environment, which has numpy and scipy but not Labelwood.
+It subclasses :class:`Driver` and ends with ``run(MyDriver)``. versus.py starts it twice per measurement, as
+two processes, so that the model is loaded in a fresh process and each phase has its own peak memory:
 
     driver.py train   --data DIR --work DIR --threads N --options JSON --result FILE
     driver.py predict --data DIR --work DIR --threads N --options JSON --result FILE
@@ -31,7 +31,7 @@ BATCH_SECONDS = 20.0
 
 
 class Driver:
-    """How one peer trains, saves, loads and predicts; ``prepare`` and the ``native`` methods are not timed."""
+    """How a peer trains, saves, loads and predicts; ``prepare`` and the ``native`` methods are not timed."""
 
     def __init__(self, data: Path, work: Path, threads: int, options: dict[str, Any]) -> None:
         self.data, self.work, self.threads, self.options = data, work, threads, options
@@ -41,7 +41,7 @@ class Driver:
         """Write the input file of a peer that cannot train on matrices in memory, once per data set."""
 
     def train(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> dict[str, float]:
-        """Train on matrices in memory and save the model to ``self.model_path``; return further fields to record."""
+        """Train on matrices in memory, save the model to ``self.model_path``; return further fields."""
         raise NotImplementedError
 
     def load(self) -> Any:
@@ -109,7 +109,7 @@ def bytes_under(path: Path) -> int:
 
 
 class Clock:
-    """Wall and CPU seconds of a ``with`` block; CPU seconds include all threads and finished child processes."""
+    """Wall and CPU seconds of a ``with`` block; CPU seconds include threads and finished child processes."""
 
     def __enter__(self) -> Clock:
         self._wall, self._cpu = time.perf_counter(), _cpu()
@@ -125,7 +125,7 @@ def _cpu() -> float:
 
 
 def memory(field: str) -> int:
-    """Read a field of /proc/self/status in bytes. VmHWM, unlike ru_maxrss, does not start at the parent's peak."""
+    """A field of /proc/self/status in bytes. VmHWM, unlike ru_maxrss, does not start at the parent's peak."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
@@ -133,7 +133,7 @@ def memory(field: str) -> int:
 
 
 def forget_peak() -> None:
-    """Reset the peak memory (VmHWM), so that it excludes the reading of the input; ignored where forbidden."""
+    """Reset the peak memory (VmHWM), so that it excludes reading the input; ignored where forbidden."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -162,7 +162,7 @@ def measure_training(driver: Driver) -> dict[str, Any]:
 
 
 def measure_prediction(driver: Driver, predictions: Path) -> dict[str, Any]:
-    """Measure load time, batch time, one-example time and peak memory; write the labels to ``predictions``."""
+    """Measure times of loading, a batch and one example, and peak memory; write labels to ``predictions``."""
     X = read_matrix(driver.data / "test_X.npz")
     batch = driver.native_batch(X)
     forget_peak()

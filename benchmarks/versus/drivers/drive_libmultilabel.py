@@ -1,8 +1,8 @@
 """LibMultiLabel 0.10.0 with its defaults: ``train_tree`` (Bonsai-like: k-means with K=100) on liblinear.
 
-It takes y before X. It has no option for the number of threads and uses as many as psutil reports physical cores,
-so the driver replaces ``psutil.cpu_count``. Prediction returns a dense matrix [rows, labels]; the driver predicts
-1,000 rows at a time to bound its memory.
+It takes y before X. It has no option for the number of threads and uses as many as psutil reports physical
+cores, so the driver replaces ``psutil.cpu_count``. Prediction returns a dense matrix [rows, labels]; the
+driver predicts 1,000 rows at a time to bound its memory.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """napkinXC 0.7.2 with its defaults: PLT on a balanced 2-means tree, logistic loss by liblinear, exact search.
 
-It writes its model to the output directory during training. It prints even with verbose=0; versus.py redirects the
-output of drivers to a log file.
+It writes its model to the output directory during training. It prints even with verbose=0; versus.py
+redirects the output of drivers to a log file.
 """
 
 from common import Driver, K, padded, run

@@ -1,8 +1,8 @@
-"""omikuji 0.5.2 with its defaults: balanced 2-means trees (Parabel), squared hinge, weights below 0.1 dropped.
+"""omikuji 0.5.2 with its defaults: balanced 2-means trees (Parabel), squared hinge, weights below 0.1 cut.
 
-It trains only from a text file and predicts one row per call. The driver makes up for both: the training time excludes
-the parsing of the file, and a batch calls the native function in Python threads (the call releases the interpreter
-lock) on slices of the arrays, instead of ``Model.predict``, which takes lists of pairs.
+It trains only from a text file and predicts one row per call. The driver makes up for both: the training time
+excludes the parsing of the file, and a batch calls the native function in Python threads (the call releases
+the interpreter lock) on slices of the arrays, instead of ``Model.predict``, which takes lists of pairs.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""PECOS (libpecos 1.2.8) XR-Linear with its defaults: PIFA label vectors, hierarchical k-means, as in its README.
+"""PECOS (libpecos 1.2.8) XR-Linear with its defaults: PIFA vectors, hierarchical k-means, as in its README.
 
 The model is loaded with ``is_predict_only=True``, as its documentation recommends for inference.
 """

@@ -1,8 +1,8 @@
 """Vowpal Wabbit 9.11.9 ``--plt``: the options of its own demo (16-ary tree, 5 passes, -l 0.5, no holdout).
 
-It learns from text in its own format; writing this text is not timed. Parsing it is part of the first pass and of
-every prediction, and cannot be timed separately. It learns on one thread. ``--loss_function logistic`` must be
-passed again when the model is loaded.
+It learns from text in its own format; writing this text is not timed. Parsing it is part of the first pass
+and of every prediction, and cannot be timed separately. It learns on one thread. ``--loss_function logistic``
+must be passed again when the model is loaded.
 """
 
 import json
@@ -37,7 +37,8 @@ class VowpalWabbit(Driver):
 
     def train(self, X, Y):
         n_labels = self.n_labels()
-        # The demo uses 25 bits for a hundred labels and 28 for thousands; 30 bits would need 16 GB of weights.
+        # The demo uses 25 bits for a hundred labels and 28 for thousands; 30 bits would need 16 GB of
+        # weights.
         bits = 25 if n_labels < 1000 else 28
         cache = self.work / "train.cache"
         workspace = Workspace(
