@@ -1,11 +1,12 @@
-"""Training on a generated set several times larger than the memory that it may take.
+"""Train on a generated data set several times larger than the memory limit.
 
     python benchmarks/beyond_memory.py --gigabytes 3 --max-memory 1GB
     python benchmarks/beyond_memory.py --gigabytes 0.3 --compare
 
-Writes a data set directory below --folder (removed afterwards), then trains in processes of their own, so that
-each has its own peak. With --compare also from memory; P@1, P@3, P@5 on held-out rows must then be equal. A JSON line
-for each method: bytes of the rows on disk, the limit, the peak of the process (VmHWM), seconds, precision.
+Writes a data set directory below --folder and removes it at the end. Each training runs in its own process,
+so that its peak memory is its own. With --compare each method is also trained on rows held in memory; P@1,
+P@3 and P@5 on the test rows must then be equal. Prints one JSON line per training: bytes of the rows on disk,
+the limit, the peak memory of the process (VmHWM), seconds, precision.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from labelwood.metrics import precision_at_k
 from labelwood.resources.memory import parse_bytes, peak_resident, resident
 from labelwood.sparse import CSR
 
-ROW_BYTES = 8 * 155  # of a generated row, about
-DRAWN = 1 << 16  # different rows; the others are these again with other values
+ROW_BYTES = 8 * 155  # approximate size of a generated row
+DRAWN = 1 << 16  # distinct rows; further rows repeat them with other values
 TEST_ROWS = 5000
 SETTINGS = {"linear-tree": {"arity": 8, "max_leaf": 16}, "online-tree": {}}
 
 
 def generate(folder: Path, gigabytes: float) -> None:
-    """Rows to train on, and others to test on."""
+    """Write the training set and the test set."""
     random = np.random.default_rng(0)
     shape = Shape(DRAWN + TEST_ROWS, n_labels=64, n_features=20_000, words_per_row=300)
     drawn = synth(shape)

@@ -1,10 +1,10 @@
-"""Two builds of Labelwood in turns: training, batch, one row alone, loading; ratios and equality of the models.
+"""Compare two builds of Labelwood: time of training, prediction and loading, and equality of the models.
 
     python benchmarks/two_builds.py ../before/.venv/bin/python .venv/bin/python eurlex57k --rounds 5
 
-Each measurement is a process of its own on one thread, so that the builds share nothing. Times are seconds of the
-processor. A ratio is the median of the second build over the median of the first; the spread is the smallest and the
-largest ratio of two measurements of one round. The saved arrays of both builds are compared byte for byte.
+The builds run in turns, each measurement in its own process and on one thread. Times are CPU seconds. The
+ratio is the median of the second build divided by the median of the first. The spread is the smallest and the
+largest ratio within a round. The saved arrays of both builds are compared byte for byte.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ print(json.dumps(found))
 
 
 def measure(python: str, method: str, folder: Path) -> dict:
-    """One process of one build."""
+    """Run WORKER once with the Python of one build."""
     with tempfile.TemporaryDirectory() as made:
         words = [python, "-c", WORKER, method, str(folder), str(Path(made) / "model")]
         return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
@@ -60,9 +60,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("before", help="python of the first build")
-    parser.add_argument("after", help="python of the second build")
-    parser.add_argument("data", help="a folder, or its name below LABELWOOD_DATA or ../shared/data")
+    parser.add_argument("before", help="Python interpreter of the first build")
+    parser.add_argument("after", help="Python interpreter of the second build")
+    parser.add_argument("data", help="data folder, or its name below LABELWOOD_DATA or ../shared/data")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Requests to the service, spoiled: every one is answered, none with an error of the server."""
+"""Fuzz the service with mutated requests: every request must be answered, none with a server error (5xx)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _EXAMPLES: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/labels?start=1&limit=2&contains=a", None),
     ("POST", "/v1/projects/labelwood/suggest", {"text": "tax", "limit": 3}),
 )
-_MOST_LEARNED = 4000  # so that the model of a long run stays small
+_MOST_LEARNED = 4000  # requests before a new model, so that the model of a long run stays small
 
 
 def make(folder: Path) -> Callable[[Random], bool]:
-    """The target: the application in this process, with its log in ``folder``."""
+    """Make the target: the application in this process, with its log in ``folder``."""
     loop = asyncio.new_event_loop()
     client, calls = _client(folder, 0), 0
 

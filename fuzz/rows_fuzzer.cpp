@@ -1,10 +1,9 @@
-// Coverage-guided: the row parser with its numbers, and the cutting of texts into terms, as the headers have
-// them.
+// Coverage-guided fuzzing of the row parser (rows/parse.hpp) and of the text analyzer (text/hash_terms.hpp).
 //
 //     make fuzz-guided MINUTES=5
 //
-// The first byte of an input chooses what is done and how; the rest is the text. An answer that breaks what a
-// Csr promises aborts, as a sanitizer does.
+// The first byte of an input selects the function and its options; the rest is the text. A result that is not
+// a valid Csr aborts, as a sanitizer does.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -42,8 +41,8 @@ void parse(uint8_t choice, const std::string& text) {
     check_rows(rows.label_ptr, rows.labels, rows.n_rows, rows.label_end);
 }
 
-// Two bytes a character, so that every input is UTF-8 as Python writes it, halves of surrogate pairs
-// included.
+// Encodes two bytes of input as one character, so that the text is UTF-8 as Python's "surrogatepass" writes
+// it: lone surrogates are included.
 std::string characters(const uint8_t* data, size_t size) {
     std::string out;
     for (size_t i = 0; i + 1 < size; i += 2) {

@@ -1,10 +1,10 @@
 """Write src/core/text/unicode_tables.hpp: what the tokenizer asks of every code point, as this Python knows it.
 
     python tools/unicode_tables.py            write the header
-    python tools/unicode_tables.py --check    fail if the header is not what would be written
+    python tools/unicode_tables.py --check    fail if the header is out of date
 
-The tables are fixed at this point in time, not read from the Python that runs, so that a saved model cuts a text into
-the same words under every Python.
+The tables are compiled in rather than read from the running Python, so that a saved model splits a text into
+the same words under every version of Python.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from pathlib import Path
 HEADER = Path(__file__).parent.parent / "src" / "core" / "text" / "unicode_tables.hpp"
 WORD, SPACE, CASED, IGNORABLE = 1, 2, 4, 8
 N_CODE_POINTS = 0x110000
-DOTTED_CAPITAL_I = 0x130  # the one code point whose lower case is two: the kernel spells it out
-CAPITAL_SIGMA = 0x3A3  # its lower case depends on its neighbours: the kernel looks at them
+# The only code point whose lower case has two code points; the kernel handles it.
+DOTTED_CAPITAL_I = 0x130
 
 Record = tuple[int, int]  # flags, distance to the lower-case code point
 
 
 def record(code: int) -> Record:
-    """Flags and lower-casing of one code point."""
+    """The flags of a code point, and its distance to its lower-case code point."""
     char = chr(code)
     flags = WORD * (char.isalnum() or char == "_") + SPACE * char.isspace()
-    # How a character counts for a final sigma is not told by unicodedata, but str.lower shows it: one that is looked
-    # through leaves the verdict to the character before it, any other one gives the verdict itself.
+    # unicodedata does not have the properties Cased and Case_Ignorable, but str.lower uses them to choose the
+    # final sigma: a case-ignorable character leaves the choice to the character before it, any other decides
+    # it.
     after_letter, after_digit = (f"{before}{char}\u03a3".lower()[-1] == "\u03c2" for before in "a1")
     flags += CASED * (after_letter and after_digit) + IGNORABLE * (after_letter and not after_digit)
     lower = char.lower()
@@ -95,7 +96,7 @@ def wrapped(items: str) -> str:
 
 
 def main() -> int:
-    """Write or check the header; the exit code."""
+    """Write or check the header; return the exit code."""
     text = content()
     if "--check" in sys.argv[1:]:
         return 0 if HEADER.read_text() == text else 1

@@ -1,16 +1,22 @@
-"""Suggestions per second and their latency, from a second process, with and without learning at the same time.
+"""Load test of the service: suggestions per second and their latency, with and without concurrent learning.
 
-python benchmarks/service/load.py ../shared/data/eurlex57k --work load
+    python benchmarks/service/load.py ../shared/data/eurlex57k --work load
 
-Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and asks it from another. First
-as many requests as it answers, over a few connections that each wait for their answer: the saturation rate. Then half
-of that rate, at times fixed beforehand, each latency counted from the time the request was due, so that a stall counts
-for every request it delays. While learning, a third process sends --learn examples a second, --batch to a request, and
-never more: one that was held up does not make up for it in a burst. It shares the second core with the one that asks;
-neither spins. Whether a snapshot falls into a phase is a matter of --seconds and --snapshot-seconds.
+Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and sends requests
+from another core, in two phases:
 
-First of all it is measured how much of each core this machine withholds from a process that only looks at the clock,
-and in every phase how much of the service's core the host of a virtual machine took: no latency can be better.
+1. Closed loop: a few connections each send their next request when the last one is answered. This gives the
+   saturation rate.
+2. Open loop: requests are due at random times fixed beforehand, at half the saturation rate. A latency counts
+   from the time when the request was due, so that a stall counts for every request it delays.
+
+For the phases with learning, a third process sends --learn examples per second, --batch per request. If it
+falls behind it does not catch up in a burst. It shares the core of the client; both sleep while they wait.
+Whether a snapshot falls into a phase depends on --seconds and --snapshot-seconds.
+
+The latencies include what the machine itself takes away. Before the phases, the script therefore measures how
+long a process that only reads the clock is kept from running on each core. For each phase it prints the steal
+time of the service's core, taken by the host of a virtual machine.
 """
 
 import argparse
@@ -31,7 +37,7 @@ from labelwood import LinearTree, OnlineTree, data
 
 CONNECTIONS = 8
 SERVER_CORE, CLIENT_CORE = 0, 1
-SETTLE_SECONDS = 1.0  # between saturation and half of it, for what is still waiting to be learned
+SETTLE_SECONDS = 1.0  # pause between the phases, so that the service learns the examples in its queue
 
 
 def main():
@@ -62,7 +68,7 @@ def find(folder, part):
 
 
 def withheld(core, seconds):
-    """How long a process that has a core to itself is kept from running."""
+    """Measure how long a process that only reads the clock is kept from running on a core."""
     os.sched_setaffinity(0, {core})
     gaps, last = [], time.perf_counter()
     end = last + seconds
@@ -75,11 +81,11 @@ def withheld(core, seconds):
 
 
 def stolen_seconds():
-    """Time that the service's core wanted to work and the host did not let it, since the machine started."""
+    """The steal time of the service's core since the machine started, from /proc/stat."""
     for line in Path("/proc/stat").read_text().splitlines():
         if line.startswith(f"cpu{SERVER_CORE} "):
             return int(line.split()[8]) / os.sysconf("SC_CLK_TCK")
-    raise RuntimeError("/proc/stat does not know the core")
+    raise RuntimeError(f"/proc/stat has no line for cpu{SERVER_CORE}")
 
 
 def train(name, options):
@@ -98,7 +104,7 @@ def features(X, count):
 
 
 def teaching(test, batch):
-    """Requests with ``batch`` examples each, from the rows that are not asked about."""
+    """Learning requests with ``batch`` examples each, from the rows that are not used for suggestions."""
     bounds = list(pairwise(test.Y.indptr.tolist()))
     rows = list(features(test.X, test.X.n_rows))
     examples = [
@@ -130,7 +136,7 @@ def measure(name, model, asked, taught, options):
     try:
         port = int(json.loads(server.stdout.readline())["url"].rsplit(":", 1)[1].strip("/"))
         os.sched_setaffinity(0, {CLIENT_CORE})
-        run(closed_loop(port, asked, 1.0))  # warm
+        run(closed_loop(port, asked, 1.0))  # warm up
         learned = multiprocessing.Value("i", 0)
         teacher = None
         if taught is not None:
@@ -151,7 +157,7 @@ def measure(name, model, asked, taught, options):
             n_learned, stolen, seconds = (b - a for a, b in zip(start, end, strict=True))
             what = f" while learning {n_learned / seconds:.0f} examples/s" if taught else ""
             print(
-                f"{name}: {asked_rate:.0f} suggestions/s{what}: {shown(found)}; the host took {stolen / seconds:.1%}",
+                f"{name}: {asked_rate:.0f} suggestions/s{what}: {shown(found)}; steal time {stolen / seconds:.1%}",
                 flush=True,
             )
         if teacher is not None:
@@ -168,7 +174,7 @@ def shown(seconds):
 
 
 def run(work):
-    """Run a coroutine on a loop whose timers are exact to some microseconds, where epoll's wait whole milliseconds."""
+    """Run a coroutine on a select loop: its timers resolve microseconds, those of epoll milliseconds."""
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
         return runner.run(work)
 
@@ -183,7 +189,7 @@ async def ask(reader, writer, message):
 
 
 async def closed_loop(port, messages, seconds):
-    """As many as are answered; the rate and the latencies."""
+    """Send each next request when the last is answered; return requests per second and the latencies."""
     latencies, end = [], time.perf_counter() + seconds
 
     async def one(number):
@@ -201,7 +207,7 @@ async def closed_loop(port, messages, seconds):
 
 
 async def open_loop(port, messages, rate, seconds):
-    """At a fixed rate with random gaps; latencies from the time each was due."""
+    """Send requests at a fixed rate with random gaps; return latencies, counted from when each was due."""
     due = np.cumsum(np.random.default_rng(0).exponential(1 / rate, int(rate * seconds)))
     latencies, waiting = [], asyncio.Queue()
     origin = time.perf_counter()
@@ -213,7 +219,7 @@ async def open_loop(port, messages, rate, seconds):
             latencies.append(time.perf_counter() - origin - due[position])
         writer.close()
 
-    # more connections than before: a request never waits for another one here
+    # Use enough connections that no request waits for a free one.
     workers = [asyncio.create_task(one()) for _ in range(4 * CONNECTIONS)]
     for position, moment in enumerate(due):
         if (left := moment - (time.perf_counter() - origin)) > 0:
@@ -226,7 +232,7 @@ async def open_loop(port, messages, rate, seconds):
 
 
 def teach(port, messages, rate, batch, learned):
-    """Send learning requests for ever, at a fixed rate or, if they are answered more slowly, at a lower one."""
+    """Send learning requests at a fixed rate, or as fast as they are answered, until the process is ended."""
     due = time.perf_counter()
 
     async def one(number):

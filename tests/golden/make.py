@@ -1,7 +1,8 @@
 """Writes the golden models of the present format version: ``python tests/golden/make.py``.
 
-One small directory for each method and for each way to store one, and what it predicted when it was written. They are
-written once for each format version and kept: what a version of Labelwood wrote, all later ones read.
+One small directory for each method and for each way to store one, and what it predicted when it was written.
+They are written once for each format version and kept: what a version of Labelwood wrote, all later ones
+read.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ K = 3
 
 
 def rows() -> Any:
-    """Six rows of twelve features: label l comes with features 2l and 2l + 1."""
+    """Six rows of twelve features; row i has features 2i and 2i + 1, and a little of feature i."""
     return sp.csr_array(
         np.repeat(np.eye(6, dtype=np.float32), 2, axis=1) + 0.25 * np.eye(6, 12, dtype=np.float32)
     )
 
 
 def models() -> dict[str, Any]:
-    """A model of each method, and of each way to store one."""
+    """A model of each method and of each storage variant."""
     X, Y = sp.vstack([rows()] * 4).tocsr(), [["a"], ["b"], ["a", "c"], ["d"], ["e", "b"], ["f"]] * 4
     few: dict[str, dict[str, Any]] = {
         "blend": {"models": ["linear-tree", "one-vs-rest"]},
@@ -55,7 +56,7 @@ def models() -> dict[str, Any]:
 
 
 def inputs(name: str) -> Any:
-    """What a golden model is asked."""
+    """The input of a golden model: texts or rows."""
     return TEXTS if name.startswith("texts") else rows()
 
 

@@ -1,4 +1,4 @@
-"""Beyond 2 GB, where 32 bits end; ``make test-large`` runs it, with 12 GB of memory and 5 GB of disk."""
+"""Data larger than 2 GB, beyond 32-bit sizes; ``make test-large`` needs 12 GB of memory and 5 GB of disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labelwood.sparse import CSR
 from labelwood.storage.model_directory import read_model, write_model
 
 pytestmark = pytest.mark.skipif(
-    "LABELWOOD_LARGE" not in os.environ, reason="takes minutes; see make test-large"
+    "LABELWOOD_LARGE" not in os.environ, reason="takes minutes; run it with make test-large"
 )
 PAST = 2**31 + 2**20
 

@@ -1,6 +1,7 @@
-"""Twin of ``tree_size.hpp``: what an untrained label tree says about its size, Eq. (18) of the paper on model size.
+"""Twin of label_tree/size_estimate.hpp: the size of a label tree before it is trained, Eq. (18).
 
-Matrices are dense here. A node's rows are those that carry a label below it; it uses a feature if one of them does.
+"Exploring Space Efficiency in a Tree-based Linear Model" (Lin, Liu and Lin, 2024). The rows of a node are
+those with a label below it. A node uses a feature if one of its rows does. Matrices are dense.
 
     X  rows x features      Y  rows x labels, 0/1
 """
@@ -16,7 +17,7 @@ Matrix = npt.NDArray[Any]
 
 
 def count(X: Matrix, Y: Matrix, child_ptr: Matrix, label: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Used features and row entries of every inner node, and rows of every node, leaves included."""
+    """The used features and the row entries of every inner node, and the rows of every node."""
     has_row = _rows_of_nodes(Y, child_ptr, label)
     inner = np.flatnonzero(label < 0)
     used = np.array([(X[has_row[:, node]] != 0).any(axis=0).sum() for node in inner])
@@ -27,9 +28,10 @@ def count(X: Matrix, Y: Matrix, child_ptr: Matrix, label: Matrix) -> tuple[Matri
 def reach(
     X: Matrix, Y: Matrix, child_ptr: Matrix, label: Matrix, thresholds: Matrix
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Features whose sum over a node's rows exceeds each threshold in size: by node, and by all children of one.
+    """Count the features whose absolute sum over a node's rows exceeds each threshold.
 
-    Last, the squared length of each node's sum. The root is no child of any node, so that it reaches nothing.
+    Returns the counts per node, the counts per inner node of features that exceed it in any child, and the
+    squared length of each node's sum. The root is not a child of any node, so its counts are 0.
     """
     has_row = _rows_of_nodes(Y, child_ptr, label)
     sums = np.abs(has_row.T.astype(X.dtype) @ X)
@@ -41,7 +43,7 @@ def reach(
 
 
 def _rows_of_nodes(Y: Matrix, child_ptr: Matrix, label: Matrix) -> Matrix:
-    """Which rows carry a label below which node: rows x nodes."""
+    """True if a row has a label below a node: rows x nodes."""
     n_nodes = len(label)
     below = np.zeros((n_nodes, Y.shape[1]), bool)
     for node in reversed(range(n_nodes)):  # children follow their parent

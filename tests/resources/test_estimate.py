@@ -175,7 +175,7 @@ else:
 """
 
 
-@pytest.mark.usefixtures("unwatched")
+@pytest.mark.usefixtures("no_sanitizer")
 @pytest.mark.parametrize("threshold", [None, 0.1])
 def test_a_budget_that_is_accepted_is_kept(threshold):
     """In processes of their own, whose peak is the training's; the band of the estimate holds it as well."""

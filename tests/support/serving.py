@@ -1,4 +1,4 @@
-"""A small model of texts that learns, and the service as users start it: a process of its own."""
+"""A small online model of texts, and clients of a service that runs in another process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def online_model() -> TextClassifier:
 
 
 def example(number: int, *, n_labels: int = 12) -> dict[str, Any]:
-    """The example of a number: always the same; labels keep appearing."""
+    """Example ``number``, always the same; every 17th example has a new label."""
     random = np.random.default_rng(number)
     topic = int(random.integers(0, n_labels))
     words = [f"word{topic}_{int(random.integers(0, 5))}" for _ in range(4)] + [
@@ -38,12 +38,12 @@ def example(number: int, *, n_labels: int = 12) -> dict[str, Any]:
 
 
 def assert_same_state(one: Model, other: Model) -> None:
-    """Every array that learning reads or writes is the same, bit for bit, and so are names and counters."""
+    """Assert that all arrays of two models are equal bit for bit, and their names and counters too."""
     (facts, arrays), (expected_facts, expected) = one.to_saved(), other.to_saved()
     assert arrays.keys() == expected.keys()
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name, strict=True)
-    passing = ("rows_learned", "bytes")  # rows of the last call, room held in memory: not what was learned
+    passing = ("rows_learned", "bytes")  # the last call's rows and allocated memory are not learned state
     for name in facts["facts"].keys() - set(passing):
         assert facts["facts"][name] == expected_facts["facts"][name], name
     assert facts["labels"] == expected_facts["labels"]
@@ -51,7 +51,7 @@ def assert_same_state(one: Model, other: Model) -> None:
 
 
 class Client:
-    """Calls to a service that runs somewhere."""
+    """Requests to a running service."""
 
     http: httpx.Client
 
@@ -70,7 +70,7 @@ class Client:
 
 
 class Running(Client):
-    """A service in a process of its own."""
+    """A service in its own process, started from the command line."""
 
     def __init__(self, *words: object, environment: dict[str, str] | None = None) -> None:
         program = "import sys; from labelwood.cli import main; sys.exit(main())"
@@ -92,7 +92,7 @@ class Running(Client):
         self.http.close()
 
     def stop(self) -> tuple[int, str]:
-        """End it as an administrator does; the exit code and what it said."""
+        """Stop the service with SIGTERM; return its exit code and its stderr."""
         self.process.terminate()
         _, said = self.process.communicate(timeout=60)
         self.http.close()
@@ -100,7 +100,7 @@ class Running(Client):
 
 
 class Forked(Client):
-    """A service in a process forked from one that has imported everything: it starts in a tenth of the time."""
+    """A service forked from a process that has imported everything; it starts in a tenth of the time."""
 
     def __init__(self, model: Path, **options: Any) -> None:
         context = multiprocessing.get_context("forkserver")
@@ -111,7 +111,7 @@ class Forked(Client):
         tells.close()
 
     def wait(self) -> None:
-        """Until it answers."""
+        """Wait until the service answers."""
         self.facts = self._hears.recv()
         self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
 

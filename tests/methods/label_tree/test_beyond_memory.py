@@ -39,7 +39,7 @@ def big(tmp_path_factory):
     return path
 
 
-@pytest.mark.usefixtures("unwatched")
+@pytest.mark.usefixtures("no_sanitizer")
 @pytest.mark.parametrize("method", ["LinearTree", "OnlineTree"])
 def test_memory_stays_below_the_limit(method, big):
     """What training may hold besides Python and the labels is less than the rows alone take."""

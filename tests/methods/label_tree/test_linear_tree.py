@@ -140,7 +140,7 @@ def test_an_interrupt_stops_training_within_a_second():
 @pytest.mark.parametrize(
     ("name", "power", "bars"), [("bibtex", 3, (63.5, 39.0, 28.2)), ("delicious", 2, (66.9, 60.3, 55.8))]
 )
-@pytest.mark.usefixtures("unwatched")
+@pytest.mark.usefixtures("no_sanitizer")
 def test_quality_on_real_data(real_data, name, power, bars):
     train, test = (labelwood.data.load(real_data(name) / f"{part}.txt.xz") for part in ("train", "test"))
     model = LinearTree(n_trees=3, C=0.5, score_power=power).fit(train.X, train.Y.to_scipy())
