@@ -18,6 +18,7 @@
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 
 namespace labelwood::bind {
 
@@ -43,10 +44,10 @@ Out<T> to_numpy(std::vector<T>&& values) {
 }
 
 template <class T>
-Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t cols) {
+Out2<T> to_numpy(std::vector<T>&& values, int64_t rows, int64_t cols) {
     auto* held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return Out2<T>(held->data(), {rows, cols}, owner);
+    return Out2<T>(held->data(), {static_cast<size_t>(rows), static_cast<size_t>(cols)}, owner);
 }
 
 inline nb::tuple to_numpy(OwnedCsr&& matrix) {
@@ -57,6 +58,11 @@ inline nb::tuple to_numpy(OwnedCsr&& matrix) {
 template <class T>
 int64_t length(const Array<T>& array) {
     return static_cast<int64_t>(array.shape(0));
+}
+
+template <class T>
+Span<const T> span(const Array<T>& array) {
+    return {array.data(), length(array)};
 }
 
 template <class T>
@@ -143,11 +149,10 @@ auto without_gil(Kernel&& kernel) {
 // Runs fill(labels, scores) on two arrays of [n_rows, k] without the GIL; returns both.
 template <class Fill>
 nb::tuple labels_and_scores(int64_t n_rows, int64_t k, Fill&& fill) {
-    const auto rows = static_cast<size_t>(n_rows), wide = static_cast<size_t>(k);
-    std::vector<int32_t> labels(rows * wide);
-    std::vector<float> scores(rows * wide);
+    Vector<int32_t> labels(n_rows * k);
+    Vector<float> scores(n_rows * k);
     without_gil([&] { fill(labels.data(), scores.data()); });
-    return nb::make_tuple(to_numpy(std::move(labels), rows, wide), to_numpy(std::move(scores), rows, wide));
+    return nb::make_tuple(to_numpy(std::move(labels), n_rows, k), to_numpy(std::move(scores), n_rows, k));
 }
 
 }  // namespace labelwood::bind

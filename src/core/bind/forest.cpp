@@ -20,12 +20,8 @@ struct RoutedForestArrays {
     Array<uint32_t> seeds;
 
     forest::ForestView view() const {
-        return {child_ptr.data(),  child_ptr.shape(0) - 1,
-                weight_ptr.data(), ids(weight_features),
-                numbers(weights),  bias.data(),
-                leaf_ptr.data(),   leaf_ptr.shape(0) - 1,
-                ids(leaf_labels),  numbers(leaf_values),
-                seeds.data()};
+        return {span(child_ptr), span(weight_ptr), ids(weight_features), numbers(weights), span(bias),
+                span(leaf_ptr),  ids(leaf_labels), numbers(leaf_values), seeds.data()};
     }
 
   private:

@@ -88,10 +88,6 @@ nb::tuple count(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
                           to_numpy(std::move(out.rows)));
 }
 
-std::vector<float> copied(const Array<float>& values) {
-    return {values.data(), values.data() + length(values)};
-}
-
 nb::tuple reach(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeArrays& tree,
                 const Array<float>& thresholds, int n_threads, const nb::object& progress,
                 const std::optional<Array<float>>& scale) {
@@ -99,10 +95,10 @@ nb::tuple reach(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
     const GivenRows features(x, scale);
     label_tree::ReachCounts out = without_gil([&] {
         return label_tree::reach_nodes(features.rows(), label_tree::node_members(y.view(), tree.view()),
-                                       tree.view(), copied(thresholds), n_threads, monitor);
+                                       tree.view(), span(thresholds), n_threads, monitor);
     });
-    const size_t width = thresholds.shape(0), n_nodes = out.by_node.size() / width,
-                 n_inner = out.together.size() / width;
+    const int64_t width = length(thresholds), n_nodes = out.by_node.size() / width,
+                  n_inner = out.together.size() / width;
     return nb::make_tuple(to_numpy(std::move(out.by_node), n_nodes, width),
                           to_numpy(std::move(out.together), n_inner, width), to_numpy(std::move(out.square)));
 }
@@ -114,19 +110,18 @@ nb::dict sample(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
     Monitor monitor = monitor_of(nb::none());
     const auto given = options_from<label_tree::SampleOptions>(options, read);
     const GivenRows features(x, scale);
-    const label_tree::SamplePlan plan{nodes.data(), nodes.shape(0), picked_ptr.data(), picked.data(),
-                                      n_rows.data()};
+    const label_tree::SamplePlan plan{span(nodes), span(picked_ptr), span(picked), span(n_rows)};
     label_tree::Samples out = without_gil([&] {
-        return label_tree::train_samples(features.rows(), y.view(), tree.view(), plan, copied(thresholds),
+        return label_tree::train_samples(features.rows(), y.view(), tree.view(), plan, span(thresholds),
                                          given, monitor);
     });
     nb::dict arrays;
-    const size_t width = thresholds.shape(0);
-    arrays["weights"] = to_numpy(std::move(out.weights), picked.shape(0), width);
-    arrays["features"] = to_numpy(std::move(out.features), nodes.shape(0), width);
-    arrays["reach"] = to_numpy(std::move(out.reach), picked.shape(0), width);
-    arrays["reached"] = to_numpy(std::move(out.reached), nodes.shape(0), width);
-    arrays["seconds"] = to_numpy(std::move(out.seconds), nodes.shape(0), 2);
+    const int64_t width = length(thresholds);
+    arrays["weights"] = to_numpy(std::move(out.weights), length(picked), width);
+    arrays["features"] = to_numpy(std::move(out.features), length(nodes), width);
+    arrays["reach"] = to_numpy(std::move(out.reach), length(picked), width);
+    arrays["reached"] = to_numpy(std::move(out.reached), length(nodes), width);
+    arrays["seconds"] = to_numpy(std::move(out.seconds), length(nodes), 2);
     return arrays;
 }
 

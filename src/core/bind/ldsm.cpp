@@ -35,7 +35,7 @@ nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& option
     ldsm::Forest grown =
         without_gil([&] { return ldsm::grow_forest(x.view(), y.view(), given, n_threads, monitor); });
     nb::dict arrays = forest_arrays(std::move(grown.flat));
-    const size_t n_splits = grown.splits.size() / ldsm::kSplitColumns;
+    const int64_t n_splits = grown.splits.size() / ldsm::kSplitColumns;
     arrays["splits"] = to_numpy(std::move(grown.splits), n_splits, ldsm::kSplitColumns);
     return arrays;
 }

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <tuple>
 #include <variant>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "forest/leaf_average.hpp"
 #include "forest/resident_blocks.hpp"
 #include "forest/router.hpp"
@@ -25,23 +25,23 @@ struct ForestView {
     using Ids = std::variant<const uint16_t*, const int32_t*>;
     using Numbers = std::variant<const float*, const Half*>;
 
-    const int32_t* child_ptr;
-    size_t n_nodes;
-    const int64_t* weight_ptr;
+    Span<const int32_t> child_ptr;
+    Span<const int64_t> weight_ptr;
     Ids weight_features;
     Numbers weights;
-    const float* bias;
-    const int64_t* leaf_ptr;
-    size_t n_leaves;
+    Span<const float> bias;
+    Span<const int64_t> leaf_ptr;
     Ids leaf_labels;
     Numbers leaf_values;
     const uint32_t* seeds;
+
+    int64_t n_nodes() const { return child_ptr.size() - 1; }
 };
 
 // Leaves of (row r, tree t): nodes[ptr[r * n_trees + t]] onwards.
 struct LeavesByRow {
-    std::vector<int64_t> ptr;
-    std::vector<int32_t> nodes;
+    Vector<int64_t> ptr;
+    Vector<int32_t> nodes;
 };
 
 // Every row reads a few bytes of the per-node arrays at each node on its way. Those arrays are copied into
@@ -50,19 +50,17 @@ class PackedForest {
   public:
     PackedForest(const ForestView& view, const RoutingOptions& options)
         : view_(view),
-          child_ptr_(view.child_ptr, view.n_nodes + 1),
+          child_ptr_(view.child_ptr),
           numbers_(number_nodes(view)),
-          weight_ptr_(view.weight_ptr, view.n_nodes + 1),
-          bias_(view.bias, view.n_nodes),
-          leaf_ptr_(view.leaf_ptr, view.n_leaves + 1),
+          weight_ptr_(view.weight_ptr),
+          bias_(view.bias),
+          leaf_ptr_(view.leaf_ptr),
           routing_{options, child_ptr_.data(), bias_.data(), view.seeds, numbers_.data()},
           scratches_(routing_) {}
 
-    int64_t n_features() const { return routing_.n_features; }
-
     // The k best labels of every row by averaged leaves; labels and scores have k columns.
     void topk(const Csr& x, int32_t k, int n_threads, Monitor& monitor, int32_t* labels, float* scores) {
-        over_shards(x, n_threads, monitor, [&](size_t, int64_t begin, int64_t end, RouterScratch& scratch) {
+        over_shards(x, n_threads, monitor, [&](int64_t, int64_t begin, int64_t end, RouterScratch& scratch) {
             std::visit(
                 [&]<class Label, class Value>(const Label* leaf_labels, const Value* leaf_values) {
                     const LeafTable<Label, Value> leaves{leaf_ptr_.data(), leaf_labels, leaf_values};
@@ -75,21 +73,20 @@ class PackedForest {
     }
 
     LeavesByRow leaves(const Csr& x, int n_threads, Monitor& monitor) {
-        const auto n_trees = static_cast<size_t>(routing_.n_trees);
-        LeavesByRow found{std::vector<int64_t>(static_cast<size_t>(x.n_rows) * n_trees + 1, 0), {}};
-        std::vector<std::vector<int32_t>> parts(shards_of(x, n_threads).size());
+        const int64_t n_trees = routing_.n_trees;
+        LeavesByRow found{Vector<int64_t>(x.n_rows * n_trees + 1, 0), {}};
+        Vector<Vector<int32_t>> parts(shards_of(x, n_threads).size());
         over_shards(x, n_threads, monitor,
-                    [&](size_t shard, int64_t begin, int64_t end, RouterScratch& scratch) {
+                    [&](int64_t shard, int64_t begin, int64_t end, RouterScratch& scratch) {
                         place_in_order(end - begin, scratch);
                         sort_by_row(scratch.place, scratch);
                         for (const ReachedLeaf& r : scratch.by_row) {
-                            ++found.ptr[static_cast<size_t>(begin + r.row) * n_trees +
-                                        static_cast<size_t>(r.tree) + 1];
+                            ++found.ptr[(begin + r.row) * n_trees + r.tree + 1];
                             parts[shard].push_back(r.leaf);
                         }
                     });
-        for (size_t i = 1; i < found.ptr.size(); ++i) found.ptr[i] += found.ptr[i - 1];
-        found.nodes.reserve(static_cast<size_t>(found.ptr.back()));
+        for (int64_t i = 1; i < found.ptr.size(); ++i) found.ptr[i] += found.ptr[i - 1];
+        found.nodes.reserve(found.ptr.back());
         for (const auto& part : parts) found.nodes.insert(found.nodes.end(), part.begin(), part.end());
         return found;
     }
@@ -102,12 +99,12 @@ class PackedForest {
 
   private:
     static memory::LargeCopy<int32_t> number_nodes(const ForestView& view) {
-        std::vector<int32_t> numbers(view.n_nodes);
+        Vector<int32_t> numbers(view.n_nodes());
         int32_t inner = 0, leaf = 0;
-        for (size_t u = 0; u < numbers.size(); ++u) {
+        for (int64_t u = 0; u < numbers.size(); ++u) {
             numbers[u] = view.child_ptr[u] == view.child_ptr[u + 1] ? leaf++ : inner++;
         }
-        return {numbers.data(), numbers.size()};
+        return memory::LargeCopy<int32_t>(numbers);
     }
 
     // Routes the rows and calls use(shard, begin, end, scratch) on each shard's result.
@@ -116,21 +113,21 @@ class PackedForest {
         // A small batch ends before anyone could interrupt it: one thread, no polling.
         const bool small = x.nnz() * routing_.n_trees < 65536;
         Monitor unwatched;
-        const std::vector<int64_t> bounds = shards_of(x, n_threads);
+        const Vector<int64_t> bounds = shards_of(x, n_threads);
         const int workers = small ? 1 : std::max(1, n_threads);
-        std::vector<std::unique_ptr<RouterScratch>> scratches;
+        Vector<std::unique_ptr<RouterScratch>> scratches;
         for (int w = 0; w < workers; ++w) scratches.push_back(scratches_.take());
         std::visit(
             [&]<class Index, class Weight>(const Index* features, const Weight* weights) {
                 const NodeVectors<Index, Weight> vectors{weight_ptr_.data(), features, weights};
                 const Router router(routing_, vectors, blocks_for(vectors, x.n_rows), x);
-                parallel_for(static_cast<int64_t>(bounds.size()) - 1, workers, small ? unwatched : monitor,
+                parallel_for(bounds.size() - 1, workers, small ? unwatched : monitor,
                              [&](int64_t shard, int worker) {
-                                 const auto s = static_cast<size_t>(shard);
-                                 RouterScratch& scratch = *scratches[static_cast<size_t>(worker)];
-                                 router.route(bounds[s], bounds[s + 1], scratch);
-                                 use(s, bounds[s], bounds[s + 1], scratch);
-                                 monitor.add(x.indptr[bounds[s + 1]] - x.indptr[bounds[s]]);
+                                 const int64_t begin = bounds[shard], end = bounds[shard + 1];
+                                 RouterScratch& scratch = *scratches[worker];
+                                 router.route(begin, end, scratch);
+                                 use(shard, begin, end, scratch);
+                                 monitor.add(x.indptr[end] - x.indptr[begin]);
                              });
             },
             view_.weight_features, view_.weights);
@@ -148,7 +145,7 @@ class PackedForest {
             const int64_t n_columns =
                 routing_.projection == ProjectionKind::kNone ? routing_.n_features : routing_.n_columns;
             blocks = std::make_unique<ResidentBlocks<Weight>>(
-                routing_, vectors, static_cast<int32_t>(view_.n_nodes), static_cast<int32_t>(n_columns));
+                routing_, vectors, static_cast<int32_t>(view_.n_nodes()), static_cast<int32_t>(n_columns));
         });
         return blocks->size() == 0 ? nullptr : blocks.get();
     }

@@ -216,11 +216,10 @@ inline Kept train_sample(const sparse::TrainingRows& x, const RowLists& members,
 // Samples to train: the picked children of nodes[i] are picked[picked_ptr[i]] onwards, counted from its
 // first, and train on n_rows[i] of its rows.
 struct SamplePlan {
-    const int32_t* nodes;
-    size_t n_nodes;
-    const int64_t* picked_ptr;
-    const int32_t* picked;
-    const int64_t* n_rows;
+    Span<const int32_t> nodes;
+    Span<const int64_t> picked_ptr;
+    Span<const int32_t> picked;
+    Span<const int64_t> n_rows;
 };
 
 struct SampleOptions {
@@ -232,8 +231,8 @@ struct SampleOptions {
 // A row of the results per sampled node, of `weights` and `reach` per picked sibling; a column per threshold,
 // or the seconds of building and of solving.
 struct Samples {
-    std::vector<int64_t> weights, features, reach, reached;
-    std::vector<double> seconds;
+    Vector<int64_t> weights, features, reach, reached;
+    Vector<double> seconds;
 
     void add(const Kept& kept) {
         auto append = [](auto& all, const auto& part) { all.insert(all.end(), part.begin(), part.end()); };
@@ -247,18 +246,20 @@ struct Samples {
 };
 
 inline Samples train_samples(const sparse::TrainingRows& rows, const Csr& y, const Tree& tree,
-                             const SamplePlan& plan, const std::vector<float>& thresholds,
+                             const SamplePlan& plan, Span<const float> thresholds,
                              const SampleOptions& options, Monitor& monitor) {
     const RowLists members = node_members(y, tree);
     StampedCounts columns(rows.x.n_cols);
     Reach reach(rows.x.n_cols, thresholds);
     Samples samples;
-    for (size_t i = 0; i < plan.n_nodes; ++i) {
-        const SiblingSample sample{plan.nodes[i],
-                                   {plan.picked + plan.picked_ptr[i], plan.picked + plan.picked_ptr[i + 1]},
-                                   plan.n_rows[i]};
+    for (int64_t i = 0; i < plan.nodes.size(); ++i) {
+        const SiblingSample sample{
+            plan.nodes[i],
+            {plan.picked.data() + plan.picked_ptr[i], plan.picked.data() + plan.picked_ptr[i + 1]},
+            plan.n_rows[i]};
         samples.add(train_sample(rows, members, tree, sample, options.solver, thresholds,
-                                 mix64(options.seed) ^ i, options.most_entries, columns, reach, monitor));
+                                 mix64(options.seed) ^ static_cast<uint64_t>(i), options.most_entries,
+                                 columns, reach, monitor));
         monitor.poll();
         if (monitor.stopped()) throw Interrupted();
     }
