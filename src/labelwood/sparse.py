@@ -7,7 +7,7 @@ do.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,8 @@ F32 = npt.NDArray[np.float32]
 F64 = npt.NDArray[np.float64]
 U8 = npt.NDArray[np.uint8]
 Bool = npt.NDArray[np.bool_]
+Arrays = Mapping[str, npt.NDArray[Any]]
+Progress = Callable[[int], None] | None  # told the work done so far; None if nothing is shown
 
 HEAVIEST = 1e30  # largest magnitude of a stored weight
 _INFINITE_HALF = 0x7C00
