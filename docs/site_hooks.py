@@ -40,8 +40,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for page in files.documentation_pages()
         if page.src_uri not in named and page.inclusion.is_included()
     )
-    if missing and config.nav is not None:
-        config.nav.append({"More": missing})
+    of_methods = [uri for uri in missing if uri.startswith("notebook/methods/")]
+    others = [uri for uri in missing if uri not in of_methods]
+    if config.nav is not None:
+        [notebook] = [section["Notebook"] for section in config.nav if "Notebook" in section]
+        notebook += [{"Methods": of_methods}] if of_methods else []
+        config.nav += [{"More": others}] if others else []
     return files
 
 
