@@ -14,14 +14,15 @@ from typing import Any
 
 from experiments.common import AT_HAND, literal, parse
 from experiments.report import Report
-from experiments.settings import CHOSEN, parameters, runs, tried
+from experiments.settings import parameters, runs, tried
+from labelwood import METHODS
 
 
 def main() -> None:
     """Measure and write a table."""
 
     def extra(parser: Any) -> None:
-        parser.add_argument("method", choices=CHOSEN)
+        parser.add_argument("method", choices=METHODS)
         parser.add_argument(
             "--set", action="append", default=[], type=literal, metavar="NAME=VALUE", dest="given"
         )

@@ -64,7 +64,7 @@ BLENDED = [
 def parameters(method: str, data: str) -> dict[str, Any]:
     """The parameters of a method on a data set, the number of trees among them."""
     name = data.partition("/")[0]
-    found = dict(CHOSEN[method].get(name, {}))
+    found = dict(CHOSEN.get(method, {}).get(name, {}))
     if method in TREES:
         found["n_trees"] = TREES[method].get(name, N_TREES)
     if method == "blend":
