@@ -17,7 +17,7 @@ from typing import Any
 from experiments.common import ROOT
 from experiments.report import page_lines
 
-TABLES, PAGES = ROOT / "experiments" / "records" / "tables", ROOT / "docs" / "papers"
+TABLES, PAGES = ROOT / "experiments" / "records" / "tables", ROOT / "notebook" / "papers"
 PAPERS = {
     "ldsm": "LdSM (Majzoubi and Choromanska 2020)",
     "oplt": "OPLT (Jasinska-Kobus and others 2021)",

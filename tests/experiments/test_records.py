@@ -39,7 +39,7 @@ KEPT = sorted(path.relative_to(RECORDS / "tables").as_posix() for path in RECORD
 def test_the_pages_of_the_papers_are_made_of_the_records(publish):
     for paper in publish.PAPERS:
         assert publish.reports(paper), paper
-        written = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+        written = (ROOT / "notebook" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
         assert written == publish.page(paper), f"python -m experiments.publish writes {paper}.md anew"
 
 

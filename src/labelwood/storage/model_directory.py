@@ -3,7 +3,7 @@
 Writing goes to a directory beside the target, is flushed to disk and renamed into place: a reader sees the
 old model or the new one, and a failure leaves the target as it was. Loading maps the arrays read-only, so it
 takes milliseconds whatever the size, after checking that every file is what the manifest says.
-``docs/file-format.md`` is the full description.
+``docs/develop/file-format.md`` is the full description.
 """
 
 from __future__ import annotations
