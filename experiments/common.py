@@ -260,7 +260,7 @@ def repeated(seeds: Iterable[int], one: Callable[[int], Mapping[str, float]]) ->
 
 def kept(options: Options, key: Mapping[str, Any], one: Callable[[int], Mapping[str, float]]) -> Runs:
     """What one run gives, for every seed; a seed that was run before under the same key is read instead."""
-    path, found = _kept_file(options, key), {} if options.again else _kept_seeds(options, key)
+    path, found = kept_file(options, key), {} if options.again else _kept_seeds(options, key)
     for seed in options.seeds:
         if seed not in found:
             found[seed] = dict(one(seed))
@@ -279,13 +279,14 @@ def recorded(options: Options, key: Mapping[str, Any]) -> Runs:
     return repeated(seeds, found.__getitem__) if seeds else {}
 
 
-def _kept_file(options: Options, key: Mapping[str, Any]) -> Path:
+def kept_file(options: Options, key: Mapping[str, Any]) -> Path:
+    """Where the runs of a key are kept."""
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
     return options.out / "runs" / f"{_plain(key['data'])}-{key['method']}-{digest}.json"
 
 
 def _kept_seeds(options: Options, key: Mapping[str, Any]) -> dict[int, dict[str, float]]:
-    path = _kept_file(options, key)
+    path = kept_file(options, key)
     seeds = json.loads(path.read_text())["seeds"] if path.exists() else {}
     return {int(seed): figures for seed, figures in seeds.items()}
 
