@@ -79,9 +79,9 @@ experiments: $(VENV)/installed
 experiments-quick: $(VENV)/installed
 	$(BIN)/python -m experiments.run --quick --workers $(WORKERS) $(ARGS)
 
-# The documentation site, build/site; a broken link or anchor is an error.
+# The documentation site, build/site; a broken link or anchor is an error. With --quiet, --strict would not see warnings.
 docs: $(VENV)/installed $(VENV)/tools-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

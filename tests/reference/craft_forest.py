@@ -1,4 +1,4 @@
-"""Twin of the CRAFTML kernel (craft_forest.hpp and what it includes): Algorithms 1 and 2 of the paper.
+"""Twin of the CRAFTML kernel (core/forest/craft): Algorithms 1 and 2 of the paper.
 
 Legend: ``n_s`` sample, ``k`` arity, ``i`` rounds, ``n_leaf`` max_leaf, ``P_x``, ``P_y`` the projections
 with ``d'_x`` and ``d'_y`` columns. Sums run in the order of rows and entries, so that ties fall as they do

@@ -1,4 +1,4 @@
-"""Twin of GraphForest's kernels (label_graph.hpp, graph_cut.hpp, graph_forest.hpp): the paper's algorithm, plainly.
+"""Twin of GraphForest's kernels (core/forest/graph): the paper's algorithm, plainly.
 
 The paper's symbols:
 

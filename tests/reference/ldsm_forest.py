@@ -1,4 +1,4 @@
-"""Twin of the LdSM kernels (ldsm.hpp, ldsm_node.hpp): Algorithms 1-5, Equation 1, Definitions 1 and 2.
+"""Twin of the LdSM kernels (core/forest/ldsm): Algorithms 1-5, Equation 1, Definitions 1 and 2.
 
 Lines are counted from the first statement of each algorithm as printed. The running probabilities are kept as
 sums, ``T[m] = C_v P_m`` and ``S[k][m] = l_v[k] P_m^k``, and the objective times ``C_v`` without the labels that

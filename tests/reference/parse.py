@@ -1,4 +1,4 @@
-"""Text rows to CSR arrays and back, one token at a time: the twin of ``parse.hpp`` and ``format_rows.hpp``.
+"""Text rows to CSR arrays and back, one token at a time: the twin of ``parse.hpp`` and ``format.hpp``.
 
 The grammar of a line, after its newline (and a carriage return before it) is taken off::
 

@@ -1,6 +1,6 @@
-"""Twin of the router (routed_forest.hpp, forest_average.hpp, projection.hpp): one row, one node at a time.
+"""Twin of the router (router.hpp, leaf_average.hpp, projection.hpp): one row, one node at a time.
 
-``forest`` is a :class:`labelwood.forest.RoutedForest`; rows are prepared (weighted, cut and scaled) before they
+``forest`` is a :class:`labelwood.packed.routed_forest.RoutedForest`; rows are prepared (weighted, cut and scaled) before they
 come here.
 """
 

@@ -1,4 +1,4 @@
-"""Twin of ``solve.hpp``: the classifiers of one inner node by dual coordinate descent.
+"""Twin of ``block_solver.hpp``: the classifiers of one inner node by dual coordinate descent.
 
     min_w  1/2 |w|^2 + C sum_i loss(y_i (w.x_i + offset))
 

@@ -1,4 +1,4 @@
-"""Twin of ``tree_size.hpp``: what an untrained label tree says about its size, Eq. (18) of the paper on model size.
+"""Twin of ``size_estimate.hpp``: what an untrained label tree says about its size, Eq. (18) of the paper on model size.
 
 Matrices are dense here. A node's rows are those that carry a label below it; it uses a feature if one of them does.
 

@@ -51,8 +51,8 @@ class ForestEstimator(TreeEstimator):
     """An instance forest; subclasses implement ``_grow_forest``.
 
     Parameters they declare: ``n_trees``, ``idf``, ``normalize``, ``rerank``, and ``row_share`` if they cut rows.
-    Fitted attributes: ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
-    :class:`labelwood.rerank.TailReranker` ``tail_``.
+    Fitted attributes: ``forest_``, the :class:`labelwood.packed.routed_forest.RoutedForest`, and with ``rerank`` the
+    :class:`labelwood.scoring.rerank.TailReranker` ``tail_``.
     """
 
     _growth: ClassVar[Growth] = Growth(
