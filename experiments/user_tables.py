@@ -91,7 +91,7 @@ def of_data(name: str) -> str:
         [
             f"[`{row.method}`](methods/{METHOD_PAGES[row.method]}.md)"
             if row.method in METHOD_PAGES
-            else f"{row.method}{'' if len(row.runs['P@1']) > 1 else ', one run'}",
+            else row.method,
             *_cells(row.runs, scores, tuple(COSTS)),
         ]
         for row in rows()
