@@ -66,7 +66,7 @@ def test_every_call_that_changes_a_file(injector, folder, capsys):
 def as_nobody(script: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Run a script as a user who owns nothing; a test that runs as root could write anywhere."""
     drop = "import os\nif os.geteuid() == 0:\n    os.setgid(65534)\n    os.setuid(65534)\n"
-    imports = "import sys\nimport numpy as np\nfrom labelwood.persist import read_model, write_model\n"
+    imports = "import sys\nimport numpy as np\nfrom labelwood.storage.model_directory import read_model, write_model\n"
     return subprocess.run(
         [sys.executable, "-c", imports + drop + script, *map(str, words)],
         check=False,
@@ -114,7 +114,7 @@ def test_a_read_only_disk_and_a_full_one(folder):
         pytest.skip("unshare -rm is not allowed here")
     script = """
 import numpy as np, os, subprocess, sys
-from labelwood.persist import read_model, write_model
+from labelwood.storage.model_directory import read_model, write_model
 place = sys.argv[1]
 write_model(place + "/model", {}, {"a": np.arange(5)})
 try:
