@@ -13,8 +13,8 @@ from labelwood.methods import METHODS
 from labelwood.params import declared
 
 WRONG = {
-    "": "a command is needed, one of train, tune, predict",
-    "tarin": "info, convert, data, methods, completion, demo; got 'tarin'; did you mean train?",
+    "": "a command is needed, one of train, tune, estimate",
+    "tarin": "methods, convert, data, completion, demo; got 'tarin'; did you mean train?",
     "train": "DATA is needed: it takes a data file; -o/--output is needed: it takes the directory",
     "train data.txt": "-o/--output is needed: it takes the directory to write the model to",
     "train data.txt -o": "-o/--output takes the directory to write the model to; got nothing",

@@ -141,7 +141,7 @@ def test_names_of_any_hashable_kind(names, order, tmp_path):
 def test_names_in_sets_do_not_depend_on_the_hash_seed():
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from labelwood.labels import distinct_names, read_rows\n"
+        "from labelwood.validation.targets import distinct_names, read_rows\n"
         "rows = [{'pear', 3, 'plum', None}, {'fig', 'plum', 4.5}]\n"
         "print(distinct_names(read_rows(rows, owner='T'), owner='T'))\n"
     )

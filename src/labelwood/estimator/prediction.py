@@ -33,7 +33,7 @@ _LISTED = (
 
 
 class Deciding:
-    """The part of an estimator that turns scores into probabilities and decisions; see :mod:`labelwood.scoring.thresholds`."""
+    """The part of an estimator that turns scores into probabilities and decisions."""
 
     n_jobs: int | None
     verbose: bool

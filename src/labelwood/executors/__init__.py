@@ -1,6 +1,6 @@
 """Where the work of a training or of a batch prediction is done: threads, a Ray cluster, or joblib's workers.
 
-A method divides its work into units (:class:`~labelwood.executors.work_unit.Unit`): pure functions from arrays to arrays,
+A method divides its work into units (:class:`~labelwood.executors.work_unit.Unit`): pure functions of arrays,
 such as one tree of a forest or one subtree of a label tree. Threads of this process are the default and run the same
 functions, so that the model is the same, byte for byte, wherever its units ran, in whatever order, and however often
 they had to be repeated. The executor is no part of a model.
