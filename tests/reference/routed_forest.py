@@ -1,10 +1,6 @@
 """Twin of the router (router.hpp, leaf_average.hpp, projection.hpp): one row, one node at a time.
 
-<<<<<<< HEAD
-``forest`` is a :class:`labelwood.packed.routed_forest.RoutedForest`; rows are prepared (weighted, cut and scaled) before they
-=======
 ``forest`` is a :class:`~labelwood.packed.routed_forest.RoutedForest`; rows are weighted, cut and scaled before they
->>>>>>> main
 come here.
 """
 
