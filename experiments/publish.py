@@ -31,9 +31,9 @@ PAPERS = {
     "blend": "The blend",
 }
 INTRODUCTION = (
-    "What full runs gave on the data at hand, and on generated rows where a heading says so. Which table and figure "
-    "of the paper each part stands for, and what is not reproduced, is told in [the papers' tables](../papers.md). "
-    "Every seed's figures are in `experiments/records/tables`."
+    "Full runs on the data at hand, and on generated rows where a heading says so. [The papers' tables](../papers.md) "
+    "say which table or figure of the paper each part stands for, and what is not reproduced. Every seed's figures are in "
+    "`experiments/records/tables`."
 )
 MARKS = ("<!-- all figures -->\n", "<!-- end of all figures -->")
 
