@@ -2,10 +2,10 @@
 
     python -m experiments.grand_table [--quick] [--sets bibtex/xmc_split0,...] [--methods linear-tree,...]
 
-Ours are run with the parameters of settings.py, on one thread, and kept below out/experiments/runs, so that the table
-can be made in parts and other tables find them there. The peers are read from out/versus-DATA.json, which
-`make versus DATA=... ARGS="--name NAME"` writes; theirs are means over the rounds. CPU seconds are of training;
-predictions are of whole batches, CPU milliseconds per row for ours and wall milliseconds for peers.
+Our methods run with the parameters of settings.py, on one thread. Their runs are stored in out/experiments/runs, so the
+table can be made in parts. The peers' figures are read from out/versus-DATA.json, which
+`make versus DATA=... ARGS="--name NAME"` writes. CPU seconds are of training; predictions are of whole batches, CPU
+milliseconds per row for ours and wall milliseconds for peers.
 `python -m experiments.publish --from out/experiments` puts the runs into the records and the tables into the pages.
 """
 
@@ -46,19 +46,19 @@ def changes_of(method: str, name: str, options: Options) -> dict[str, Any]:
 
 
 def key(method: str, name: str, options: Options) -> dict[str, Any]:
-    """What the runs of a method on a data set are kept under."""
+    """The key under which the runs of a method on a data set are stored."""
     return key_of(method, name, options, **changes_of(method, name, options))
 
 
 def kept_rows(options: Options, methods: Sequence[str]) -> list[Row]:
-    """Our rows, as far as they are kept."""
+    """The stored rows of our methods."""
     pairs = [(name, method) for name in options.sets for method in methods]
     found = [Row(name, method, recorded(options, key(method, name, options))) for name, method in pairs]
     return [row for row in found if row.runs]
 
 
 def run_missing(options: Options, methods: Sequence[str]) -> None:
-    """Run every method on every data set, as far as it is not kept."""
+    """Run every method on every data set, unless its runs are stored."""
     for name in options.sets:
         split = options.load(name)
         for method in methods:
@@ -87,7 +87,7 @@ def of_peers(name: str, folder: Path) -> list[Row]:
 
 
 def frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Those that no other point beats at lower cost, by growing cost."""
+    """The points that no other point beats at lower cost, by increasing cost."""
     best, kept = -np.inf, []
     for cost, quality in sorted(points, key=lambda point: (point[0], -point[1])):
         if quality > best:
@@ -127,7 +127,7 @@ def report_of(rows: Sequence[Row], options: Options) -> Report:
     """All figures as tables, a table per data set, and the plot of the frontier."""
     report = Report("grand", "grand_table", "All methods and peers on all data sets", options)
     report.notes.append(
-        "Ours: CPU seconds and milliseconds of one thread. Peers: as `make versus` measured them, each over as many "
+        "Labelwood: CPU seconds and milliseconds of one thread. Other tools: measured by `make versus`, over as many "
         "rounds as the column `seeds` says; a single round has no spread."
     )
     columns = (*QUALITY, *NDCG, *PSP, *COSTS)

@@ -1,9 +1,9 @@
-"""Makes every measured table of the pages from the records: of the users' pages, of the papers, of all methods.
+"""Make every measured table of the pages from the records: pages for users, the papers, all methods.
 
     python -m experiments.publish [--from out/experiments]
 
-With --from, the tables, pictures and runs of that folder are taken over into the records first, in place of those of
-the same parts. What a quick run made is left where it is.
+With --from, the tables, pictures and runs of that folder first replace those of the records. Results of quick runs
+are ignored.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ PAPERS = {
 }
 INTRODUCTION = (
     "Full runs on the data at hand, and on generated rows where a heading says so. [The papers' tables](../papers.md) "
-    "say which table or figure of the paper each part stands for, and what is not reproduced. Every seed's figures are in "
-    "`experiments/records/tables`."
+    "say which table or figure of the paper each part stands for, and what is not reproduced. Every seed's figures are "
+    "in `experiments/records/tables`."
 )
 MARKS = ("<!-- all figures -->\n", "<!-- end of all figures -->")
 
 
 def take_over(made: Path) -> list[str]:
-    """Copy the tables, pictures and runs of a full run to where they are kept; returns the names of the tables."""
+    """Copy the tables, pictures and runs of a full run into the records; return the names of the tables."""
     found = []
     from_there = user_tables.options_of(made)
     for name, method in ((name, method) for name in AT_HAND for method in user_tables.METHOD_PAGES):
@@ -59,7 +59,7 @@ def take_over(made: Path) -> list[str]:
 
 
 def reports(paper: str) -> list[tuple[str, dict[str, Any]]]:
-    """Name and facts of what is kept of a paper: tables, then figures, then the rest."""
+    """Name and facts of every recorded part of a paper: tables, then figures, then the rest."""
 
     def place(path: Path) -> tuple[bool, bool, str]:
         return not path.stem.startswith("table"), not path.stem.startswith("figure"), path.stem
@@ -80,7 +80,7 @@ def page(paper: str) -> str:
 
 
 def all_figures(text: str) -> tuple[str, Any]:
-    """The page of all figures with the tables between its marks made anew, and the picture of the frontier."""
+    """The page of all figures with fresh tables between its marks, and the picture of the frontier."""
     report = report_of(user_tables.rows(), user_tables.options_of(RECORDS))
     lines = page_lines(report.facts | {"command": "python -m experiments.publish"}, None, level=2)
     (before, _, rest), after = text.partition(MARKS[0]), text.partition(MARKS[1])[2]
@@ -89,7 +89,7 @@ def all_figures(text: str) -> tuple[str, Any]:
 
 
 def main() -> None:
-    """Take over, and write the pages."""
+    """Copy a run into the records if asked, and write the pages."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""The measured tables of the users' pages, made from the records alone.
+"""The measured tables of the pages for users, made from the records alone.
 
 A table stands between two marks, which say what it shows:
 
@@ -7,7 +7,7 @@ A table stands between two marks, which say what it shows:
     <!-- records: P@5 -->                                a line per method, a column per data set
     <!-- end of records -->
 
-``python -m experiments.publish`` writes what stands between them.
+``python -m experiments.publish`` writes the tables.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ COSTS = {"training, CPU s": "train, CPU s", "prediction, ms": "predict, ms", "mo
 
 
 def options_of(folder: Path) -> Options:
-    """Three seeds of full runs on the data sets at hand, kept in a folder."""
+    """Options for three seeds of full runs on the data sets at hand, stored in a folder."""
     return Options(Path(), folder, AT_HAND, range(3), False, False, 1, argparse.Namespace())
 
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """Methods and peers on the data sets at hand, as the repository keeps them."""
+    """The recorded figures of methods and peers on the data sets at hand."""
     found = kept_rows(options_of(RECORDS), tuple(METHOD_PAGES))
     return (*found, *(row for name in AT_HAND for row in of_peers(name, RECORDS)))
 
@@ -123,7 +123,7 @@ def made(asked: str) -> str:
 
 
 def filled(text: str) -> str:
-    """A page with the tables between its marks made anew."""
+    """A page with fresh tables between its marks."""
 
     def fill(found: Any) -> str:
         return f"{found[1]}\n{made(found[2])}\n{found[4]}"
