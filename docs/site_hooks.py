@@ -80,11 +80,11 @@ def _paths(nav: Any) -> list[str]:
 
 
 def api_page() -> str:
-    """Every public name of the package, with its parameters and what its docstring says."""
+    """Every public name of the package with its parameters and its docstring."""
     lines = [
         "# API",
         "",
-        "Made from the signatures and docstrings of the installed package, whose examples the tests run.",
+        "This page is made from the signatures and docstrings of the package. The tests run its examples.",
     ]
     names = [name for name in labelwood.__all__ if name not in (*MODULES, "METHODS")]
     for name in names:
@@ -121,7 +121,7 @@ def _entry(path: str, thing: Any) -> list[str]:
 
 
 def _methods(thing: type) -> list[str]:
-    """Public methods; of the methods' classes only those that TreeEstimator, which is shown too, does not have."""
+    """Public methods; for a subclass of TreeEstimator, only those that TreeEstimator does not have."""
     base = labelwood.TreeEstimator
     shared = base if issubclass(thing, base) and thing is not base else object
     return [
@@ -141,7 +141,7 @@ def _function(owner: type, name: str) -> Any:
 def _parameters(thing: type) -> list[str]:
     try:
         found = params.declared(thing).values()
-    except (KeyError, TypeError):  # not one of those whose parameters are annotated
+    except (KeyError, TypeError):  # a class without annotated parameters
         return []
     rows = [
         f"| `{p.name}` | `{_cell(repr(p.default))}` | {_cell(p.rule)} | {_cell(p.param.help)} |"
@@ -174,7 +174,7 @@ def _signature(path: str, thing: Any) -> list[str]:
 
 
 def _text(thing: Any) -> list[str]:
-    """A docstring as Markdown: roles become code, examples are fenced."""
+    """A docstring as Markdown: roles become code, examples become fenced blocks."""
     doc = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", inspect.getdoc(thing) or "")
     lines, inside = [], False
     for line in doc.splitlines():
