@@ -54,7 +54,7 @@ check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(shell find src/core fuzz -name '*.?pp')
-	$(BIN)/codespell src tests docs benchmarks fuzz tools *.md
+	$(BIN)/codespell src tests docs notebook benchmarks fuzz tools *.md
 	cp $(SITE)/_core.pyi src/labelwood/_core.pyi && $(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -72,16 +72,16 @@ versus: $(VENV)/installed
 	$(if $(DATA),,$(error versus: DATA must be a folder with train.txt[.xz] and test.txt[.xz]))
 	$(BIN)/python benchmarks/versus/versus.py $(DATA) --threads $(THREADS) --peers "$(PEERS)" --rounds $(ROUNDS) $(ARGS)
 
-# The tables and figures of the papers, from ../shared/data or LABELWOOD_DATA; see docs/papers.md.
+# The tables and figures of the papers, from ../shared/data or LABELWOOD_DATA; see notebook/papers.md.
 experiments: $(VENV)/installed
 	$(BIN)/python -m experiments.run --workers $(WORKERS) $(ARGS)
 
 experiments-quick: $(VENV)/installed
 	$(BIN)/python -m experiments.run --quick --workers $(WORKERS) $(ARGS)
 
-# Build the documentation site in build/site; a broken link or anchor is an error.
+# Build the documentation site in build/site; a broken link or anchor is an error. --quiet would hide the warnings from --strict.
 docs: $(VENV)/installed $(VENV)/tools-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,4 +1,4 @@
-# What looks for crashes, races, leaks and lost data: sanitizer builds, fuzzing, faults, the soak. See docs/reliability.md.
+# What looks for crashes, races, leaks and lost data: sanitizer builds, fuzzing, faults, the soak. See docs/develop/testing.md.
 
 .PHONY: test-asan test-tsan
 

@@ -3,7 +3,7 @@
     python -m experiments.craftml.table3
 
 Wall seconds with one thread and with two (the paper: one core and five). Run it on an idle machine, with --again if
-an earlier run has kept its times; ratios between rows of one run are what compares.
+there are stored times. Compare ratios between rows of one run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What fuzzing and faults have found, each as the smallest case that shows it; see docs/reliability.md."""
+"""What fuzzing and faults have found, each as the smallest case that shows it; see docs/develop/testing.md."""
 
 from __future__ import annotations
 

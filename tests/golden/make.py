@@ -1,14 +1,12 @@
-"""Writes the golden models of the present format version: ``python tests/golden/make.py``.
+"""Writes the missing golden models of the present format version: ``python tests/golden/make.py``.
 
-One small directory for each method and for each way to store one, and what it predicted when it was written.
-They are written once for each format version and kept: what a version of Labelwood wrote, all later ones
-read.
+One small directory for each method and for each way to store one, and what it predicted when it was written. A golden
+model is written once for each format version and kept: what a version of Labelwood wrote, all later ones read.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +59,17 @@ def inputs(name: str) -> Any:
 
 
 def main() -> None:
-    """Write the models and their answers."""
+    """Write the models that are not there, and their answers."""
     folder = HERE / f"format{FORMAT_VERSION}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    answers = {}
+    folder.mkdir(exist_ok=True)
+    path = folder / "answers.json"
+    answers = json.loads(path.read_text()) if path.exists() else {}
     for name, model in models().items():
-        model.save(folder / name)
-        labels, scores = model.predict_topk(inputs(name), K)
-        answers[name] = {"labels": labels.tolist(), "scores": scores.tolist()}
-    (folder / "answers.json").write_text(json.dumps(answers, indent=1) + "\n")
+        if name not in answers:
+            model.save(folder / name)
+            labels, scores = model.predict_topk(inputs(name), K)
+            answers[name] = {"labels": labels.tolist(), "scores": scores.tolist()}
+    path.write_text(json.dumps(answers, indent=1) + "\n")
 
 
 if __name__ == "__main__":

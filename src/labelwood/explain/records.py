@@ -80,7 +80,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Reranked:
-    """How a score came about when candidates are ordered by nearness as well: by both, see ``labelwood.rerank``."""
+    """How a re-ranked score came about: by the trees and by nearness; see ``labelwood.scoring.rerank``."""
 
     tree_score: float
     nearness: float

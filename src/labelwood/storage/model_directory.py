@@ -1,7 +1,7 @@
 """The format of a model on disk: a directory with ``manifest.json`` and one ``.npy`` file per array; no pickle.
 
 Writing is atomic. Reading checks every file against the manifest and maps the arrays read-only, so that it takes
-milliseconds for a model of any size. ``docs/file-format.md`` describes the format.
+milliseconds for a model of any size. ``docs/develop/file-format.md`` describes the format.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The figures people expect of tree models, as curves: quality against trees, nodes and size, depth, recall, J.
 
-Each function takes fitted models by name and gives a :class:`Figure`; :mod:`labelwood.figures.draw` draws it.
+Each function takes fitted models by name and gives a :class:`Figure`; :mod:`labelwood.viz.draw` draws it.
 """
 
 from __future__ import annotations

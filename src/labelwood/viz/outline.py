@@ -1,6 +1,6 @@
 """A tree of a model as people look at it: of every node its size, its balance, its labels and its words.
 
-:func:`outline` makes an :class:`Outline` of any fitted model; :mod:`labelwood.outline.render` turns that into a page, a
+:func:`outline` makes an :class:`Outline` of any fitted model; :mod:`labelwood.viz.render` turns that into a page, a
 drawing or JSON.
 """
 

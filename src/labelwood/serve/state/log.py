@@ -3,7 +3,7 @@
 A frame is what one flush covers, so it is there as a whole or not at all: a crash can tear the last frame only, and no
 record of that one was acknowledged. A frame that is damaged although others follow it is no torn tail; then records
 that were acknowledged are unreadable, and reading stops with an error instead of passing over them.
-``docs/file-format.md`` has the bytes.
+``docs/develop/file-format.md`` has the bytes.
 """
 
 from __future__ import annotations
