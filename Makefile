@@ -79,7 +79,7 @@ experiments: $(VENV)/installed
 experiments-quick: $(VENV)/installed
 	$(BIN)/python -m experiments.run --quick --workers $(WORKERS) $(ARGS)
 
-# Build the documentation site in build/site; a broken link or anchor is an error.
+# The documentation site, build/site; a broken link or anchor is an error.
 docs: $(VENV)/installed $(VENV)/tools-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 

@@ -120,7 +120,7 @@ def _rows(random: Random, folder: Path, *, svmlight: bool) -> None:
 
 
 def _agrees(content: bytes, svmlight: bool, random: Random) -> None:
-    """Check that the kernel and its twin give the same arrays, or the same problem at the same place."""
+    """The kernel and its twin, on the same bytes: the same arrays, or the same complaint at the same place."""
     limits = {
         "first_id": random.choice((0, 1)) if svmlight else 0,
         "n_features": 2**31 - 1,

@@ -56,7 +56,7 @@ def models() -> dict[str, Any]:
 
 
 def inputs(name: str) -> Any:
-    """The input of a golden model: texts or rows."""
+    """What a golden model is asked."""
     return TEXTS if name.startswith("texts") else rows()
 
 
