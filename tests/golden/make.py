@@ -1,8 +1,7 @@
 """Writes the golden models of the present format version: ``python tests/golden/make.py``.
 
-One small directory for each method and for each way to store one, and what it predicted when it was written.
-They are written once for each format version and kept: what a version of Labelwood wrote, all later ones
-read.
+One small directory for each method and for each way to store one, and what it predicted when it was written. They are
+written once for each format version and kept: what a version of Labelwood wrote, all later ones read.
 """
 
 from __future__ import annotations
