@@ -95,7 +95,9 @@ def test_complaints(labelwood, model, table, tmp_path):
     assert "no such file" in labelwood("predict", model, "missing.csv").complaint(1)
     (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
     said = labelwood("train", tmp_path / "odd.csv", "-o", tmp_path / "m").complaint(1)
-    assert said.endswith("cannot tell which column holds the labels; the columns are 'a', 'b'. Pass --labels NAME.")
+    assert said.endswith(
+        "cannot tell which column holds the labels; the columns are 'a', 'b'. Pass --labels NAME."
+    )
     said = labelwood("train", table, "-o", tmp_path / "m", "--ngram-range", "2,1").complaint(2)
     assert said.startswith("labelwood train: --ngram-range must be two integers")
     said = labelwood("train", table, "-o", tmp_path / "m", "--min-df", "99").complaint(1)

@@ -161,7 +161,12 @@ def test_texts_to_predict_need_no_labels(write):
         ("d.csv", "", {}, "cannot tell which column"),
         ("d.jsonl", '{"text": "a", "tags": []}\n{"text": ', {}, r"line 2: not JSON \(.*\); got .*--format"),
         ("d.jsonl", '{"text": "a", "tags": []}\n[1]\n', {}, r"line 2: expected a JSON object .*got \[1\]"),
-        ("d.jsonl", '{"text": "a", "tags": []}\n{"tags": []}\n', {}, r"line 2: has no 'text'; its keys are 'tags'"),
+        (
+            "d.jsonl",
+            '{"text": "a", "tags": []}\n{"tags": []}\n',
+            {},
+            r"line 2: has no 'text'; its keys are 'tags'",
+        ),
         (
             "d.jsonl",
             '{"text": {"a": 1}, "tags": []}\n',

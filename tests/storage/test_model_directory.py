@@ -79,7 +79,10 @@ def test_arrays_are_mapped_not_read(model):
         (lambda m: (m / "manifest.json").write_bytes(b"\xff\x00"), "it is not JSON"),
         (lambda m: (m / "manifest.json").write_text("[" * 100_000), "it is not JSON"),
         (lambda m: (m / "manifest.json").write_text("[]"), "does not belong to a Labelwood model"),
-        (lambda m: (m / "manifest.json").write_text('{"format": "other"}'), "does not belong to a Labelwood model"),
+        (
+            lambda m: (m / "manifest.json").write_text('{"format": "other"}'),
+            "does not belong to a Labelwood model",
+        ),
         (
             lambda m: rewrite(m, lambda d: d.update(format_version=2)),
             "reads up to format 1. Upgrade labelwood",
