@@ -50,10 +50,10 @@ class Wanted:
 
     def columns(self, names: Sequence[str], where: str) -> tuple[list[str], str | None]:
         """Choose the columns of the text and of the labels among the columns of a file."""
-        for told in [*(self.text or ()), *([self.labels] if self.labels else ())]:
-            if told not in names:
+        for name in [*(self.text or ()), *([self.labels] if self.labels else ())]:
+            if name not in names:
                 raise FormatError(
-                    f"{where}: there is no column {told!r}; the columns are {_shown(names)}. "
+                    f"{where}: there is no column {name!r}; the columns are {_shown(names)}. "
                     "Choose with --text and --labels."
                 )
         labels = self.labels or next(iter(_known(names, _LABEL_NAMES)), None)

@@ -61,8 +61,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Fill the directory that is yielded; it replaces ``path`` when the block ends without an error.
 
-    Missing parents are created. A link stays a link: the directory it points to is replaced. Whether what is there may
-    be replaced is for the caller to check.
+    Missing parents are created. A link stays a link: the directory it points to is replaced. The caller checks whether
+    the existing directory may be replaced.
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
     leftover = re.compile(rf"\.{stem}\.[0-9a-f]{{8}}\.(tmp|old)", re.DOTALL)
     try:
         paths = list(folder.iterdir())
-    except OSError:  # the folder may not be listed; the write itself tells if it may not be written to
+    except OSError:  # the folder cannot be listed; if it cannot be written to either, the write fails
         return
     for path in paths:
         found = leftover.fullmatch(path.name)

@@ -51,7 +51,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes=f"one of {', '.join(targets)}",
         convert=one_of(targets),
         default="micro-f1",
-        help=f"what the thresholds maximize or guarantee: one of {', '.join(targets)} (default micro-f1)",
+        help=f"what the thresholds optimize: one of {', '.join(targets)} (default micro-f1)",
     )
     parser.value(
         "--level",
@@ -59,7 +59,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes="a number above 0, at most 1",
         convert=number(above=0, most=1),
         default=0.9,
-        help="precision that --target precision guarantees (default 0.9)",
+        help="precision to reach with --target precision (default 0.9)",
     )
     parser.add_argument(
         "--per-label",
