@@ -1,18 +1,17 @@
-// The classifiers of all children of one node as a block: one look-up of a feature reaches all of them.
+// The classifiers of all children of one node as a block: one look-up of a feature serves all of them.
 //
-// Lane 0 is the auxiliary classifier of the node itself (theta in the paper): it sees exactly the examples
-// its children see, always as positives. Lane 1 + c is the classifier of child c. The lanes past the last
-// child train as the inverse of lane 0, so adding a leaf (Algorithm 6) only counts one lane more.
+// Lane 0 is the auxiliary classifier of the node itself (theta in the paper): it learns the examples of its
+// children, all as positive. Lane 1 + c is the classifier of child c. The lanes past the last child train as
+// the inverse of lane 0, so adding a leaf (Algorithm 6) only takes the next lane into use.
 //
-// A feature met for the first time is not given a row: its weights are a function of its value and of the
-// gradients of that visit, and the gradients are shared by all features new in the visit. The row is written
-// at the second touch. Nothing is lost, and rare features, which are most features, cost a few bytes.
+// A new feature gets no row at first: its weights follow from its value and the gradients of its first visit,
+// and all features new in a visit share these gradients. The row is written at the second visit. Nothing is
+// lost, and rare features, which are most features, take a few bytes.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "base/csr.hpp"
 #include "base/span.hpp"
 #include "online/row_store.hpp"
 #include "simd/online.hpp"
@@ -26,7 +25,7 @@ struct LearnerOptions {
     float bias;
 };
 
-// One example: numbers of its features and their values.
+// The features of one example, by number, and their values.
 struct Example {
     const uint32_t* features;
     const float* values;
@@ -41,9 +40,10 @@ struct BlockScratch {
     Vector<uint32_t> entries;
 };
 
+// +0 for a zero of either sign.
 inline float inverted(float weight) {
     return 0.0f - weight;
-}  // of a zero it is +0, whatever the zero's sign
+}
 
 class SiblingBlock {
   public:
@@ -53,18 +53,18 @@ class SiblingBlock {
           rows_(2 * capacity_for(n_lanes), pool),
           firsts_(rows_.width() / 2, pool),
           table_(pool) {
-        rows_.add();  // row 0 is the constant feature's
+        rows_.add();  // row 0 belongs to the constant feature
     }
 
     int32_t n_lanes() const { return n_lanes_; }
     int32_t capacity() const { return firsts_.width(); }
 
-    // The next lane: already the inverse of lane 0.
+    // Takes the next lane into use; it is the inverse of lane 0.
     int32_t add_lane() {
         if (n_lanes_ == capacity()) widen(capacity_for(n_lanes_ + n_lanes_ / 8 + 1));
         return n_lanes_++;
     }
-    // The next lane as a copy of lane 0 (Algorithm 5 for a leaf).
+    // Takes the next lane into use as a copy of lane 0 (Algorithm 5 for a leaf).
     int32_t add_copy() {
         const int32_t lane = add_lane();
         for (uint32_t r = 0; r < rows_.size(); ++r) {
@@ -75,8 +75,7 @@ class SiblingBlock {
         for (uint32_t e = 0; e < firsts_.size(); ++e) firsts_.row(e)[lane] = firsts_.row(e)[0];
         return lane;
     }
-    // A new block that knows of lane 0 only: as its own lane 0, as lane 1 if asked for, inverted in all
-    // others.
+    // A new block made of lane 0 only: as lane 0, with_copy also as lane 1, and inverted in all other lanes.
     SiblingBlock from_auxiliary(bool with_copy) const {
         SiblingBlock made(with_copy ? 2 : 1, pool_);
         made.table_.reserve(table_.size());
@@ -109,7 +108,7 @@ class SiblingBlock {
         return made;
     }
 
-    // UpdateClassifiers (Algorithm 7) for one example; `positives` are lanes, lane 0 is always positive.
+    // UpdateClassifiers (Algorithm 7) for one example. `positives` are lanes; lane 0 is always positive.
     void learn(const Example& x, const int32_t* positives, int32_t n_positives, const LearnerOptions& options,
                BlockScratch& scratch) {
         gather(x, options, scratch);
@@ -129,11 +128,11 @@ class SiblingBlock {
         for (const int64_t j : scratch.fresh) add_single(x.features[j], {first, x.values[j]});
     }
 
-    // Margins of all lanes, left in scratch.margins; nothing changes.
+    // Computes the margins of all lanes into scratch.margins; changes nothing.
     void score(const Example& x, const LearnerOptions& options, BlockScratch& scratch) const {
         const int32_t lanes = capacity();
         start(x, options, scratch);
-        // Three passes, so that the memory of all features is on its way before the first is used.
+        // Three passes, so that all features are prefetched before the first is used.
         scratch.entries.clear();
         int64_t n_singles = 0;
         for (int64_t j = 0; j < x.count; ++j) {
@@ -181,7 +180,7 @@ class SiblingBlock {
     static constexpr uint32_t kNoRow = HashMap<uint32_t>::kNone;
     static constexpr uint32_t kSingle = 0x80000000u;
 
-    // A feature seen once: the gradients of that visit and its value in it.
+    // A feature seen once: its row in firsts_ (the gradients of that visit) and its value.
     struct Single {
         uint32_t first;
         float value;
@@ -190,7 +189,7 @@ class SiblingBlock {
     static bool is_single(uint32_t entry) { return (entry & kSingle) != 0 && entry != kNoRow; }
     static uint32_t index_of(uint32_t entry) { return entry & ~kSingle; }
 
-    // Capacities the arithmetic knows: 4, 8, multiples of 16.
+    // Capacities that the kernels support: 4, 8 and multiples of 16.
     static int32_t capacity_for(int32_t lanes) {
         return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (lanes + 15) / 16 * 16;
     }
@@ -226,7 +225,7 @@ class SiblingBlock {
         }
     }
 
-    // The rows of the example's features; features seen once before get their row, new ones go to
+    // Collects the rows of the example's features. A feature seen once gets its row; new features go to
     // scratch.fresh.
     void gather(const Example& x, const LearnerOptions& options, BlockScratch& scratch) {
         start(x, options, scratch);
@@ -245,7 +244,7 @@ class SiblingBlock {
         }
     }
 
-    // The weights and sums a feature has after its first touch.
+    // Computes the weights and sums of a feature after its first visit.
     void replay(const Single& single, const LearnerOptions& options, float* zeros) const {
         simd::online().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
                               options.epsilon);
@@ -278,7 +277,7 @@ class SiblingBlock {
     int32_t n_lanes_;
     PoolPointer pool_;
     RowStore rows_;    // weights, then sums of squared gradients, by lane
-    RowStore firsts_;  // gradients of visits that met new features, by lane
+    RowStore firsts_;  // gradients of visits with new features, by lane
     HashMap<uint32_t> table_;
     Vector<Single> singles_;
     Vector<uint32_t> free_singles_;

@@ -6,7 +6,7 @@
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
-// A block of exactly S lanes is kept in registers over all rows.
+// Keeps the margins of exactly S lanes in registers over all rows.
 template <int S>
 void margins_in_registers(const float* const* rows, const float* values, int64_t count, float* out) {
     using L = Lanes<S>;
