@@ -63,7 +63,7 @@ def train(folder: Path, method: str, limit: int | None) -> None:
     model.fit(X, dataset.Y, max_memory=limit)
     seconds = time.perf_counter() - started
     peak = peak_resident()
-    top = model._topk_ids(test.X, 5)
+    top = model.topk_ids(test.X, 5)
     print(
         json.dumps(
             {

@@ -103,7 +103,7 @@ def main() -> None:
             start = time.process_time()
             model.fit(X, Y)
             seconds = time.process_time() - start
-            top = model._topk_ids(data.X.take(held), 5)
+            top = model.topk_ids(data.X.take(held), 5)
             scores = [100 * precision_at_k(data.Y.take(held), top, k) for k in (1, 3, 5)]
             figures = " ".join(f"{score:6.2f}" for score in scores)
             print(

@@ -42,7 +42,7 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 model.save(folder + "/full")
 model.save(folder + "/small", inference_only=True)
 test = load(sys.argv[5])
-np.save(folder + "/top.npy", model._topk_ids(test.X, 5).labels)
+np.save(folder + "/top.npy", model.topk_ids(test.X, 5).labels)
 print(json.dumps({"cpu": seconds, "peak": peak}))
 """
 

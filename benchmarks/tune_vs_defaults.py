@@ -43,7 +43,7 @@ def main() -> None:
         begin = time.monotonic()
         model.fit(train.X, train.Y)
         seconds = time.monotonic() - begin
-        figures = evaluate(model._encode_labels(test.Y), model._topk_ids(test.X, 5))
+        figures = evaluate(model.encode_labels(test.Y), model.topk_ids(test.X, 5))
         cells = " | ".join(f"{100 * figures[f'P@{k}']:.2f}" for k in (1, 3, 5))
         print(f"| {name} | {cells} | {seconds:.1f} |", flush=True)
 

@@ -238,7 +238,7 @@ def measured(
     else:
         learn(model, split.train)
     fitted = time.process_time()
-    top = model._topk_ids(split.test.X, min(max(KS), model.n_labels_))
+    top = model.topk_ids(split.test.X, min(max(KS), model.n_labels_))
     predicted = time.process_time()
     return {
         **judged(split, top),

@@ -213,7 +213,7 @@ def _use(random: Random, base: Saved, rows: Any) -> None:
     assert labels.shape == scores.shape == (4 if base.takes_texts else 6, k)
     assert np.isfinite(scores).all(), scores
     inner = estimator_of(model)
-    ids = inner._topk_ids(model.encode(given) if base.takes_texts else given, k).labels
+    ids = inner.topk_ids(model.encode(given) if base.takes_texts else given, k).labels
     assert ((ids >= -1) & (ids < inner.n_labels_)).all(), ids
     for row in ids.tolist():
         known = [label for label in row if label >= 0]

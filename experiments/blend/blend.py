@@ -79,7 +79,7 @@ def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
     )
     seconds = time.process_time() - start
     run = RunContext(n_threads=threads)
-    lists = [member._topk(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
+    lists = [member.topk_rows(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
     raw = model.mix_.combine(lists, min(WIDTH, Y.n_cols))
     decisions = model._decisions
     blended = decisions.apply(raw, WIDTH, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,23 @@ UTF8, OFFSETS, INTEGERS = PREFIX + "utf8", PREFIX + "offsets", PREFIX + "integer
 Objects = npt.NDArray[np.object_]
 
 _FEW = 64  # names that are quicker decoded one by one than after finding the distinct ones
+
+
+class LabelEntry(NamedTuple):
+    """What a model knows of one label.
+
+    ``support`` is the number of examples seen with it. A model that learns from a stream also knows its ``age``, the
+    number of examples since the first of them, and ``idle``, the number since the last. ``state`` is ``active``,
+    ``retired``, ``merged`` (into ``target``) or ``unseen``.
+    """
+
+    name: Any
+    id: int
+    state: str
+    support: int
+    age: int | None = None
+    idle: int | None = None
+    target: Any = None
 
 
 class LabelNames:

@@ -60,9 +60,9 @@ class CSR:
 
     def check(self) -> CSR:
         """Assert every invariant; return self, so that ``CSR(...).check()`` reads as a value."""
-        return self._refused(self._fault())
+        return self.refused(self.fault())
 
-    def _fault(self) -> int:
+    def fault(self) -> int:
         """The number of the first invariant that does not hold; 0 if all do."""
         if any(array.ndim != 1 for array in (self.indptr, self.indices, self.data)):
             raise LabelwoodError("CSR: indptr, indices and data must be one-dimensional")
@@ -70,7 +70,8 @@ class CSR:
             raise LabelwoodError("CSR: indptr must not be empty; data and indices must have the same length")
         return _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)
 
-    def _refused(self, fault: int) -> CSR:
+    def refused(self, fault: int) -> CSR:
+        """Self, or an error that says which invariant does not hold."""
         if fault == 1:
             raise LabelwoodError("CSR: indptr must start at 0, never fall and end at the number of entries")
         if fault == 2:
@@ -186,12 +187,12 @@ def from_scipy(matrix: Any) -> CSR:
     if matrix.shape[1] > MAX_COLUMNS:
         raise LabelwoodError(f"X: at most {MAX_COLUMNS} columns are supported; got {matrix.shape[1]}")
     taken = _taken(matrix)
-    if (fault := taken._fault()) == _UNORDERED:
+    if (fault := taken.fault()) == _UNORDERED:
         matrix = matrix.copy()
         matrix.sum_duplicates()
         taken = _taken(matrix)
-        fault = taken._fault()
-    return taken._refused(fault)
+        fault = taken.fault()
+    return taken.refused(fault)
 
 
 def _taken(matrix: Any) -> CSR:

@@ -36,7 +36,7 @@ def assert_sound(model, X, k):
     assert labels.shape == scores.shape == (X.shape[0], k)
     assert scores.dtype == np.float32
     assert np.isfinite(scores).all()
-    ids = model._topk_ids(X, k).labels
+    ids = model.topk_ids(X, k).labels
     assert ids.dtype == np.int32
     assert ((ids >= -1) & (ids < model.n_labels_)).all()
     real = ids >= 0
@@ -109,7 +109,7 @@ def test_predict_is_top_k_or_threshold(small, planted, planted_test):
     by_k = model.predict(planted_test.X, k=2)
     assert sp.issparse(by_k)
     assert by_k.shape == shape
-    offered = (model._topk_ids(planted_test.X, 2).labels >= 0).sum(axis=1)
+    offered = (model.topk_ids(planted_test.X, 2).labels >= 0).sum(axis=1)
     np.testing.assert_array_equal(by_k.sum(axis=1), offered)
     scores = model.predict_proba(planted_test.X, k=model.n_labels_)
     by_threshold = model.predict(planted_test.X, threshold=0.5)

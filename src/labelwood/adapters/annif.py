@@ -17,7 +17,7 @@ BACKENDS = {"labelwood": "LinearTreeBackend", "labelwood_online": "OnlineTreeBac
 
 def register() -> None:
     """Make the backends known to Annif, in this process."""
-    known = required("annif.backend", extra="annif")._backend_fns
+    known = vars(required("annif.backend", extra="annif"))["_backend_fns"]  # Annif has no public registry
     for name, attribute in BACKENDS.items():
         known[name] = _loader(attribute)
 

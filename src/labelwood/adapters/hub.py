@@ -79,7 +79,7 @@ def prepare(model: Model, folder: str | os.PathLike[str], **card: Any) -> Path:
     target = Path(folder)
     if target.exists() and any(target.iterdir()):
         raise LabelwoodError(f"hub: folder must be new or empty; {target} is not")
-    if isinstance(model, TreeEstimator | TextClassifier):
+    if not isinstance(model, str | os.PathLike):
         model.save(target)
     else:
         load(model, verify=True)  # so that what cannot be loaded is never published

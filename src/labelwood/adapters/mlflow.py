@@ -51,7 +51,7 @@ def _arguments(model: Model, options: dict[str, Any]) -> Iterator[dict[str, Any]
     types = required("mlflow.types", extra="mlflow")
     k = types.schema.ParamSchema([types.schema.ParamSpec("k", types.DataType.long, _K)])
     with tempfile.TemporaryDirectory() as folder:
-        if isinstance(model, TreeEstimator | TextClassifier):
+        if not isinstance(model, str | os.PathLike):
             model.save(Path(folder) / "model")
             model = Path(folder) / "model"
         load(model, verify=True)  # so that what cannot be loaded is never logged
@@ -77,7 +77,7 @@ class _Predictor:
 
     def predict(self, data: Any, params: dict[str, Any] | None = None) -> Any:
         """A table of labels and scores, a row for each of the data."""
-        rows = _texts(data) if isinstance(self.model, TextClassifier) else data
+        rows = _texts(data) if self.model.takes == "text" else data
         labels, scores = self.model.predict_topk(rows, k=int((params or {}).get("k", _K)))
         found = [
             (names[:count].tolist(), values[:count].tolist())

@@ -15,6 +15,7 @@ from labelwood.resources import memory
 from labelwood.resources.estimate import GRADES, Estimate, Grade, Growth, by_sampling
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, I64
+from labelwood.validation.column_names import column_names
 
 _ROOMY = 50  # times the bytes of the data: more than any method here needs
 
@@ -34,9 +35,12 @@ class Planned:
         tuple[str, ...]
     ] = ()  # how names of arrays begin that a model has once for all trees
 
-    def _begin_fit(
+    def _read_training(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
-    ) -> tuple[Self, CSR, CSR, RunContext]:
+    ) -> tuple[CSR, LabelNames, CSR, RunContext]:
+        raise NotImplementedError
+
+    def _untrained(self, names: LabelNames, n_features: int, columns: Sequence[str] | None) -> Self:
         raise NotImplementedError
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
@@ -58,7 +62,8 @@ class Planned:
             raise LabelwoodError(
                 f"{type(self).__name__}: grade must be one of {', '.join(GRADES)}; got {grade!r}"
             )
-        fresh, features, targets, run = self._begin_fit(X, Y, label_names)
+        features, names, targets, run = self._read_training(X, Y, label_names)
+        fresh: Planned = self._untrained(names, features.n_cols, column_names(X))
         return fresh._estimate(features, targets, run, grade)
 
     def _names_bytes(self) -> int:

@@ -10,7 +10,7 @@ they had to be repeated. The executor is no part of a model.
     with joblib.parallel_config("dask"): forest.fit(X, Y)   # forests follow joblib's configuration
 """
 
-from labelwood.executors.backends import JoblibExecutor, RayExecutor, active, chosen
+from labelwood.executors.backends import JoblibExecutor, RayExecutor, executor_of, joblib_executor
 from labelwood.executors.checkpoint import Checkpoint, fingerprint
 from labelwood.executors.work_unit import (
     THREADS,
@@ -31,11 +31,11 @@ __all__ = [
     "RayExecutor",
     "Threads",
     "Unit",
-    "active",
-    "chosen",
     "complete",
+    "executor_of",
     "fingerprint",
     "is_divided",
     "is_local",
+    "joblib_executor",
     "tree_ranges",
 ]

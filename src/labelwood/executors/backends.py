@@ -14,7 +14,7 @@ from labelwood.executors.work_unit import THREADS, Arrays, Executor, Progress, U
 _LOCAL = ("ThreadingBackend", "SequentialBackend")
 
 
-def chosen(executor: str | Executor | None, *, owner: str) -> Executor | None:
+def executor_of(executor: str | Executor | None, *, owner: str) -> Executor | None:
     """The executor that a name, an address such as ``ray://head:10001``, or an executor stands for."""
     if executor is None or (not isinstance(executor, str) and hasattr(executor, "map")):
         return executor
@@ -29,7 +29,7 @@ def chosen(executor: str | Executor | None, *, owner: str) -> Executor | None:
     )
 
 
-def active() -> Executor | None:
+def joblib_executor() -> Executor | None:
     """The workers of the backend that ``joblib.parallel_config`` has set, if any: threads are ours already."""
     from joblib.parallel import get_active_backend  # noqa: PLC0415 - only training asks
 

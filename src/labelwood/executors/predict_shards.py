@@ -24,7 +24,9 @@ atexit.register(_RESTORED.clear)  # kernels must go before the interpreter does
 class Predicting(Protocol):
     """A fitted estimator."""
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK: ...
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k best label ids of each row."""
+        ...
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Its manifest and arrays."""
@@ -66,5 +68,5 @@ def predict_shard(
         _RESTORED.clear()
         _RESTORED[setting["token"]] = kind.from_saved(setting["manifest"], own, where="a shard's model")
     rows = CSR(arrays["indptr"], arrays["indices"], arrays["data"], setting["n_cols"])
-    top = _RESTORED[setting["token"]]._topk(rows, setting["k"], RunContext(n_threads=n_threads))
+    top = _RESTORED[setting["token"]].topk_rows(rows, setting["k"], RunContext(n_threads=n_threads))
     return {"labels": top.labels, "scores": top.scores}

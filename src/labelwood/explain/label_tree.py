@@ -220,6 +220,7 @@ def _renamed(label: I32, leaf_labels: I32) -> I32:
 def log_probability(margin: npt.NDArray[Any], link: int) -> npt.NDArray[Any]:
     """The sigmoid (``link`` 0), or exp(-max(0, 1 - margin)^link), in logarithms."""
     if link == 0:
-        return -np.logaddexp(0.0, -margin)
-    hinge: npt.NDArray[Any] = np.maximum(0.0, 1.0 - margin)
-    return -(hinge**link)
+        negative: npt.NDArray[Any] = np.logaddexp(0.0, -margin)
+    else:
+        negative = np.maximum(0.0, 1.0 - margin) ** link
+    return -negative

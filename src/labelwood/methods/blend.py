@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.estimator import FittedModel, NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
 from labelwood.methods._nested_models import own_arrays, saved_members
 from labelwood.params import Param
@@ -120,7 +120,7 @@ class Blend(TreeEstimator):
         blend = cls(
             [_spec_of(member) for member in members], None if weights is None else list(weights), **parameters
         )
-        blend._names, blend.n_features_in_ = first._names, first.n_features_in_
+        blend._names, blend.n_features_in_ = first.label_names, first.n_features_in_
         blend.label_counts_, blend.trained_ = first.label_counts_, dict(first.trained_)
         blend.fit_seconds_ = {}
         blend.members_, blend.held_out_ = members, {}
@@ -236,16 +236,23 @@ class Blend(TreeEstimator):
         width = min(max(k, _CANDIDATES), self.n_labels_)
         nothing = TopK(np.full((X.n_rows, width), -1, np.int32), np.zeros((X.n_rows, width), np.float32))
         return [
-            member._decisions.apply(member._topk(X, width, run), width, None) if weight > 0 else nothing
+            member.decisions.apply(member.topk_rows(X, width, run), width, None) if weight > 0 else nothing
             for member, weight in zip(self.members_, self.mix_.weights, strict=True)
         ]
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
+    @property
+    def main_member(self) -> FittedModel:
+        """The member with the largest weight, or its own main member."""
+        return self.members_[int(np.argmax(self.mix_.weights))].main_member
+
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels of highest weighted score."""
         return self.mix_.combine(self._lists(X, k, run), k)
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
+        """What each member adds to the scores, and its own explanation."""
         lists = self._lists(row, k, run)
         top = self.mix_.combine(lists, k)
         amounts = [
@@ -260,7 +267,7 @@ class Blend(TreeEstimator):
             if label >= 0
         )
         members = tuple(
-            Member(member.method_name, weight, temperature, member._explain(row, k, asked, missed, run))
+            Member(member.method_name, weight, temperature, member.explain_one(row, k, asked, missed, run))
             for member, weight, temperature in zip(
                 self.members_, self.mix_.weights, self.mix_.temperatures, strict=True
             )

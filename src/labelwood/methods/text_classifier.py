@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.estimator.prediction import Kind
 from labelwood.executors import Executor
 from labelwood.explain import Explanation
+from labelwood.label_names import LabelNames
 from labelwood.params import declared
 from labelwood.resources.estimate import Estimate, Grade
 from labelwood.run_context import RunContext
@@ -44,6 +45,8 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     >>> model.predict_topk(["my dog"], k=1)[0].tolist()
     [['pets']]
     """
+
+    takes: ClassVar[Literal["features", "text"]] = "text"
 
     classifier_: TreeEstimator
     encoder_: TextEncoder
@@ -252,15 +255,39 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
         return cls.of(encoder, fitted)
 
-    def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:
-        """As the classifier's, for scorers."""
-        vectors = self.encode(texts)
-        return self.classifier_._topk_ids(vectors, k)
+    @property
+    def can_learn(self) -> bool:
+        """True if the classifier learns from a stream."""
+        return self.__sklearn_is_fitted__() and self.classifier_.can_learn
 
-    def _encode_labels(self, Y: Any) -> CSR:
-        """As the classifier's, for scorers."""
+    @property
+    def label_names(self) -> LabelNames:
+        """The names of the labels, by id and by name."""
         self._check_fitted()
-        return self.classifier_._encode_labels(Y)
+        return self.classifier_.label_names
+
+    def topk_ids(self, texts: Iterable[str], k: int) -> TopK:
+        """The k best label ids of each text, exactly k wide."""
+        vectors = self.encode(texts)
+        return self.classifier_.topk_ids(vectors, k)
+
+    def encode_labels(self, Y: Any) -> CSR:
+        """A user's Y with the model's label ids."""
+        self._check_fitted()
+        return self.classifier_.encode_labels(Y)
+
+    def feature_namer(self) -> Callable[[int], str | None]:
+        """A function from a column to its word; None where the encoder keeps no vocabulary."""
+        return self.encoder_.term_of("")
+
+    def set_threads(self, n_jobs: int) -> None:
+        """Encode and predict with this many threads from here on."""
+        self.classifier_.set_threads(n_jobs)
+        self.encoder_.n_jobs = n_jobs
+
+    def with_classifier(self, classifier: TreeEstimator) -> Self:
+        """A model that reads texts as this one does and predicts by ``classifier``."""
+        return self.of(self.encoder_, classifier)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -281,8 +308,8 @@ Model = TreeEstimator | TextClassifier
 
 
 def estimator_of(model: Model) -> TreeEstimator:
-    """The method within a model: itself, or what stands behind its encoder."""
-    return model.classifier_ if isinstance(model, TextClassifier) else model
+    """The estimator that takes vectors: the model itself, or the one behind its encoder."""
+    return model.classifier_
 
 
 def _default_classifier() -> TreeEstimator:

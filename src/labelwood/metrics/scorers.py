@@ -29,8 +29,8 @@ class Scorer:
         Y is in any form its ``fit`` takes.
         """
         estimator, X = _last_step(estimator, X)
-        truth = estimator._encode_labels(Y)
-        judged = judge(truth, estimator._topk_ids(X, self.list_length))
+        truth = estimator.encode_labels(Y)
+        judged = judge(truth, estimator.topk_ids(X, self.list_length))
         if self.metric in BY_ROW:
             return BY_ROW[self.metric](judged, self.k)
         if self.metric in BY_LABEL:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -200,6 +200,13 @@ class PackedTree(Rebuilt):
         names = [part.name for part in fields(Chunks) if part.name != "scale" or prefix + "scale" in arrays]
         chunks = Chunks(**{name: arrays[prefix + name] for name in names})
         return cls(tree, chunks.check(tree, n_features), link, n_features)
+
+
+class LabelledTree(NamedTuple):
+    """A packed tree of a model: leaf j stands for the model's label ``leaf_labels[j]``, or j itself if None."""
+
+    packed: PackedTree
+    leaf_labels: I32 | None = None
 
 
 def average(members: Sequence[TopK], k: int) -> TopK:

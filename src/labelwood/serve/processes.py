@@ -36,7 +36,7 @@ from labelwood.serve.http.gate import Limits
 from labelwood.serve.os_tuning import take_short_turns, use_large_pages
 from labelwood.serve.service import Service
 from labelwood.serve.state.model_views import FollowedView
-from labelwood.serve.state.state_machine import DRIFT_WINDOW, can_learn
+from labelwood.serve.state.state_machine import DRIFT_WINDOW
 from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store
 from labelwood.serve.state.writer import Learner
 from labelwood.serve.telemetry import Metrics
@@ -83,7 +83,7 @@ def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         signal.SIGINT,
     ):  # uvicorn takes them over, and raises them again at its end
         signal.signal(ending, lambda sig, frame: None)
-    learns = options.learn and can_learn(load(options.model))
+    learns = options.learn and load(options.model).can_learn
     with _listen(options.host, options.port) as sock:
         _serve_on(sock, options, learns, announce)
 

@@ -14,8 +14,7 @@ import numpy as np
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Explanation
-from labelwood.methods.online.online_tree import OnlineTree
-from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.serve.http.messages import (
     ExplainRequest,
     Input,
@@ -77,7 +76,7 @@ class Service:
         with self.view.read() as model:
             row: Any = (
                 [request.text]
-                if isinstance(model, TextClassifier) and request.text is not None
+                if model.takes == "text" and request.text is not None
                 else rows_of(model, [_plain(request)])
             )
             return model.explain(row, request.k, missed=request.missed, n_features=request.n_features)[0]
@@ -111,7 +110,7 @@ class Service:
             estimator = estimator_of(model)
             return ModelInfo(
                 method=estimator.method_name,
-                takes="text" if isinstance(model, TextClassifier) else "features",
+                takes=model.takes,
                 labels=estimator.n_labels_,
                 features=estimator.n_features_in_,
                 learns=self.learner is not None or self.writes_elsewhere,
@@ -149,7 +148,7 @@ class Service:
     def _writer(self) -> Learner:
         if self.learner is None:
             raise CannotLearnError(
-                "this model does not learn here; serve an online-tree model that was saved whole"
+                "this model does not learn here; serve an online-tree or online-forest model that was saved whole"
             )
         return self.learner
 
@@ -167,8 +166,7 @@ def _keyed(key: str | None, contents: Any) -> dict[str, Any]:
 
 def _check_examples(model: Model, examples: list[dict[str, Any]]) -> None:
     """Refuse what the model would refuse, before it is logged."""
-    wanted = "text" if isinstance(model, TextClassifier) else "features"
-    names = estimator_of(model)._names
+    wanted, names = model.takes, model.label_names
     for position, example in enumerate(examples):
         if example.get(wanted) is None:
             raise LabelwoodError(f"this model takes {wanted}; example {position} has none")
@@ -183,23 +181,16 @@ def _check_examples(model: Model, examples: list[dict[str, Any]]) -> None:
 
 
 def _entries(model: Model) -> list[LabelEntry]:
-    estimator = estimator_of(model)
-    if isinstance(estimator, OnlineTree):
-        return [
-            LabelEntry(
-                label=as_label(entry.name),
-                state=entry.state,
-                support=entry.support,
-                age=entry.age,
-                idle=entry.idle,
-                merged_into=None if entry.target is None else as_label(entry.target),
-            )
-            for entry in estimator.labels.list()
-        ]
-    counts = estimator.label_counts_.tolist()
     return [
-        LabelEntry(label=as_label(name), state="active", support=count)
-        for name, count in zip(estimator.classes_.tolist(), counts, strict=True)
+        LabelEntry(
+            label=as_label(entry.name),
+            state=entry.state,
+            support=entry.support,
+            age=entry.age,
+            idle=entry.idle,
+            merged_into=None if entry.target is None else as_label(entry.target),
+        )
+        for entry in estimator_of(model).label_entries()
     ]
 
 
@@ -245,13 +236,13 @@ def _found(estimator: TreeEstimator, rows: CSR, k: int, threshold: float) -> Ite
     if estimator.n_labels_ == 0:
         yield from ([] for _ in range(rows.n_rows))
         return
-    top = estimator._topk_ids(rows, min(k, estimator.n_labels_))
+    top = estimator.topk_ids(rows, min(k, estimator.n_labels_))
     least = float(np.float32(threshold))
     for ids, scores in zip(top.labels.tolist(), top.scores.tolist(), strict=True):
         kept = [
             (label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least
         ]
-        names = estimator._names.named([label for label, _ in kept])
+        names = estimator.label_names.named([label for label, _ in kept])
         yield [Suggestion(as_label(name), score) for name, (_, score) in zip(names, kept, strict=True)]
 
 

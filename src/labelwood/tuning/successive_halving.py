@@ -210,7 +210,7 @@ def _try(task: _Task, trial: Trial, share: float, limit: float) -> tuple[Trial, 
     done = replace(trial, share=share, score=score, seconds=seconds, model_bytes=size)
     if task.max_bytes is not None and size / share > task.max_bytes:
         return replace(done, stopped=f"would need {size / share / 1e6:.0f} MB on all rows"), None
-    return done, model._topk_ids(task.X_out, task.scorer.k) if share == 1 else None
+    return done, model.topk_ids(task.X_out, task.scorer.k) if share == 1 else None
 
 
 def _promote(

@@ -13,10 +13,10 @@ import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
-from labelwood.methods.forest.ldsm_forest import LdsmForest
 from labelwood.metrics import precision_at_k, reliability
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
+from labelwood.packed.routed_forest import RoutedForest
 from labelwood.sparse import CSR
 from labelwood.viz.outline import outline
 from labelwood.viz.tree_prefixes import prefixes
@@ -71,7 +71,7 @@ def against_size(models: Models, data: Mapping[str, Measured], k: int) -> Figure
     curves = []
     for name, model in models.items():
         size = sum(array.nbytes for array in model.to_saved()[1].values())
-        quality = 100 * precision_at_k(data[name].truth, model._topk_ids(data[name].X, k), k)
+        quality = 100 * precision_at_k(data[name].truth, model.topk_ids(data[name].X, k), k)
         curves.append(Curve(name, [size / 1e6], [quality]))
     return Figure("model, MB", f"P@{k}, percent", tuple(curves), log_x=True)
 
@@ -81,7 +81,7 @@ def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) ->
     curves = []
     for name, model in models.items():
         rows = data[name]
-        totals = label_totals(judge(rows.truth, model._topk_ids(rows.X, k)), k)
+        totals = label_totals(judge(rows.truth, model.topk_ids(rows.X, k)), k)
         counts = np.zeros(rows.truth.n_cols)
         counts[: model.n_labels_] = model.label_counts_
         octave = np.where(counts > 0, np.floor(np.log2(np.maximum(counts, 1))), -1).astype(int)
@@ -116,13 +116,14 @@ def objective_by_depth(models: Models) -> Figure:
     """LdSM's objective J of the splits on each level: the median and the tenth to ninetieth percentile."""
     curves = []
     for name, model in models.items():
-        if not isinstance(model, LdsmForest):
+        splits = getattr(model, "splits_", None)
+        forest = model.trees()
+        if splits is None or not isinstance(forest, RoutedForest):
             raise LabelwoodError(f"plot: J is an objective of ldsm-forest; {name} is {model.method_name}")
-        forest = model.forest_
         inner = np.setdiff1d(np.arange(forest.n_nodes), forest.leaves)
         level = np.searchsorted(forest.level_ptr, inner, side="right") - 1
         quantiles = [
-            np.quantile(model.splits_[level == depth, 0], [0.1, 0.5, 0.9]).tolist()
+            np.quantile(splits[level == depth, 0], [0.1, 0.5, 0.9]).tolist()
             for depth in range(int(level.max(initial=-1)) + 1)
         ]
         low, middle, high = ([float(q[place]) for q in quantiles] for place in range(3))
@@ -134,7 +135,7 @@ def reliable(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
     """The share of right labels against their score, of the first k of each row; the diagonal is the promise."""
     curves = [Curve("as promised", [0.0, 1.0], [0.0, 1.0])]
     for name, model in models.items():
-        found = reliability(data[name].truth, model._topk_ids(data[name].X, k))
+        found = reliability(data[name].truth, model.topk_ids(data[name].X, k))
         curves.append(Curve(f"{name}, error {found.error:.3f}", found.score.tolist(), found.right.tolist()))
     return Figure("score", "share of labels that are right", tuple(curves))
 

@@ -144,7 +144,7 @@ def test_an_interrupt_stops_training_within_a_second():
 def test_quality_on_real_data(real_data, name, power, bars):
     train, test = (labelwood.data.load(real_data(name) / f"{part}.txt.xz") for part in ("train", "test"))
     model = LinearTree(n_trees=3, C=0.5, score_power=power).fit(train.X, train.Y.to_scipy())
-    top = model._topk_ids(test.X, 5)
+    top = model.topk_ids(test.X, 5)
     reached = [100 * metrics.precision_at_k(test.Y, top, k) for k in (1, 3, 5)]
     assert all(value >= bar for value, bar in zip(reached, bars, strict=True)), reached
 

@@ -13,7 +13,7 @@ from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_
 from labelwood.data import Dataset, TextDataset
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS, load
-from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS
@@ -112,15 +112,13 @@ def read_model(options: argparse.Namespace) -> Model:
     estimator = estimator_of(model)
     estimator.verbose = True
     if options.n_jobs is not None:
-        estimator.n_jobs = options.n_jobs
-        if isinstance(model, TextClassifier):
-            model.encoder_.n_jobs = options.n_jobs
+        model.set_threads(options.n_jobs)
     return model
 
 
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     """The rows to predict: vectors, or texts that go through the model's encoder; DATA may be a text itself."""
-    if isinstance(model, TextClassifier) and is_a_text(options):
+    if model.takes == "text" and is_a_text(options):
         return model.encode([options.data])
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
@@ -135,11 +133,11 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
         return dataset.X, _truth_for(estimator, dataset)
     encoder = _encoder_of(model, options)
     documents = read_texts(options)
-    return encoder.encode(documents.texts), estimator._encode_labels(documents.labels)
+    return encoder.encode(documents.texts), estimator.encode_labels(documents.labels)
 
 
-def _encoder_of(model: Model, options: argparse.Namespace) -> TextClassifier:
-    if not isinstance(model, TextClassifier):
+def _encoder_of(model: Model, options: argparse.Namespace) -> Model:
+    if model.takes != "text":
         raise UsageError(
             f"labelwood: {options.model} was trained on vectors and knows no texts; {options.data} holds texts. "
             "Train on texts, or give it vectors."
@@ -157,7 +155,7 @@ def is_a_text(options: argparse.Namespace) -> bool:
 
 def label_of(model: Model, text: str) -> Hashable:
     """The label a word of the command line means: the name itself, or the number it spells."""
-    if text not in estimator_of(model)._names.index and text.lstrip("-").isdigit():
+    if text not in model.label_names.index and text.lstrip("-").isdigit():
         return int(text)
     return text
 
@@ -172,10 +170,10 @@ def _exists(word: str) -> bool:
 def _truth_for(model: TreeEstimator, dataset: Dataset) -> CSR:
     """The labels of a data set as ids of the model: matched by name if both have names, else by number."""
     names = dataset.label_names
-    if names is None or model._names.kind == "ids" or list(names) == model.classes_.tolist():
-        return model._encode_labels(dataset.Y)
+    if names is None or model.label_names.kind == "ids" or list(names) == model.classes_.tolist():
+        return model.encode_labels(dataset.Y)
     bounds, ids = dataset.Y.indptr.tolist(), dataset.Y.indices.tolist()
-    return model._encode_labels([[names[i] for i in ids[start:stop]] for start, stop in pairwise(bounds)])
+    return model.encode_labels([[names[i] for i in ids[start:stop]] for start, stop in pairwise(bounds)])
 
 
 def method_flag(parser: Parser, *more: str) -> None:

@@ -34,6 +34,10 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-q", dest="quiet", action="store_true", help="no progress bars, no remarks")
         self.add_argument("-v", dest="loud", action="store_true", help="tell the seconds of every phase")
 
+    def flags(self) -> list[str]:
+        """Every flag of the command."""
+        return [flag for action in self._actions for flag in action.option_strings]
+
     def value(
         self,
         *names: str,

@@ -18,7 +18,7 @@ from labelwood.data.mapped_directory import is_directory
 from labelwood.data.text_tables import parquet_files
 from labelwood.executors import RayExecutor
 from labelwood.methods import model_from_saved
-from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import Objective
 from labelwood.sparse import F32
 
@@ -56,7 +56,7 @@ def predict_shards(
     found = ray_data.from_items(shards, override_num_blocks=len(shards)).map_batches(
         predict_shard, batch_size=1, fn_args=(held,), batch_format="numpy"
     )
-    names = estimator_of(model)._names
+    names = model.label_names
     for batch in found.iter_batches(batch_size=None, batch_format="numpy"):
         yield names.take(np.asarray(batch["labels"])), np.asarray(batch["scores"])
 
@@ -72,10 +72,10 @@ def predict_shard(batch: dict[str, npt.NDArray[Any]], held: Any) -> dict[str, np
     estimator = estimator_of(model)
     estimator.n_jobs = 1
     path, start, stop = str(batch["path"][0]), int(batch["start"][0]), int(batch["stop"][0])
-    if isinstance(model, TextClassifier):
+    if model.takes == "text":
         texts = data.load_text(path, format="parquet", text=asked["text"], needs_labels=False).texts
         rows = model.encode(texts)
     else:
         rows = data.load(path, n_features=estimator.n_features_in_).X.rows(start, stop)
-    top = estimator._topk_ids(rows, asked["k"], asked["objective"])
+    top = estimator.topk_ids(rows, asked["k"], asked["objective"])
     return {"labels": top.labels, "scores": top.scores}

@@ -57,9 +57,7 @@ class Task(NamedTuple):
 
     def fitted(self) -> Model:
         """The model to save, once it is fitted."""
-        if self.encoder is None or isinstance(self.model, TextClassifier):
-            return self.model
-        return TextClassifier.of(self.encoder, self.model)
+        return self.model if self.encoder is None else TextClassifier.of(self.encoder, self.model.classifier_)
 
 
 def add_learning_arguments(parser: Parser, argv: list[str]) -> None:

@@ -76,21 +76,27 @@ class ForestEstimator(TreeEstimator):
         weighted = is_counts(X) if self.idf == "auto" else self.idf
         feature_weights = idf(X) if weighted else np.empty(0, np.float32)
         rows = prepare(X, feature_weights, normalize=self.normalize, row_share=self.row_share)
-        run.executor = run.executor or executors.active()
+        run.executor = run.executor or executors.joblib_executor()
         self.forest_ = self._grow_forest(rows, Y, feature_weights, run)
         if self.rerank:
             self.tail_ = TailReranker.learn(rows, Y, run)
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
+    def trees(self) -> RoutedForest:
+        """The packed forest."""
+        return self.forest_
+
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels of highest averaged leaf probability, reranked if asked for."""
         if not self.rerank:
             return self.forest_.topk(X, k, run)
         top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
         return self.tail_.order(self.forest_.prepare(X), top, k, run)
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
-        top = self._topk(row, k, run)
+        """The routes of the row, and the share of each label in the leaves reached."""
+        top = self.topk_rows(row, k, run)
         prepared = self.forest_.prepare(row)
         view = RowInForest(self.forest_, prepared, self.forest_.paths(row, run), asked)
         suggestions = []
@@ -111,8 +117,8 @@ class ForestEstimator(TreeEstimator):
 
     def paths(self, X: Any) -> Paths:
         """The leaves each row reaches in each tree; ``forest_.path_to(leaf)`` gives the nodes on the way."""
-        rows = self._read_features(X)
-        return self.forest_.paths(rows, RunContext(n_threads=self._n_threads(), verbose=bool(self.verbose)))
+        rows = self.encode(X)
+        return self.forest_.paths(rows, self._own_run())
 
     def shrink(
         self,

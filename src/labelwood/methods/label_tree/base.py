@@ -18,7 +18,7 @@ from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.methods.label_tree import subtrees
 from labelwood.methods.label_tree.training_rows import TrainingRows
 from labelwood.packed import compress
-from labelwood.packed.label_tree import LOGISTIC, PackedTree, average, narrow
+from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.params import Param
 from labelwood.resources import label_tree, memory
@@ -119,18 +119,19 @@ class Shrinkable(TreeEstimator):
 
         Thresholds are tried in the present number format, number formats at the present threshold.
         """
-        rows, truth = self._read_features(X), self._encode_labels(Y)
-        points = [self._point("as it is", rows, truth, ks)]
+        rows, truth = self.encode(X), self.encode_labels(Y)
+        points = [self.measured("as it is", rows, truth, ks)]
         for threshold in thresholds:
             pruned = copy.copy(self).prune(threshold=threshold)
-            points.append(pruned._point(f"threshold {threshold:g}", rows, truth, ks))
-        points += [copy.copy(self).quantize(dtype)._point(dtype, rows, truth, ks) for dtype in dtypes]
+            points.append(pruned.measured(f"threshold {threshold:g}", rows, truth, ks))
+        points += [copy.copy(self).quantize(dtype).measured(dtype, rows, truth, ks) for dtype in dtypes]
         return points
 
-    def _point(self, setting: str, rows: CSR, truth: CSR, ks: Sequence[int]) -> Shrunk:
+    def measured(self, setting: str, rows: CSR, truth: CSR, ks: Sequence[int]) -> Shrunk:
+        """The point of this model on a curve; ``truth`` has its label ids."""
         from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
 
-        top = self._topk_ids(rows, max(ks))
+        top = self.topk_ids(rows, max(ks))
         return Shrunk(setting, self._model_bytes(), {k: float(precision_at_k(truth, top, k)) for k in ks})
 
     def _model_bytes(self) -> int:
@@ -286,18 +287,27 @@ class LinearModel(Shrinkable):
             offset=self.intercept,
         )
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
-        return average(self._members(self._prepare(X), k, run), k)
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels of highest averaged score."""
+        return average(self.topk_by_tree(X, k, run), k)
+
+    def topk_by_tree(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
+        """The labels that each tree proposes for rows."""
+        return self._members(self._prepare(X), k, run)
+
+    def trees(self) -> list[LabelledTree]:
+        """The packed trees."""
+        return [LabelledTree(packed) for packed in self.trees_]
 
     def _members(self, rows: CSR, k: int, run: RunContext) -> list[TopK]:
-        """What each tree proposes for prepared rows."""
         beam_width, exact = self._search()
         wide = k if len(self.trees_) == 1 else min(_ENSEMBLE_CANDIDATES * k, self.n_labels_)
         return [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
+        """The paths to the labels in every tree."""
         prepared = self._prepare(row)
         beam_width, exact = self._search()
         members = self._members(prepared, k, run)

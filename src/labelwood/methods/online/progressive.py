@@ -71,7 +71,7 @@ class Progressive:
         figure.savefig(path)
 
 
-def judge(predicted: I32, truth: CSR, known_counts: npt.NDArray[np.int64]) -> Progressive:
+def judge_progressive(predicted: I32, truth: CSR, known_counts: npt.NDArray[np.int64]) -> Progressive:
     """The result from the labels predicted [rows, k] and the true ones; counts are those before the first row."""
     rows = np.repeat(np.arange(truth.n_rows, dtype=np.int64), np.diff(truth.indptr))
     keys = rows * truth.n_cols + truth.indices

@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
 from labelwood.methods import METHODS, load
-from labelwood.methods.text_classifier import ENCODER, Model, TextClassifier, estimator_of
+from labelwood.methods.online.learner import learner_of
+from labelwood.methods.text_classifier import ENCODER, Model, TextClassifier
 from labelwood.run_context import logger
-from labelwood.serve.state.state_machine import Step, online_tree_of
+from labelwood.serve.state.state_machine import Step
 from labelwood.storage.model_directory import MANIFEST
 
 T = TypeVar("T")
@@ -77,7 +78,7 @@ class LiveView:
         with self._changed:
             self._changed.wait_for(lambda: not self._readers[behind])
         for step in self._owed:
-            step(online_tree_of(self._copies[behind]))
+            step(learner_of(self._copies[behind], owner="serve"))
         self._owed = []
 
     def replace(self, one: Model, other: Model, *, n_jobs: int) -> None:
@@ -139,9 +140,7 @@ class FollowedView:
 
 def with_threads(model: Model, n_jobs: int) -> Model:
     """The model, set to use so many threads."""
-    estimator_of(model).n_jobs = n_jobs
-    if isinstance(model, TextClassifier):
-        model.encoder_.n_jobs = n_jobs
+    model.set_threads(n_jobs)
     return model
 
 
@@ -160,9 +159,4 @@ def from_saved(manifest: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any
 
 def packed_for_reading(model: Model) -> Model:
     """A frozen copy of a model that learns: its arrays can be mapped by any number of processes."""
-    frozen = online_tree_of(model).freeze()
-    if not isinstance(model, TextClassifier):
-        return frozen
-    packed = TextClassifier()
-    packed.classifier_, packed.encoder_ = frozen, model.encoder_
-    return packed
+    return model.with_classifier(learner_of(model, owner="serve").freeze())

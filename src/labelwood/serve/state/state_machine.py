@@ -19,46 +19,33 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.methods.online.online_tree import OnlineTree
+from labelwood.methods.online.learner import StreamLearner, learner_of
 from labelwood.methods.online.stream_inputs import as_i32
-from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.serve.state.drift import Drift
 from labelwood.serve.state.log import Frame, Record
 from labelwood.sparse import CSR, I32, MAX_COLUMNS
 
 Answer = dict[str, Any]
-Step = Callable[[OnlineTree], object]
+Step = Callable[[StreamLearner], object]
 
 DRIFT_WINDOW = 1000
 REMEMBERED_KEYS = 100_000
 
 
-def online_tree_of(model: Model) -> OnlineTree:
-    """The tree behind a model that can learn."""
-    tree = estimator_of(model)
-    if not isinstance(tree, OnlineTree) or not tree.can_learn:
-        raise LabelwoodError("serve: only an online-tree model that was saved whole can learn")
-    return tree
-
-
-def can_learn(model: Model) -> bool:
-    """Whether the service can teach a model."""
-    tree = estimator_of(model)
-    return isinstance(tree, OnlineTree) and tree.can_learn
-
-
 def rows_of(model: Model, examples: Sequence[Mapping[str, Any]]) -> CSR:
     """The vectors of examples, each a text or features, whichever the model takes."""
-    wanted, other = ("text", "features") if isinstance(model, TextClassifier) else ("features", "text")
+    wanted, other = ("text", "features") if model.takes == "text" else ("features", "text")
     for position, example in enumerate(examples):
         if example.get(wanted) is None:
             raise LabelwoodError(
                 f"this model takes {wanted}, not {other}; example {position} has no {wanted}"
             )
-    if isinstance(model, TextClassifier):
+    if model.takes == "text":
         return model.encode([example["text"] for example in examples])
-    features = _vectors([example["features"] for example in examples], model.n_features_in_)
-    return features if isinstance(model, OnlineTree) else as_i32(features, model.n_features_in_)
+    estimator = estimator_of(model)
+    features = _vectors([example["features"] for example in examples], estimator.n_features_in_)
+    return features if estimator.takes_new_features else as_i32(features, estimator.n_features_in_)
 
 
 def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
@@ -99,11 +86,11 @@ def change_model(model: Model, records: Sequence[Record], drift: Drift) -> tuple
 def _change_label(model: Model, record: Record, steps: list[Step]) -> Answer:
     action, label, to = record["action"], record["label"], record.get("to")
 
-    def step(tree: OnlineTree) -> None:
-        getattr(tree.labels, action)(*([label] if to is None else [label, to]))
+    def step(learner: StreamLearner) -> None:
+        getattr(learner.labels, action)(*([label] if to is None else [label, to]))
 
     try:
-        step(online_tree_of(model))
+        step(learner_of(model, owner="serve"))
     except LabelwoodError as error:
         return {"refused": str(error)}
     steps.append(step)
@@ -112,12 +99,12 @@ def _change_label(model: Model, record: Record, steps: list[Step]) -> Answer:
 
 def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step]) -> list[Answer]:
     """Learn several records in one call, or one by one if that is refused: the model comes out the same."""
-    tree = online_tree_of(model)
+    learner = learner_of(model, owner="serve")
     examples = [example for record in records for example in record["examples"]]
-    before, labels = tree.n_labels_, [example["labels"] for example in examples]
+    before, labels = learner.n_labels_, [example["labels"] for example in examples]
     try:
         rows = rows_of(model, examples)
-        predicted, targets = tree.test_then_learn(rows, labels, k=1, at_once=True)
+        predicted, targets = learner.test_then_learn(rows, labels, k=1, at_once=True)
     except LabelwoodError as error:
         if len(records) == 1:
             return [{"refused": str(error)}]

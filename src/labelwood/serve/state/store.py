@@ -27,11 +27,12 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.methods import load
+from labelwood.methods.online.learner import learner_of
 from labelwood.methods.text_classifier import Model
 from labelwood.run_context import logger
 from labelwood.serve.state.drift import Drift
 from labelwood.serve.state.log import Clock, Frame, LogWriter, Record, read_log, wall_clock
-from labelwood.serve.state.state_machine import DRIFT_WINDOW, Answer, Replica, online_tree_of
+from labelwood.serve.state.state_machine import DRIFT_WINDOW, Answer, Replica
 from labelwood.storage.model_directory import sync_directory, write_model
 
 _LOG, _MODELS, _SNAPSHOTS = "log", "models", "snapshots"
@@ -103,7 +104,7 @@ class Store:
         """Copy a model into the state directory; the record that makes the service start from it."""
         name = f"{self.log.next_sequence:020d}"
         model = load(path, verify=True)
-        online_tree_of(model)
+        learner_of(model, owner="serve")
         write_model(self.folder / _MODELS / name, *model.to_saved())
         return {"kind": "model", "model": name}
 

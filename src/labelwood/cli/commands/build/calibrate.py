@@ -67,14 +67,14 @@ def run(options: argparse.Namespace) -> int:
     whole = read_model(options)
     model = estimator_of(whole)
     rows, truth = read_rows_and_truth(whole, options)
-    before = calibration_error(truth, model._topk_ids(rows, 5))
+    before = calibration_error(truth, model.topk_ids(rows, 5))
     Y = truth.to_scipy()
     model.calibrate(rows, Y, method=options.map)
     if options.target != _WITHOUT:
         model.choose_thresholds(
             rows, Y, target=options.target, level=options.level, per_label=options.per_label
         )
-    after = calibration_error(truth, model._topk_ids(rows, 5))
+    after = calibration_error(truth, model.topk_ids(rows, 5))
     whole.save(options.model)
     facts: dict[str, Any] = {
         "model": options.model,

@@ -1,4 +1,4 @@
-"""Go on learning: teach an online-tree model more texts or rows, from a file or from a pipe.
+"""Go on learning: teach an online-tree or online-forest model more texts or rows, from a file or from a pipe.
 
 A model of vectors takes - for lines from a pipe and learns each as it comes: XMC (l1,l2 f:v f:v) or JSON
 ({"labels": ["a"], "features": {"12": 0.5}}). Without DATA nothing is learned, and the model is written to -o.
@@ -18,8 +18,8 @@ from labelwood.cli.support.output import print_facts, print_json, shown_seconds
 from labelwood.cli.support.parser import Parser
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.resources.memory import shown_bytes
-from labelwood.methods.online.online_tree import OnlineTree
-from labelwood.methods.text_classifier import TextClassifier, estimator_of
+from labelwood.methods.online.learner import StreamLearner, learner_of
+from labelwood.methods.text_classifier import Model
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR
 
@@ -51,29 +51,22 @@ def run(options: argparse.Namespace) -> int:
     """Load, learn, save; what stdin has given is saved even if it ends with an interrupt."""
     clock = RunContext()
     whole = read_model(options)
-    model = estimator_of(whole)
-    if not isinstance(model, OnlineTree):
-        raise LabelwoodError(
-            f"{options.model}: only online-tree models learn on; this is {model.method_name}"
-        )
+    model = learner_of(whole, owner=options.model)
     target = Path(options.output or options.model)
     if options.inference_only and options.output is None:
         raise LabelwoodError("learn: --inference-only needs -o: it would overwrite what learning on needs")
     before, labels_before = model.n_seen_, model.n_labels_
     failure: LabelwoodError | None = None
     with clock.phase("learn"):
-        if isinstance(whole, TextClassifier):
+        if whole.takes == "text":
             _learn_texts(whole, model, options)
         elif options.data == "-":
             failure = _learn_lines(model, sys.stdin)
         elif options.data is not None:
             _learn_file(model, options)
     with clock.phase("save"):
-        if isinstance(whole, TextClassifier):
-            small = model.freeze(weight_threshold=_THRESHOLD) if options.inference_only else model
-            TextClassifier.of(whole.encoder_, small).save(target)
-        else:
-            model.save(target, inference_only=options.inference_only, weight_threshold=_THRESHOLD)
+        small = model.freeze(weight_threshold=_THRESHOLD) if options.inference_only else model
+        whole.with_classifier(small).save(target)
     if failure is not None:
         raise failure
     facts = {
@@ -92,24 +85,24 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _learn_texts(whole: TextClassifier, model: OnlineTree, options: argparse.Namespace) -> None:
+def _learn_texts(whole: Model, model: StreamLearner, options: argparse.Namespace) -> None:
     """Learn texts through the encoder, whose vocabulary stays as it is: new words need a hashing encoder."""
     if options.data is not None:
         documents = read_texts(options)
         model.partial_fit(whole.encode(documents.texts), documents.labels)
 
 
-def _learn_file(model: OnlineTree, options: argparse.Namespace) -> None:
+def _learn_file(model: StreamLearner, options: argparse.Namespace) -> None:
     dataset = read_data(options)
     X = dataset.X
     wide = CSR(X.indptr, X.indices, X.data, max(X.n_cols, model.n_features_in_))
-    names = None if model._names.kind == "ids" else dataset.label_names
+    names = None if model.label_names.kind == "ids" else dataset.label_names
     model.partial_fit(wide, dataset.Y, label_names=names)
 
 
-def _learn_lines(model: OnlineTree, lines: Iterable[str]) -> LabelwoodError | None:
+def _learn_lines(model: StreamLearner, lines: Iterable[str]) -> LabelwoodError | None:
     """Learn line by line; what stopped it before the end, if a line could not be read."""
-    by_column = model._names.kind == "ids"
+    by_column = model.label_names.kind == "ids"
     try:
         for number, line in enumerate(lines, 1):
             if not line.strip():

@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         if options.target_size is not None:
             model.prune(target_size=options.target_size)
         words = ", ".join(f"{name} {value}" for name, value in asked.items())
-        points.append(model._point(f"asked: {words}", rows, truth, _KS))
+        points.append(model.measured(f"asked: {words}", rows, truth, _KS))
     if options.output is not None:
         whole.save(Path(options.output))
     if options.json:

@@ -1,4 +1,4 @@
-"""Look after the labels of an online-tree model: list, rename, retire, merge, restore."""
+"""List the labels of a model; rename, retire, merge and restore those of a model that learns from a stream."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from labelwood.cli.support.inputs import add_model_argument, label_of, read_model
 from labelwood.cli.support.output import print_json, print_table, shown
 from labelwood.cli.support.parser import Parser, UsageError
-from labelwood.errors import LabelwoodError
-from labelwood.methods.online.online_tree import OnlineTree
+from labelwood.label_names import LabelEntry
+from labelwood.methods.online.learner import learner_of
 from labelwood.methods.text_classifier import estimator_of
 
 EXAMPLES = (
@@ -41,14 +41,10 @@ def run(options: argparse.Namespace) -> int:
             f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}"
         )
     whole = read_model(options)
-    model = estimator_of(whole)
-    if not isinstance(model, OnlineTree):
-        raise LabelwoodError(
-            f"{options.model}: only online-tree models keep records of labels; this is {model.method_name}"
-        )
     if options.action == "list":
-        _print(model, as_json=options.json)
+        _print(estimator_of(whole).label_entries(), as_json=options.json)
         return 0
+    model = learner_of(whole, owner=options.model)
     names: list[Any] = [label_of(model, text) for text in options.names]
     if options.action == "rename":
         names[1] = options.names[1]
@@ -59,8 +55,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(model: OnlineTree, *, as_json: bool) -> None:
-    entries = model.labels.list()
+def _print(entries: list[LabelEntry], *, as_json: bool) -> None:
     if as_json:
         print_json([entry._asdict() for entry in entries])
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 from labelwood.cli.support.inputs import add_model_argument, read_model
 from labelwood.cli.support.output import print_facts, whole_file
 from labelwood.cli.support.parser import Parser, UsageError
-from labelwood.methods.text_classifier import TextClassifier, estimator_of
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.viz.outline import Outline, outline
 from labelwood.viz.render import to_dot, to_json, to_page
 
@@ -38,10 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if not (options.html or options.dot or options.json):
         raise UsageError("labelwood tree: say what to write: --html FILE, --dot FILE or --json")
     model = read_model(options)
-    feature_name = None
-    if isinstance(model, TextClassifier):
-        feature_name = model.encoder_.term_of("")
-    found = outline(estimator_of(model), tree=options.tree - 1, feature_name=feature_name)
+    found = outline(estimator_of(model), tree=options.tree - 1, feature_name=model.feature_namer())
     if options.html:
         _write(options.html, to_page(found, title=Path(options.model).name))
     if options.dot:

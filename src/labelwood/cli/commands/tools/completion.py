@@ -65,9 +65,7 @@ def _flags(command: str) -> list[str]:
         wordings += [["--method", name] for name in METHODS] + [["--encoder", name] for name in ENCODERS]
     found: dict[str, None] = {}
     for words in wordings:
-        found |= dict.fromkeys(
-            flag for action in parser_of(command, words)._actions for flag in action.option_strings
-        )
+        found |= dict.fromkeys(parser_of(command, words).flags())
     return sorted(found)
 
 

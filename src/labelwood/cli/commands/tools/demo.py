@@ -55,8 +55,8 @@ def run(options: argparse.Namespace) -> int:
     with clock.phase("train"):
         model.fit(X_train, [list(function.labels) for function in corpus.train])
     with clock.phase("predict"):
-        top = model._topk_ids(X_test, max(_KS))
-    truth = model._encode_labels([list(function.labels) for function in corpus.test])
+        top = model.topk_ids(X_test, max(_KS))
+    truth = model.encode_labels([list(function.labels) for function in corpus.test])
     popular = _most_popular(model.label_counts_, truth.n_rows)
     quality, baseline = _precision(truth, top), _precision(truth, popular)
     examples = _examples(corpus.test, model.classes_, top)

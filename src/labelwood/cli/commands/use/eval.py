@@ -151,9 +151,9 @@ def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
         model = estimator_of(whole)
         rows, truth = read_rows_and_truth(whole, options)
     with clock.phase("predict"):
-        top = model._topk_ids(rows, max(options.ks), options.objective)
+        top = model.topk_ids(rows, max(options.ks), options.objective)
         sets = from_scipy(model.predict(rows))
-        plain = None if options.objective is None else model._topk_ids(rows, max(options.ks))
+        plain = None if options.objective is None else model.topk_ids(rows, max(options.ks))
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: len(model.label_counts_)] = model.label_counts_
     return _Measured(model, truth, top, counts, sets, plain)

@@ -22,7 +22,7 @@ from labelwood.cli.support.inputs import (
 from labelwood.cli.support.output import print_json
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.explain import Explanation, Lost, Missed, Route, Step, Suggestion
-from labelwood.methods.text_classifier import Model, TextClassifier
+from labelwood.methods.text_classifier import Model
 
 EXAMPLES = (
     'labelwood explain model "The court decided on the income tax"',
@@ -72,13 +72,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
     missed = [label_of(model, text) for text in options.missed]
-    if isinstance(model, TextClassifier):
+    if model.takes == "text":
         texts = [options.data] if is_a_text(options) else read_texts(options, needs_labels=False).texts
         text = texts[_row(options, len(texts))]
         return model.explain([text], options.k, missed=missed, n_features=options.words)[0]
     rows = read_rows(model, options)
     number = _row(options, rows.n_rows)
-    return model.explain(rows.rows(number, number + 1), options.k, missed=missed, n_features=options.words)[0]
+    row: Any = rows.rows(number, number + 1)
+    return model.explain(row, options.k, missed=missed, n_features=options.words)[0]
 
 
 def _row(options: argparse.Namespace, n_rows: int) -> int:
