@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from labelwood.data import Dataset, load
-from labelwood.data.mapped_directory import DirectoryWriter
+from labelwood.data.mapped_directory import write_directory
 from labelwood.data.synth import Shape, synth
 from labelwood.methods import METHODS
 from labelwood.metrics import precision_at_k
@@ -40,16 +42,17 @@ def generate(folder: Path, gigabytes: float) -> None:
     random = np.random.default_rng(0)
     shape = Shape(DRAWN + TEST_ROWS, n_labels=64, n_features=20_000, words_per_row=300)
     drawn = synth(shape)
-    with DirectoryWriter(folder / "test.lw") as writer:
-        writer.add(Dataset(drawn.X.rows(DRAWN, DRAWN + TEST_ROWS), drawn.Y.rows(DRAWN, DRAWN + TEST_ROWS)))
-        writer.finish(None)
-    with DirectoryWriter(folder / "train.lw") as writer:
-        while writer.n_rows * ROW_BYTES < gigabytes * 1e9:
+    test = Dataset(drawn.X.rows(DRAWN, DRAWN + TEST_ROWS), drawn.Y.rows(DRAWN, DRAWN + TEST_ROWS))
+    write_directory(folder / "test.lw", [test])
+
+    def parts() -> Iterator[Dataset]:
+        for _ in range(math.ceil(gigabytes * 1e9 / (DRAWN * ROW_BYTES))):
             rows = random.integers(0, DRAWN, DRAWN)
             X, Y = drawn.X.take(rows), drawn.Y.take(rows)
             values = (0.5 + random.random(X.nnz, np.float32)) * X.data
-            writer.add(Dataset(CSR(X.indptr, X.indices, values, X.n_cols), Y))
-        writer.finish(None)
+            yield Dataset(CSR(X.indptr, X.indices, values, X.n_cols), Y)
+
+    write_directory(folder / "train.lw", parts())
 
 
 def train(folder: Path, method: str, limit: int | None) -> None:

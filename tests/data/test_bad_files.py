@@ -98,7 +98,7 @@ def test_truncated(tmp_path):
     )
     refused(
         write(tmp_path, GOOD[: GOOD.rindex("1\n")]),
-        "line 4: the feature '9:' has no value; the line may be cut",
+        "line 4: the feature '9:' has no value; the line may be truncated",
     )
     refused(write(tmp_path, "3 10 5\n"), "line 1: the file ends after 0 rows")
     svm = tmp_path / "a.svm"

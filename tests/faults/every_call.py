@@ -59,7 +59,7 @@ def model_case(folder: Path, *, exists: bool) -> Case:
 
 
 def data_case(folder: Path, name: str) -> Case:
-    """A data file that is replaced, as ``convert`` does."""
+    """A data file or a data set directory that is replaced, as ``convert`` does."""
     path = folder / name
 
     def dataset(number: int) -> Dataset:
@@ -126,6 +126,7 @@ def main(folder: Path) -> None:
         "data as xmc": data_case(folder, "data.txt"),
         "data as npz": data_case(folder, "data.npz"),
         "data as xmc.gz": data_case(folder, "data.txt.gz"),
+        "data as a directory": data_case(folder, "data.lw"),
         "log": log_case(folder),
     }
     for name, case in cases.items():

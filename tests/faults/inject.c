@@ -78,8 +78,14 @@ ssize_t write(int fd, const void* data, size_t size) {
 static int flushed(int fd, int (*real)(int)) {
     if (plan < 0 || !inside_fd(fd)) return real(fd);
     if (fails()) return -1;
-    const int place = place_of(fd);
-    if (place >= 0) dirty[place] = dirty[--n_dirty];
+    struct stat flushed_file, other;
+    fstat(fd, &flushed_file);
+    for (int i = 0; i < n_dirty;) { /* a flush is of the file, whichever descriptor wrote to it */
+        if (fstat(dirty[i], &other) == 0 && other.st_ino == flushed_file.st_ino && other.st_dev == flushed_file.st_dev)
+            dirty[i] = dirty[--n_dirty];
+        else
+            ++i;
+    }
     return real(fd);
 }
 int fsync(int fd) { return flushed(fd, REAL(fsync)); }

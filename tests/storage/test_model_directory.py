@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.label_names import LabelNames
-from labelwood.storage import model_directory
+from labelwood.storage import atomic, model_directory
 from labelwood.storage.model_directory import read_model, write_model
 
 ARRAYS = {"weights": np.arange(12, dtype=np.float32).reshape(3, 4), "ids": np.array([3, 1, 2], np.int32)}
@@ -196,23 +196,13 @@ def test_large_models_are_verified_on_request(model, monkeypatch):
 @pytest.mark.parametrize("exchange", [True, False])
 def test_replaces_a_model(model, monkeypatch, exchange):
     if not exchange:  # as on a system that cannot swap directories
-        monkeypatch.setattr(model_directory, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(atomic, "exchange", lambda one, other: False)
     _, before = read_model(model)
     write_model(model, FACTS, {"only": np.zeros(2, np.float32)})
     _, after = read_model(model)
     assert list(after) == ["only"]
     np.testing.assert_array_equal(before["weights"], ARRAYS["weights"])  # who has it open keeps it
     assert [path.name for path in model.parent.iterdir()] == ["model"]
-
-
-def test_swap_in_one_step(tmp_path):
-    one, other = tmp_path / "one", tmp_path / "other"
-    one.mkdir()
-    other.mkdir()
-    (one / "x").touch()
-    if not model_directory._exchange(one, other):
-        pytest.skip("this system cannot swap directories")
-    assert (other / "x").exists()
 
 
 def test_replaces_what_a_link_points_to(model):

@@ -20,6 +20,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.methods import load
 from labelwood.methods.text_classifier import ENCODER, TextClassifier
 from labelwood.storage import model_directory
+from labelwood.storage.atomic import atomic_directory
 
 Model = TreeEstimator | TextClassifier | str | os.PathLike[str]
 
@@ -41,6 +42,18 @@ def model_card(
     what ``metrics.evaluate`` returned, fractions; ``license`` and ``language`` are what the Hub filters by.
     """
     manifest, _ = model_directory.read_model(path)
+    return _card(manifest, Path(path).name, name, data, metrics, license, language)
+
+
+def _card(
+    manifest: Mapping[str, Any],
+    folder_name: str,
+    name: str | None = None,
+    data: str | None = None,
+    metrics: Mapping[str, float] | None = None,
+    license: str | None = None,
+    language: str | Sequence[str] | None = None,
+) -> str:
     is_text = ENCODER in manifest
     languages = [language] if isinstance(language, str) else list(language or ())
     head: dict[str, Any] = {
@@ -56,7 +69,7 @@ def model_card(
             *(f"{key}: {json.dumps(value)}" for key, value in head.items()),  # JSON is YAML
             "---",
             "",
-            f"# {(name or Path(path).name).rsplit('/', 1)[-1]}",
+            f"# {(name or folder_name).rsplit('/', 1)[-1]}",
             "",
             f"A `{manifest['class']}` of [Labelwood](https://pypi.org/project/labelwood/) "
             f"{manifest['library_version']}, which suggests labels for {'texts' if is_text else 'vectors'}: "
@@ -79,15 +92,16 @@ def prepare(model: Model, folder: str | os.PathLike[str], **card: Any) -> Path:
     target = Path(folder)
     if target.exists() and any(target.iterdir()):
         raise LabelwoodError(f"hub: folder must be new or empty; {target} is not")
-    if not isinstance(model, str | os.PathLike):
-        model.save(target)
-    else:
-        load(model, verify=True)  # so that what cannot be loaded is never published
-        manifest, _ = model_directory.read_model(model)
-        target.mkdir(parents=True, exist_ok=True)
-        for file in (model_directory.MANIFEST, *(f"{name}.npy" for name in manifest["files"])):
-            shutil.copyfile(Path(model) / file, target / file)
-    (target / CARD).write_text(model_card(target, **card), encoding="utf-8")
+    with atomic_directory(target) as prepared:
+        if not isinstance(model, str | os.PathLike):
+            model_directory.write_model_files(prepared, *model.to_saved())
+        else:
+            load(model, verify=True)  # a model that cannot be loaded is never published
+            manifest, _ = model_directory.read_model(model)
+            for file in (model_directory.MANIFEST, *(f"{name}.npy" for name in manifest["files"])):
+                shutil.copyfile(Path(model) / file, prepared / file)
+        manifest, _ = model_directory.read_model(prepared)
+        (prepared / CARD).write_text(_card(manifest, target.name, **card), encoding="utf-8")
     return target
 
 

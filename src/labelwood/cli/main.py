@@ -23,7 +23,7 @@ from labelwood.run_context import logger
 
 _GROUPS = {
     # folder below labelwood.cli.commands: heading in the overview, commands
-    "build": (
+    "training": (
         "make a model",
         {
             "train": "train a model on a data file",

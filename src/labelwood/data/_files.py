@@ -8,7 +8,6 @@ import gzip
 import lzma
 import mmap
 import os
-import secrets
 import stat
 import zlib
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import loading
+from labelwood.storage.atomic import atomic_file
 
 U8 = npt.NDArray[np.uint8]
 Format = Literal["xmc", "svmlight", "npz", "lw"]
@@ -142,30 +142,9 @@ def _compressing(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManag
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """A stream to a file that takes the place of ``path`` when all went well, compressed by its suffix.
-
-    The bytes go to a temporary neighbour, reach the disk, and are renamed: a reader sees the old file or the
-    new one.
-    """
-    neighbour = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    """Write a file atomically, compressed if its suffix says so."""
     try:
-        try:
-            with neighbour.open("xb") as raw:
-                with _compressing(raw, path.suffix.lower()) as stream:
-                    yield stream
-                raw.flush()
-                os.fsync(raw.fileno())
-            neighbour.replace(path)
-            _sync_directory(path.parent)
-        finally:
-            neighbour.unlink(missing_ok=True)
+        with atomic_file(path) as raw, _compressing(raw, path.suffix.lower()) as stream:
+            yield stream
     except OSError as error:
         raise LabelwoodError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.data._files import reading, writing
+from labelwood.data._files import reading
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR
+from labelwood.storage.atomic import atomic_file
 
 FORMAT, VERSION, MANIFEST = "labelwood-checkpoint", 1, "checkpoint.json"
 _PIECE = 1 << 24  # entries hashed at a time
@@ -55,7 +56,7 @@ class Checkpoint:
                 raise LabelwoodError(f"{owner}: checkpoint must be a new or empty directory; {folder} is not")
             begun = {"format": FORMAT, "version": VERSION, "fingerprint": print_of}
             begun |= {"seed": fresh_seed if seed is None else seed}
-            with writing(known) as stream:
+            with atomic_file(known) as stream:
                 stream.write(json.dumps(begun, indent=1).encode() + b"\n")
             return cls(folder, begun["seed"])  # type: ignore[arg-type]  # an integer
         if not resume:
@@ -93,7 +94,7 @@ class Checkpoint:
 
     def write(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Note that a unit is finished."""
-        with writing(self._folder / f"{name}.npz") as stream:
+        with atomic_file(self._folder / f"{name}.npz") as stream:
             np.savez(stream, **arrays)  # type: ignore[arg-type]  # its own keyword is no array's name
 
 

@@ -8,7 +8,6 @@ takes milliseconds whatever the size, after checking that every file is what the
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import hashlib
 import json
@@ -16,10 +15,7 @@ import math
 import mmap
 import os
 import re
-import secrets
-import shutil
 import stat
-import sys
 from collections.abc import Mapping
 from importlib.metadata import version as version_of
 from io import BufferedReader
@@ -30,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.storage.atomic import atomic_directory
 
 FORMAT = "labelwood-model"
 FORMAT_VERSION = 1
@@ -49,8 +46,6 @@ _HEADER = re.compile(
     re.DOTALL,
 )
 _LONGEST_HEADER = 1024
-_RENAME_EXCHANGE = 2
-_AT_FDCWD = -100
 _ATTEMPTS = 100
 _COUNTED = ("rows", "feature_entries", "label_entries")
 _NO_PLAIN_FILE = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ENODEV, errno.ENOTDIR)
@@ -62,20 +57,15 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
     ``manifest`` holds what JSON can hold; the format, the versions, the list of files and the checksums are
     added here.
     """
-    target = Path(os.path.realpath(path))  # a link to a model stays a link
-    check_target(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
-    temporary.mkdir()
-    try:
-        files = {name: _write_array(temporary, name, array) for name, array in sorted(arrays.items())}
-        _write_manifest(temporary / MANIFEST, manifest, files)
-        sync_directory(temporary)
-        _move_into_place(temporary, target)
-    finally:
-        # After a success the replaced model, if there was one; after a failure the unfinished one.
-        shutil.rmtree(temporary, ignore_errors=True)
-    sync_directory(target.parent)
+    check_target(Path(os.path.realpath(path)))
+    with atomic_directory(path) as folder:
+        write_model_files(folder, manifest, arrays)
+
+
+def write_model_files(folder: Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write the files of a model into a directory that is part of a larger atomic write."""
+    files = {name: _write_array(folder, name, array) for name, array in sorted(arrays.items())}
+    _write_manifest(folder / MANIFEST, manifest, files)
 
 
 def read_model(path: str | os.PathLike[str], *, verify: bool | None = None) -> tuple[dict[str, Any], Arrays]:
@@ -213,9 +203,7 @@ def _write_manifest(path: Path, manifest: Mapping[str, Any], files: Mapping[str,
     except (TypeError, ValueError) as error:
         raise LabelwoodError(f"save: the manifest must hold plain JSON values; {error}") from None
     whole["sha256"] = hashlib.sha256(_canonical(whole)).hexdigest()
-    with path.open("wb") as file:
-        file.write(json.dumps(whole, indent=1, allow_nan=False).encode() + b"\n")
-        _sync(file)
+    path.write_bytes(json.dumps(whole, indent=1, allow_nan=False).encode() + b"\n")
 
 
 class _Hashing:
@@ -238,7 +226,6 @@ def _write_array(folder: Path, name: str, array: Any) -> dict[str, Any]:
     with (folder / f"{name}.npy").open("xb") as file:
         hashing = _Hashing(file)
         np.lib.format.write_array(hashing, array, version=(1, 0), allow_pickle=False)
-        _sync(file)
     return {
         "dtype": array.dtype.str,
         "shape": list(array.shape),
@@ -322,45 +309,3 @@ def check_target(target: Path) -> None:
         raise LabelwoodError(
             f"save: {target} holds a model, but also {stray}, which is not part of it. {advice}"
         )
-
-
-def _move_into_place(temporary: Path, target: Path) -> None:
-    """Make the target the new model; what was there, if anything, ends up at the temporary path."""
-    if not target.exists():
-        temporary.rename(target)
-    elif not _exchange(temporary, target):
-        aside = temporary.with_suffix(".old")
-        target.rename(aside)
-        try:
-            temporary.rename(target)
-        except BaseException:
-            aside.rename(target)
-            raise
-        aside.rename(temporary)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two directories in one step, where the system can; false if it cannot."""
-    if sys.platform != "linux":
-        return False
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is None:
-        return False
-    renameat2.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-    return renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0  # type: ignore[no-any-return]
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def sync_directory(path: Path) -> None:
-    """Flush the names in a directory to disk."""
-    if os.name != "posix":
-        return  # other systems cannot open a directory
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,6 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from labelwood.progress import SHOWN
+from labelwood.storage.atomic import atomic_file
 
 _PLAIN_LABEL = re.compile(r'[^\s":]+')
 
@@ -97,22 +97,12 @@ def shown_label(label: Any) -> str:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path | None) -> Iterator[TextIO]:
-    """A text file that appears under its name only when all went well; stdout when there is no path."""
+def open_output(path: Path | None) -> Iterator[TextIO]:
+    """A text file that is written atomically; stdout if there is no path."""
     if path is None:
         yield sys.stdout
         return
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8")
+        yield text
+        text.detach()  # flushes the text; atomic_file closes the file

@@ -23,7 +23,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.storage.model_directory import sync_directory
+from labelwood.storage.atomic import sync_directory
 
 Record = dict[str, Any]
 Clock = Callable[[], int]

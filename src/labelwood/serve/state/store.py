@@ -33,7 +33,8 @@ from labelwood.run_context import logger
 from labelwood.serve.state.drift import Drift
 from labelwood.serve.state.log import Clock, Frame, LogWriter, Record, read_log, wall_clock
 from labelwood.serve.state.state_machine import DRIFT_WINDOW, Answer, Replica
-from labelwood.storage.model_directory import sync_directory, write_model
+from labelwood.storage.atomic import atomic_directory, remove_leftovers
+from labelwood.storage.model_directory import write_model, write_model_files
 
 _LOG, _MODELS, _SNAPSHOTS = "log", "models", "snapshots"
 _STATE, _MODEL = "state.json", "model"
@@ -81,10 +82,10 @@ class Store:
         self.folder, self._keep = folder, keep
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(folder / "lock")
-        (folder / _SNAPSHOTS).mkdir(exist_ok=True)
         self.damaged: list[str] = []
-        for leftover in (folder / _SNAPSHOTS).glob(".*.tmp"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for name in (_SNAPSHOTS, _MODELS):
+            (folder / name).mkdir(exist_ok=True)
+            remove_leftovers(folder / name)
         self.log = LogWriter(folder / _LOG, clock=clock)
         if self.log.torn is not None:
             logger.warning("a crash left the log unfinished: %s", self.log.torn)
@@ -220,23 +221,11 @@ def _write_snapshot(folder: Path, captured: Captured) -> Path:
     target = folder / f"{captured.sequence:020d}"
     if target.exists():
         return target
-    temporary = folder / f".{target.name}.tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        write_model(temporary / _MODEL, captured.manifest, captured.arrays)
-        whole = {
-            "state": captured.state,
-            "sha256": hashlib.sha256(_canonical(captured.state)).hexdigest(),
-        }
-        with (temporary / _STATE).open("wb") as file:
-            file.write(json.dumps(whole).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        sync_directory(temporary)
-        temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    sync_directory(folder)
+    whole = {"state": captured.state, "sha256": hashlib.sha256(_canonical(captured.state)).hexdigest()}
+    with atomic_directory(target) as temporary:
+        (temporary / _MODEL).mkdir()
+        write_model_files(temporary / _MODEL, captured.manifest, captured.arrays)
+        (temporary / _STATE).write_bytes(json.dumps(whole).encode())
     return target
 
 

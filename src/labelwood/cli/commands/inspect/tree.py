@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from labelwood.cli.support.inputs import add_model_argument, read_model
-from labelwood.cli.support.output import print_facts, whole_file
+from labelwood.cli.support.output import open_output, print_facts
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.viz.outline import Outline, outline
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path) as file:
+    with open_output(path) as file:
         file.write(text)
 
 

@@ -18,12 +18,12 @@ from labelwood.cli.support.inputs import (
     read_rows_and_truth,
 )
 from labelwood.cli.support.output import (
+    open_output,
     print_facts,
     print_json,
     print_table,
     shown,
     shown_seconds,
-    whole_file,
 )
 from labelwood.cli.support.parser import Parser, distinct_counts, two_positive
 from labelwood.estimator import TreeEstimator
@@ -210,7 +210,7 @@ def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
     totals = label_totals(judge(measured.truth, measured.top), k)
     names = measured.model.classes_.tolist()
     bins = frequency_bins(measured.counts)
-    with whole_file(path) as file:
+    with open_output(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
             ["label", "bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]

@@ -17,7 +17,7 @@ from labelwood.cli.support.inputs import (
     read_model,
     read_rows,
 )
-from labelwood.cli.support.output import shown_label, to_json, whole_file
+from labelwood.cli.support.output import open_output, shown_label, to_json
 from labelwood.cli.support.parser import Parser, UsageError, at_least
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import Objective
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     model = read_model(options)
     estimator = estimator_of(model)
     as_text = _json_line if options.json else _plain_line
-    with whole_file(options.output) as file:
+    with open_output(options.output) as file:
         for labels, scores in _predicted(model, options):
             chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)
             if options.decide:

@@ -9,13 +9,18 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_model, read_rows_and_truth
+from labelwood.cli.support.inputs import (
+    add_data_arguments,
+    add_model_argument,
+    read_model,
+    read_rows_and_truth,
+)
 from labelwood.cli.support.output import print_json, print_table
 from labelwood.cli.support.parser import Parser, UsageError, one_of
 from labelwood.errors import LabelwoodError
-from labelwood.resources.memory import parse_bytes, shown_bytes
 from labelwood.methods.label_tree.base import DTYPES, Shrinkable, Shrunk
 from labelwood.methods.text_classifier import estimator_of
+from labelwood.resources.memory import parse_bytes, shown_bytes
 from labelwood.storage.model_directory import check_target
 
 EXAMPLES = (

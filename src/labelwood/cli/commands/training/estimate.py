@@ -10,9 +10,9 @@ import argparse
 from pathlib import Path
 
 from labelwood.cli.support.inputs import add_data_arguments
-from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
 from labelwood.cli.support.output import print_facts, print_json, print_table, shown
 from labelwood.cli.support.parser import Parser, one_of
+from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
 from labelwood.errors import LabelwoodError
 from labelwood.resources.estimate import GRADES, Estimate, Figure
 from labelwood.resources.memory import shown_bytes

@@ -10,17 +10,23 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import add_data_arguments, add_threads_argument, has_texts, read_data, read_texts
+from labelwood.cli.support.inputs import (
+    add_data_arguments,
+    add_threads_argument,
+    has_texts,
+    read_data,
+    read_texts,
+)
 from labelwood.cli.support.output import print_json, print_table, remark
 from labelwood.cli.support.parser import Parser, byte_count, duration
-from labelwood.resources.memory import shown_bytes
 from labelwood.methods.text_classifier import TextClassifier
 from labelwood.metrics import scorer
-from labelwood.storage.model_directory import check_target
+from labelwood.resources.memory import shown_bytes
 from labelwood.sparse import CSR
+from labelwood.storage.model_directory import check_target
 from labelwood.text import TextEncoder, TfidfEncoder
-from labelwood.validation.targets import read_labels
 from labelwood.tuning import Trial, Tuned, tune
+from labelwood.validation.targets import read_labels
 
 EXAMPLES = (
     "labelwood tune docs.csv --budget 10m --metric P@5 -o model",

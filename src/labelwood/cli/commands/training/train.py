@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.inputs import add_data_arguments, executor_flag
-from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
 from labelwood.cli.support.parser import Parser, UsageError
-from labelwood.resources.memory import parse_bytes, peak_resident, shown_bytes
+from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
-from labelwood.storage.model_directory import check_target
+from labelwood.resources.memory import parse_bytes, peak_resident, shown_bytes
 from labelwood.run_context import RunContext
+from labelwood.storage.model_directory import check_target
 
 EXAMPLES = (
     'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from labelwood.scoring.calibration import KINDS
-from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_model, read_rows_and_truth
+from labelwood.cli.support.inputs import (
+    add_data_arguments,
+    add_model_argument,
+    read_model,
+    read_rows_and_truth,
+)
 from labelwood.cli.support.output import print_facts, print_json
 from labelwood.cli.support.parser import Parser, UsageError, one_of
-from labelwood.scoring.thresholds import TARGETS
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.metrics import calibration_error
+from labelwood.scoring.calibration import KINDS
+from labelwood.scoring.thresholds import TARGETS
 
 EXAMPLES = (
     "labelwood calibrate model held-out.csv --text title,body --labels tags",

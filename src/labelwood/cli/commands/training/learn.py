@@ -13,13 +13,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_data, read_model, read_texts
+from labelwood.cli.support.inputs import (
+    add_data_arguments,
+    add_model_argument,
+    read_data,
+    read_model,
+    read_texts,
+)
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
 from labelwood.cli.support.parser import Parser
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.resources.memory import shown_bytes
 from labelwood.methods.online.learner import StreamLearner, learner_of
 from labelwood.methods.text_classifier import Model
+from labelwood.resources.memory import shown_bytes
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR
 
