@@ -1,7 +1,7 @@
 """Learns, suggests, saves, loads and swaps for a time, and tells whether memory stays flat: ``make soak MINUTES=60``.
 
 In one process: an online tree that learns texts, is saved, loaded and swapped for its copy while threads ask it for
-suggestions; and a service's learner with its log and snapshots, which is given examples and another model now and then.
+suggestions; and a service with its log and snapshots, which is given examples and another model now and then.
 Every model goes back to its beginning after some hundred examples, so that what it may hold is bounded and whatever
 grows is a leak. The answers of a model that was saved and loaded are compared with those of the live one.
 """
@@ -9,6 +9,7 @@ grows is a leak. The answers of a model that was saved and loaded are compared w
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import json
 import os
@@ -25,10 +26,10 @@ import numpy as np
 import labelwood
 from labelwood import HashingEncoder, LinearTree, OnlineTree, TextClassifier
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.http.messages import LearnRequest, SuggestRequest
+from labelwood.serve.messages import LearnRequest, SuggestRequest
 from labelwood.serve.service import Service
 from labelwood.serve.state.store import Store
-from labelwood.serve.state.writer import Learner
+from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 
 _WORDS = [f"word{number}" for number in range(400)]
@@ -63,8 +64,8 @@ class Soak:
         self.ended = threading.Event()
         self.failed: list[BaseException] = []
         store = Store(folder / "state", model=folder / "start")
-        self.learner = Learner(store, n_jobs=1, snapshot_seconds=2.0)
-        self.service = Service(self.learner.view, Metrics(), self.learner)
+        self.writer = Writer(store, n_jobs=1, snapshot_seconds=2.0)
+        self.service = Service(store.machine, Metrics(), self.writer)
 
     def _still(self) -> TextClassifier:
         texts, labels = zip(*(text_of(Random(number)) for number in range(200)), strict=True)
@@ -99,10 +100,10 @@ class Soak:
         for _ in range(40):
             text, labels = text_of(self.random)
             request = LearnRequest.model_validate({"examples": [{"text": text, "labels": labels}]})
-            self.service.learn(request, None).result(timeout=60)
-            self.service.suggest(SuggestRequest(text=text))
+            asyncio.run(self.service.learn(request, None))
+            asyncio.run(self.service.suggest(SuggestRequest(text=text)))
             self.counts["served"] += 1
-        self.learner.swap(self.folder / "start").result(timeout=60)
+        self.writer.swap(self.folder / "start").result(timeout=60)
 
     def suggest(self) -> None:
         """What other threads do all the while."""
@@ -147,7 +148,7 @@ def main() -> int:
             soak.ended.set()
             for reader in readers:
                 reader.join()
-            soak.learner.close()
+            soak.writer.close()
     if soak.failed:
         raise soak.failed[0]
     samples.append((time.monotonic() - begun, resident_bytes()))
