@@ -3,7 +3,7 @@
 Everything runs in one process:
 
 - An online tree learns texts. It is saved, loaded and replaced by its copy while threads ask for suggestions.
-- A service's learner, with its log and snapshots, gets examples and swaps its model from time to time.
+- A service's writer, with its log and snapshots, gets examples and swaps its model from time to time.
 
 Each model is reset to its first state after a few hundred examples, so its size is bounded and any growth of
 memory is a leak. The predictions of a saved and loaded model are compared with those of the live model.
@@ -12,6 +12,7 @@ memory is a leak. The predictions of a saved and loaded model are compared with 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import json
 import os
@@ -28,10 +29,10 @@ import numpy as np
 import labelwood
 from labelwood import HashingEncoder, LinearTree, OnlineTree, TextClassifier
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.http.messages import LearnRequest, SuggestRequest
+from labelwood.serve.messages import LearnRequest, SuggestRequest
 from labelwood.serve.service import Service
 from labelwood.serve.state.store import Store
-from labelwood.serve.state.writer import Learner
+from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 
 _WORDS = [f"word{number}" for number in range(400)]
@@ -67,8 +68,8 @@ class Soak:
         self.ended = threading.Event()
         self.failed: list[BaseException] = []
         store = Store(folder / "state", model=folder / "start")
-        self.learner = Learner(store, n_jobs=1, snapshot_seconds=2.0)
-        self.service = Service(self.learner.view, Metrics(), self.learner)
+        self.writer = Writer(store, n_jobs=1, snapshot_seconds=2.0)
+        self.service = Service(store.machine, Metrics(), self.writer)
 
     def _still(self) -> TextClassifier:
         texts, labels = zip(*(text_of(Random(number)) for number in range(200)), strict=True)
@@ -103,10 +104,10 @@ class Soak:
         for _ in range(40):
             text, labels = text_of(self.random)
             request = LearnRequest.model_validate({"examples": [{"text": text, "labels": labels}]})
-            self.service.learn(request, None).result(timeout=60)
-            self.service.suggest(SuggestRequest(text=text))
+            asyncio.run(self.service.learn(request, None))
+            asyncio.run(self.service.suggest(SuggestRequest(text=text)))
             self.counts["served"] += 1
-        self.learner.swap(self.folder / "start").result(timeout=60)
+        self.writer.swap(self.folder / "start").result(timeout=60)
 
     def suggest(self) -> None:
         """Ask both models for suggestions until the soak ends; runs in other threads."""
@@ -154,7 +155,7 @@ def main() -> int:
             soak.ended.set()
             for reader in readers:
                 reader.join()
-            soak.learner.close()
+            soak.writer.close()
     if soak.failed:
         raise soak.failed[0]
     samples.append((time.monotonic() - begun, resident_bytes()))

@@ -152,7 +152,7 @@ def test_a_service_with_tokens(open_page, tmp_path):
     try:
         page = open_page(running)
         page.fill("#input", "a dog barks")
-        wait_for(page, "#status", "asks for a token")
+        wait_for(page, "#status", "requires a token")
         page.fill("#token", "reading-token-0001")
         page.press("#token", "Enter")
         page.wait_for_selector("#found li")

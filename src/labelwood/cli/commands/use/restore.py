@@ -35,14 +35,14 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Replay the log up to the time and save the model."""
     check_target(Path(options.output))
-    replica = restore(options.state, at=options.at)
-    replica.model.save(options.output)
+    state = restore(options.state, at=options.at)
+    state.model.save(options.output)
     facts = {
         "model": options.output,
-        "record": replica.sequence,
-        "time": time_of(replica.time),
-        "examples_learned": replica.learned,
-        "labels": estimator_of(replica.model).n_labels_,
+        "record": state.sequence,
+        "time": time_of(state.time),
+        "examples_learned": state.learned,
+        "labels": estimator_of(state.model).n_labels_,
     }
     if options.json:
         print_json(facts)

@@ -1,4 +1,4 @@
-"""What requests and answers look like; the OpenAPI description is made from these."""
+"""Requests and responses; the OpenAPI description is generated from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_FEATURES = 100_000
 
 
 def _sound(text: str) -> str:
-    """Refuse half characters, which JSON can spell and UTF-8 cannot."""
+    """Raise if a text has half characters, which JSON can express and UTF-8 cannot encode."""
     text.encode()
     return text
 
@@ -26,10 +26,11 @@ Label = LabelName | LabelNumber
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 Column = Annotated[int, Field(ge=0, le=2**53)]
 Value = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
-K = Annotated[int, Field(ge=1, le=MAX_K, description="how many labels at most")]
-Threshold = Annotated[float, Field(ge=0, le=1, description="labels that score less are left out")]
+K = Annotated[int, Field(ge=1, le=MAX_K, description="the largest number of labels")]
+Threshold = Annotated[float, Field(ge=0, le=1, description="the lowest score of a suggested label")]
 Allowed = Annotated[
-    list[Label] | None, Field(max_length=10_000, description="suggest only these labels; null: any")
+    list[Label] | None,
+    Field(max_length=10_000, description="suggest only these labels; null allows all labels"),
 ]
 
 
@@ -38,7 +39,7 @@ class _Strict(BaseModel):
 
 
 class Input(_Strict):
-    """A text, or for a model of vectors its features: column to value. Exactly one of the two."""
+    """Either a text, or features (column to value) for a model of vectors."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -49,7 +50,7 @@ class Input(_Strict):
         }
     )
 
-    text: Annotated[Text | None, Field(description="the text to find labels for")] = None
+    text: Annotated[Text | None, Field(description="the text to suggest labels for")] = None
     features: Annotated[
         dict[Column, Value] | None,
         Field(
@@ -67,7 +68,7 @@ class Input(_Strict):
 
 
 class SuggestRequest(Input):
-    """What to suggest labels for."""
+    """An input, and options of the suggestions."""
 
     k: K = 10
     threshold: Threshold = 0.0
@@ -75,7 +76,7 @@ class SuggestRequest(Input):
 
 
 class SuggestBatchRequest(_Strict):
-    """Several inputs, in one call."""
+    """Several inputs, and options of their suggestions."""
 
     inputs: Annotated[list[Input], Field(min_length=1, max_length=MAX_ROWS)]
     k: K = 10
@@ -84,27 +85,29 @@ class SuggestBatchRequest(_Strict):
 
 
 class ExplainRequest(Input):
-    """What to explain: the k best labels, and what became of labels that are missed among them."""
+    """An input whose k best labels are explained, and labels that are missed among them."""
 
     k: Annotated[int, Field(ge=1, le=100)] = 5
     missed: Annotated[list[Label], Field(max_length=100)] = []
-    n_features: Annotated[int, Field(ge=1, le=1000, description="how many features a step names")] = 10
+    n_features: Annotated[
+        int, Field(ge=1, le=1000, description="the largest number of features per step")
+    ] = 10
 
 
 class Example(Input):
-    """An input and all of its labels; labels may be new."""
+    """An input and all of its labels. Labels may be new."""
 
     labels: Annotated[list[Label], Field(max_length=MAX_LABELS)]
 
 
 class LearnRequest(_Strict):
-    """Examples, learned in their order."""
+    """Examples. They are learned in this order."""
 
     examples: Annotated[list[Example], Field(min_length=1, max_length=MAX_ROWS)]
 
 
 class LabelChange(_Strict):
-    """A change of one label; ``to`` is the new name, or the label to merge into."""
+    """A change of one label. ``to`` is the new name, or the label to merge into."""
 
     action: Literal["rename", "retire", "merge", "restore"]
     label: Label
@@ -113,7 +116,7 @@ class LabelChange(_Strict):
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> Self:
         if (self.action in ("rename", "merge")) != (self.to is not None):
-            raise ValueError("rename and merge take the label 'to'; retire and restore take none")
+            raise ValueError("rename and merge require 'to'; retire and restore do not take it")
         return self
 
 
@@ -131,27 +134,29 @@ class Suggestions(BaseModel):
 
 
 def as_message(found: Iterable[tuple[str | int, float]]) -> Suggestions:
-    """Labels and their scores as they are answered."""
+    """The response for labels and their scores."""
     return Suggestions(suggestions=[SuggestedLabel(label=label, score=score) for label, score in found])
 
 
 class BatchSuggestions(BaseModel):
-    """The labels of each input, in the order of the request."""
+    """The suggestions of each input, in the order of the request."""
 
     results: list[Suggestions]
 
 
 class LearnedExamples(BaseModel):
-    """What was learned, durably: it is on disk, and suggestions reflect it."""
+    """What was learned. It is on disk, and suggestions reflect it."""
 
     learned: int
     new_labels: int
     sequence: Annotated[int, Field(description="number of the record in the log")]
-    replayed: Annotated[bool, Field(description="true: an earlier request with this key had done it")]
+    replayed: Annotated[
+        bool, Field(description="true if an earlier request with the same key was applied instead")
+    ]
 
 
 class ChangedLabel(BaseModel):
-    """The change that was made, durably."""
+    """The change that was made. It is on disk, and suggestions reflect it."""
 
     action: str
     label: str | int
@@ -161,7 +166,7 @@ class ChangedLabel(BaseModel):
 
 
 class LabelEntry(BaseModel):
-    """What is known of a label; the counts are in examples."""
+    """A label and its records. Support, age and idle are numbers of examples."""
 
     label: str | int
     state: str
@@ -172,14 +177,14 @@ class LabelEntry(BaseModel):
 
 
 class LabelList(BaseModel):
-    """A part of the labels, in the order of their ids."""
+    """A part of the labels, in the order of their ids; ``total`` counts all labels that were asked for."""
 
     total: int
     labels: list[LabelEntry]
 
 
 class ModelInfo(BaseModel):
-    """What is served."""
+    """The model and the state of the service."""
 
     method: str
     takes: Literal["text", "features"]
@@ -191,13 +196,13 @@ class ModelInfo(BaseModel):
 
 
 class Status(BaseModel):
-    """Whether all is well."""
+    """The state of the process; ``learning`` says why learning is refused, and is empty if it is not."""
 
     status: str
     learning: str = ""
 
 
 class Problem(BaseModel):
-    """What is wrong."""
+    """An error."""
 
     detail: str
