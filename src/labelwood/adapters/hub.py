@@ -40,8 +40,8 @@ def model_card(
     """The model card of a model directory: what it learned from, its parameters, its quality and its size.
 
     ``name`` is that of the repository, ``owner/name``; ``data`` says in a sentence what the rows were; ``metrics`` is
-    what ``metrics.evaluate`` returned, fractions; ``license`` and ``language`` are what the Hub filters by. ``title`` is
-    the heading, by default the name of the repository or of the directory.
+    what ``metrics.evaluate`` returned, fractions; ``license`` and ``language`` are what the Hub filters by.
+    ``title`` is the heading, by default the name of the repository or of the directory.
     """
     manifest, _ = model_directory.read_model(path)
     is_text = ENCODER in manifest
