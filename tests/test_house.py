@@ -34,10 +34,7 @@ PUBLIC = {
     "labelwood.data.synth": "Shape synth synth_parts",
     "labelwood.errors": "FormatError LabelwoodError",
     "labelwood.estimator": "NJobs RandomState TreeEstimator Verbose",
-    "labelwood.executors": """
-        THREADS Checkpoint Executor JoblibExecutor RayExecutor Threads Unit active chosen complete fingerprint
-        is_divided is_local tree_ranges
-    """,
+    "labelwood.executors": "Executor JoblibExecutor RayExecutor Threads Unit",
     "labelwood.explain": """
         Contribution Explanation Lost Member Missed Path Place Reason Reranked Rival Route Share Step Suggestion
     """,
@@ -100,8 +97,7 @@ def test_every_folder_is_a_package():
 
 @pytest.mark.parametrize("module", PUBLIC)
 def test_public_names_stay_importable(module):
-    home = import_module(module)
-    assert [name for name in PUBLIC[module].split() if not hasattr(home, name)] == []
+    exec(f"from {module} import {', '.join(PUBLIC[module].split())}", {})
 
 
 def test_every_public_name_is_listed():

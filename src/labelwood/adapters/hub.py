@@ -35,25 +35,15 @@ def model_card(
     metrics: Mapping[str, float] | None = None,
     license: str | None = None,
     language: str | Sequence[str] | None = None,
+    title: str | None = None,
 ) -> str:
     """The model card of a model directory: what it learned from, its parameters, its quality and its size.
 
     ``name`` is that of the repository, ``owner/name``; ``data`` says in a sentence what the rows were; ``metrics`` is
     what ``metrics.evaluate`` returned, fractions; ``license`` and ``language`` are what the Hub filters by.
+    ``title`` is the heading, by default the name of the repository or of the directory.
     """
     manifest, _ = model_directory.read_model(path)
-    return _card(manifest, Path(path).name, name, data, metrics, license, language)
-
-
-def _card(
-    manifest: Mapping[str, Any],
-    folder_name: str,
-    name: str | None = None,
-    data: str | None = None,
-    metrics: Mapping[str, float] | None = None,
-    license: str | None = None,
-    language: str | Sequence[str] | None = None,
-) -> str:
     is_text = ENCODER in manifest
     languages = [language] if isinstance(language, str) else list(language or ())
     head: dict[str, Any] = {
@@ -69,7 +59,7 @@ def _card(
             *(f"{key}: {json.dumps(value)}" for key, value in head.items()),  # JSON is YAML
             "---",
             "",
-            f"# {(name or folder_name).rsplit('/', 1)[-1]}",
+            f"# {title or (name or Path(path).name).rsplit('/', 1)[-1]}",
             "",
             f"A `{manifest['class']}` of [Labelwood](https://pypi.org/project/labelwood/) "
             f"{manifest['library_version']}, which suggests labels for {'texts' if is_text else 'vectors'}: "
@@ -100,8 +90,8 @@ def prepare(model: Model, folder: str | os.PathLike[str], **card: Any) -> Path:
             manifest, _ = model_directory.read_model(model)
             for file in (model_directory.MANIFEST, *(f"{name}.npy" for name in manifest["files"])):
                 shutil.copyfile(Path(model) / file, prepared / file)
-        manifest, _ = model_directory.read_model(prepared)
-        (prepared / CARD).write_text(_card(manifest, target.name, **card), encoding="utf-8")
+        title = (card.get("name") or target.name).rsplit("/", 1)[-1]
+        (prepared / CARD).write_text(model_card(prepared, **{"title": title, **card}), encoding="utf-8")
     return target
 
 
