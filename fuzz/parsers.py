@@ -120,17 +120,16 @@ def _rows(random: Random, folder: Path, *, svmlight: bool) -> None:
 
 def _agrees(content: bytes, svmlight: bool, random: Random) -> None:
     """The kernel and its twin, on the same bytes: the same arrays, or the same complaint at the same place."""
-    limits = {
+    dialect = {
+        "svmlight": svmlight,
         "first_id": random.choice((0, 1)) if svmlight else 0,
         "n_features": 2**31 - 1,
         "n_labels": 2**31 - 1,
     }
     text = np.frombuffer(content, np.uint8)
-    found = _core.parse_rows(
-        text, svmlight=svmlight, n_threads=1, piece_size=random.choice((7, 1 << 20)), **limits
-    )
+    found = _core.parse_rows(text, dialect, 1, piece_size=random.choice((7, 1 << 20)))
     try:
-        expected = twin.parse_rows(content, svmlight=svmlight, **limits)
+        expected = twin.parse_rows(content, **dialect)
     except twin.BadTokenError as bad:
         assert found == (int(bad.problem), bad.begin, bad.end), (content, found, bad)
         return

@@ -177,26 +177,40 @@ class RoutedForest(Rebuilt):
         """The k labels of highest averaged probability for each row."""
         rows = self.prepare(X)
         with run.phase("route", X.nnz) as progress:
-            labels, scores = self._router.topk(
-                rows.indptr, rows.indices, rows.data, k, run.n_threads, progress
-            )
+            labels, scores = self._router.topk(rows, k, run.n_threads, progress)
         return TopK(labels, scores)
 
     def paths(self, X: CSR, run: Run) -> Paths:
         """The leaves that each row reaches in each tree; :meth:`path_to` gives the nodes on the way."""
         rows = self.prepare(X)
         with run.phase("route", X.nnz) as progress:
-            return Paths(*self._router.leaves(rows.indptr, rows.indices, rows.data, run.n_threads, progress))
+            return Paths(*self._router.leaves(rows, run.n_threads, progress))
 
     @cached_property
     def _router(self) -> _core.ForestRouter:
         r = self.routing
-        return _core.ForestRouter(
-            self.child_ptr, self.weight_ptr, self.weight_features, _as_bits(self.weights), self.bias,
-            self.leaf_ptr, self.leaf_labels, _as_bits(self.leaf_values), self.seeds, self.n_trees,
-            self.n_features, self.n_labels, PROJECTIONS.index(r.projection), r.n_columns, r.seed_per_node,
-            r.threshold is not None, r.threshold or 0.0,
-        )  # fmt: skip
+        arrays = {
+            "child_ptr": self.child_ptr,
+            "weight_ptr": self.weight_ptr,
+            "weight_features": self.weight_features,
+            "weights": _as_bits(self.weights),
+            "bias": self.bias,
+            "leaf_ptr": self.leaf_ptr,
+            "leaf_labels": self.leaf_labels,
+            "leaf_values": _as_bits(self.leaf_values),
+            "seeds": self.seeds,
+        }
+        options = {
+            "n_trees": self.n_trees,
+            "n_features": self.n_features,
+            "n_labels": self.n_labels,
+            "projection": r.projection,
+            "n_columns": r.n_columns,
+            "seed_per_node": r.seed_per_node,
+            "several": r.threshold is not None,
+            "threshold": r.threshold or 0.0,
+        }
+        return _core.ForestRouter(arrays, options)
 
     def shrink(
         self,
@@ -302,9 +316,8 @@ def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float =
     if row_share < 1:
         indptr, kept = _core.keep_share(indptr, data, row_share, SHORT_ROW)
         indices, data = indices[kept], data[kept]
-    if normalize:
-        data = _core.unit_rows(indptr, indices, data)
-    return CSR(indptr, indices, data, X.n_cols)
+    rows = CSR(indptr, indices, data, X.n_cols)
+    return rows.unit_rows() if normalize else rows
 
 
 def idf(X: CSR) -> F32:

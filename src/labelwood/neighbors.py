@@ -49,9 +49,8 @@ def label_neighbors(Y: Any, k: int = 10, *, label_threshold: int = 50, graph: st
 
 def label_graph(Y: CSR, k: int, *, label_threshold: int, graph: str) -> tuple[I64, I32, F32]:
     """The same graph as (ptr, neighbors, similarity): those of row i are ``ptr[i]:ptr[i + 1]``."""
-    ptr, neighbors, similarity = _core.label_graph(
-        Y.indptr, Y.indices, Y.n_cols, GRAPHS.index(graph), min(k, max(Y.n_rows, 1)), label_threshold
-    )
+    options = {"graph": graph, "n_neighbors": min(k, max(Y.n_rows, 1)), "threshold": label_threshold}
+    ptr, neighbors, similarity = _core.label_graph(Y, options)
     return ptr, neighbors, similarity
 
 

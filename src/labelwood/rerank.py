@@ -35,28 +35,22 @@ class TailReranker:
     @classmethod
     def learn(cls, X: CSR, Y: CSR, run: Run, *, most: int = 0) -> TailReranker:
         """The means of prepared rows; ``most`` keeps the largest entries of each (0: all)."""
-        unit = _core.unit_rows(X.indptr, X.indices, X.data)
         with run.phase("label means") as progress:
-            indptr, indices, data = _core.label_vectors(
-                X.indptr, X.indices, unit, X.n_cols, Y.indptr, Y.indices, Y.n_cols, most, run.n_threads,
-                progress,
-            )  # fmt: skip
+            indptr, indices, data = _core.label_vectors(X.unit_rows(), Y, most, run.n_threads, progress)
         return cls(CSR(indptr, indices, data, X.n_cols))
 
     def order(self, X: CSR, top: TopK, k: int, run: Run) -> TopK:
         """The best k of the candidates; scores are ``exp`` of the combination, so they fall from 1 to 0."""
         with run.phase("rerank", X.n_rows) as progress:
-            unit = _core.unit_rows(X.indptr, X.indices, X.data)
+            options = {"share": SHARE, "sharpness": SHARPNESS, "k": k}
             labels, scores = _core.rerank(
-                X.indptr, X.indices, unit, X.n_cols, self.means.indptr, self.means.indices, self.means.data,
-                top.labels.ravel(), top.scores.ravel(), top.labels.shape[1], k, SHARE, SHARPNESS,
-                run.n_threads, progress,
-            )  # fmt: skip
+                X.unit_rows(), self.means, top.labels, top.scores, options, run.n_threads, progress
+            )
         return TopK(labels, scores)
 
     def nearness(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """The logarithm of how near rows are to labels, of each (row, label) pair."""
-        unit = CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols).to_scipy()
+        unit = X.unit_rows().to_scipy()
         cosines: npt.NDArray[np.float64] = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
         near: npt.NDArray[np.float64] = -np.logaddexp(0, SHARPNESS / 2 * (2 - 2 * cosines))
         return near

@@ -165,19 +165,17 @@ class PackedTree(Rebuilt):
         c = self.chunks
         # NumPy's float16 is a plain 16-bit number to the kernel.
         weights = c.weights.view(np.uint16) if c.weights.dtype == np.float16 else c.weights
-        return _core.TreeSearcher(
-            self.tree.child_ptr, self.tree.label, self.tree.inner_of, c.feature_ptr, c.features, c.weight_ptr,
-            c.row_start, c.child, weights, c.scale, c.bias, self.link, self.n_features,
-        )  # fmt: skip
+        arrays = {part.name: getattr(c, part.name) for part in fields(Chunks)}
+        shape = {name: getattr(self.tree, name) for name in ("child_ptr", "label", "inner_of")}
+        own = {"weights": weights, "link": self.link, "n_features": self.n_features}
+        return _core.TreeSearcher({**shape, **arrays, **own})
 
     def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: Run) -> TopK:
         """The k best labels of each row by beam search, or exactly by uniform-cost search."""
         # A beam has memory of its width for every row, and no level is wider than all nodes.
         width = min(beam_width, len(self.tree.label))
         with run.phase("search", X.nnz) as progress:
-            labels, scores = self._searcher.search(
-                X.indptr, X.indices, X.data, k, width, exact, run.n_threads, progress
-            )
+            labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress)
         return TopK(labels, scores)
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:

@@ -68,7 +68,7 @@ class CSR:
             raise LabelwoodError("CSR: indptr, indices and data must be one-dimensional")
         if len(self.indptr) == 0 or len(self.data) != len(self.indices):
             raise LabelwoodError("CSR: indptr must not be empty; data and indices must have the same length")
-        return _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)
+        return _core.check_csr(self)
 
     def _refused(self, fault: int) -> CSR:
         if fault == 1:
@@ -96,6 +96,10 @@ class CSR:
         import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
 
         return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.n_rows, self.n_cols))
+
+    def unit_rows(self) -> CSR:
+        """The rows scaled to unit length; rows of zeros stay as they are."""
+        return CSR(self.indptr, self.indices, _core.unit_rows(self), self.n_cols)
 
     def rows(self, start: int, stop: int) -> CSR:
         """Rows ``start`` to ``stop``; indices and data are views."""
@@ -154,9 +158,7 @@ class MappedCSR(CSR):
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
         """The given rows, in the given order, copied into memory."""
         wanted = np.ascontiguousarray(rows, np.int64)
-        taken: tuple[I64, I32, F32] = _core.take_rows(
-            self.indptr, self.indices, self.data, wanted, self.resident
-        )
+        taken: tuple[I64, I32, F32] = _core.take_rows(self, wanted)
         return CSR(*taken, self.n_cols)
 
     def check(self) -> MappedCSR:
@@ -209,6 +211,11 @@ def from_lists(rows: list[list[int]], n_cols: int) -> CSR:
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in distinct])]).astype(np.int64)
     indices = np.fromiter((i for row in distinct for i in row), dtype=np.int32, count=int(indptr[-1]))
     return CSR(indptr, indices, np.ones(len(indices), np.float32), n_cols).check()
+
+
+def label_matrix(indptr: I64, indices: I32, n_cols: int) -> CSR:
+    """A 0/1 matrix whose ones take no memory."""
+    return CSR(indptr, indices, np.broadcast_to(np.float32(1), len(indices)), n_cols)
 
 
 def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:

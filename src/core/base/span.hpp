@@ -2,6 +2,7 @@
 // Deque own their items. With _GLIBCXX_ASSERTIONS an index out of range aborts, a negative one included.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -77,5 +78,20 @@ class Deque : public std::deque<T> {
     const T& operator[](int64_t i) const { return Base::operator[](static_cast<size_t>(i)); }
     int64_t size() const { return static_cast<int64_t>(Base::size()); }
 };
+
+// A std::array whose indices are int64_t.
+template <class T, int64_t N>
+struct FixedVector : std::array<T, static_cast<size_t>(N)> {
+    using Base = std::array<T, static_cast<size_t>(N)>;
+
+    constexpr T& operator[](int64_t i) { return Base::operator[](static_cast<size_t>(i)); }
+    constexpr const T& operator[](int64_t i) const { return Base::operator[](static_cast<size_t>(i)); }
+};
+
+// Memory for items that are yet to be written.
+template <class T>
+std::unique_ptr<T[]> unwritten(int64_t size) {
+    return std::make_unique_for_overwrite<T[]>(static_cast<size_t>(size));
+}
 
 }  // namespace labelwood

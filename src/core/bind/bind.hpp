@@ -18,6 +18,7 @@
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 
 namespace labelwood::bind {
 
@@ -32,6 +33,8 @@ using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 template <class T>
 using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
 
+using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 // Hands a vector's memory to NumPy without a copy.
 template <class T>
 Out<T> to_numpy(std::vector<T>&& values) {
@@ -41,19 +44,30 @@ Out<T> to_numpy(std::vector<T>&& values) {
 }
 
 template <class T>
-Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t cols) {
+Out2<T> to_numpy(std::vector<T>&& values, int64_t rows, int64_t cols) {
     auto* held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return Out2<T>(held->data(), {rows, cols}, owner);
+    return Out2<T>(held->data(), {static_cast<size_t>(rows), static_cast<size_t>(cols)}, owner);
 }
 
-inline Csr view(const Array<int64_t>& indptr, const Array<int32_t>& indices, const Array<float>& data,
-                int64_t n_cols) {
-    return {indptr.data(), indices.data(), data.data(), static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
+inline nb::tuple to_numpy(OwnedCsr&& matrix) {
+    return nb::make_tuple(to_numpy(std::move(matrix.indptr)), to_numpy(std::move(matrix.indices)),
+                          to_numpy(std::move(matrix.data)));
 }
 
-inline Csr pattern(const Array<int64_t>& indptr, const Array<int32_t>& indices, int64_t n_cols) {
-    return {indptr.data(), indices.data(), nullptr, static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
+template <class T>
+int64_t length(const Array<T>& array) {
+    return static_cast<int64_t>(array.shape(0));
+}
+
+template <class T>
+Span<const T> span(const Array<T>& array) {
+    return {array.data(), length(array)};
+}
+
+template <class T>
+const T* data_or_null(const std::optional<Array<T>>& array) {
+    return array ? array->data() : nullptr;
 }
 
 // Takes the interpreter lock. Where the interpreter ends meanwhile, Python ends the threads that ask for the
@@ -112,6 +126,15 @@ inline Monitor monitor_of(const nb::object& progress) {
     });
 }
 
+// Threads and monitor of a call. A small call ends before anyone could interrupt it: one thread, no polling.
+struct Call {
+    Call(bool small, int threads, const nb::object& progress)
+        : n_threads(small ? 1 : threads), monitor(small ? Monitor() : monitor_of(progress)) {}
+
+    int n_threads;
+    Monitor monitor;
+};
+
 // Runs a kernel without the GIL. An interrupt leaves the Python error set by the monitor in place.
 template <class Kernel>
 auto without_gil(Kernel&& kernel) {
@@ -121,6 +144,15 @@ auto without_gil(Kernel&& kernel) {
     } catch (const Interrupted&) {
         throw nb::python_error();
     }
+}
+
+// Runs fill(labels, scores) on two arrays of [n_rows, k] without the GIL; returns both.
+template <class Fill>
+nb::tuple labels_and_scores(int64_t n_rows, int64_t k, Fill&& fill) {
+    Vector<int32_t> labels(n_rows * k);
+    Vector<float> scores(n_rows * k);
+    without_gil([&] { fill(labels.data(), scores.data()); });
+    return nb::make_tuple(to_numpy(std::move(labels), n_rows, k), to_numpy(std::move(scores), n_rows, k));
 }
 
 }  // namespace labelwood::bind

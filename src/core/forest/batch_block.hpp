@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
+#include "base/span.hpp"
 #include "forest/packed_rows.hpp"
 #include "simd/forest.hpp"
 #include "simd/search.hpp"
@@ -24,11 +24,11 @@ struct NodeVectors {
 
 // Buffers; `rows` and `position` are all zero between uses.
 struct BatchBlock {
-    std::vector<float> rows;        // [columns, lanes]
-    std::vector<int32_t> position;  // of a column among the rows
-    std::vector<float> widened;     // one vector
-    std::vector<float> found;       // of one query, the values whose columns have a position
-    std::vector<int32_t> found_at;  // and the positions
+    Vector<float> rows;        // [columns, lanes]
+    Vector<int32_t> position;  // of a column among the rows
+    Vector<float> widened;     // one vector
+    Vector<float> found;       // of one query, the values whose columns have a position
+    Vector<int32_t> found_at;  // and the positions
 };
 
 // Children padded to what a block's row can hold.
@@ -39,9 +39,9 @@ inline int lanes_of(int32_t count) {
 // The weights of `count` entries from `from` on as floats; halves are widened into `scratch`.
 template <class Index, class Weight>
 const float* plain_weights(const NodeVectors<Index, Weight>& vectors, int64_t from, int64_t count,
-                           std::vector<float>& scratch) {
+                           Vector<float>& scratch) {
     if constexpr (std::is_same_v<Weight, Half>) {
-        scratch.resize(static_cast<size_t>(count));
+        scratch.resize(count);
         simd::search().widen(vectors.weights + from, count, scratch.data());
         return scratch.data();
     } else {
@@ -55,7 +55,7 @@ void each_weight(const NodeVectors<Index, Weight>& vectors, int32_t node, BatchB
     const int64_t from = vectors.ptr[node], length = vectors.length(node);
     const float* weights = plain_weights(vectors, from, length, block.widened);
     for (int64_t j = 0; j < length; ++j) {
-        put(static_cast<size_t>(vectors.features[from + j]), weights[j]);
+        put(vectors.features[from + j], weights[j]);
     }
 }
 
@@ -74,17 +74,17 @@ void lay_pair(const NodeVectors<Index, Weight>& vectors, int32_t first, BatchBlo
     const float* weights = plain_weights(vectors, from, 2 * length, block.widened);
     float* rows = block.rows.data();
     for (int64_t j = 0; j < length; ++j) {
-        const size_t at = 2 * static_cast<size_t>(vectors.features[from + j]);
+        const int64_t at = 2 * int64_t{vectors.features[from + j]};
         rows[at] = weights[j];
         rows[at + 1] = weights[length + j];
     }
 }
 
 // Few children: one row of the block per column.
-template <size_t Lanes, class Index, class Weight, class Use>
+template <int64_t Lanes, class Index, class Weight, class Use>
 void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count, int32_t n_columns,
                   BatchBlock& block, Use&& use) {
-    const size_t size = static_cast<size_t>(n_columns) * Lanes;
+    const int64_t size = n_columns * Lanes;
     if (block.rows.size() < size) block.rows.resize(size, 0.0f);
     if (Lanes == 2 && count == 2 && same_columns(vectors, first)) {
         lay_pair(vectors, first, block);
@@ -92,21 +92,21 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
         for (int32_t child = 0; child < count; ++child) {
             float* lane = block.rows.data() + child;
             each_weight(vectors, first + child, block,
-                        [&](size_t feature, float weight) { lane[feature * Lanes] = weight; });
+                        [&](int64_t feature, float weight) { lane[feature * Lanes] = weight; });
         }
     }
     use([&, scores_of = simd::forest().row_scores](const Query& row, double* scores) {
         scores_of(row.columns, row.values, row.count, block.rows.data(), static_cast<int>(Lanes), scores);
     });
     const int64_t n_weights = vectors.ptr[first + count] - vectors.ptr[first];
-    if (static_cast<size_t>(n_weights) * 8 > size) {  // clearing all is cheaper
+    if (n_weights * 8 > size) {  // clearing all is cheaper
         std::fill_n(block.rows.data(), size, 0.0f);
         return;
     }
     for (int32_t child = 0; child < count; ++child) {
         float* lane = block.rows.data() + child;
         for (int64_t j = vectors.ptr[first + child]; j < vectors.ptr[first + child + 1]; ++j) {
-            lane[static_cast<size_t>(vectors.features[j]) * Lanes] = 0.0f;
+            lane[vectors.features[j] * Lanes] = 0.0f;
         }
     }
 }
@@ -115,10 +115,9 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
 template <class Index, class Weight, class Use>
 void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t n_columns,
                   BatchBlock& block, Use&& use) {
-    if (block.rows.size() < static_cast<size_t>(n_columns))
-        block.rows.resize(static_cast<size_t>(n_columns), 0.0f);
+    if (block.rows.size() < n_columns) block.rows.resize(n_columns, 0.0f);
     float* dense = block.rows.data();
-    each_weight(vectors, first, block, [&](size_t feature, float weight) { dense[feature] = weight; });
+    each_weight(vectors, first, block, [&](int64_t feature, float weight) { dense[feature] = weight; });
     use([dense, dot = simd::forest().i32_f32.gather_dot](const Query& row, double* scores) {
         scores[0] = dot(row.columns, row.values, row.count, dense);
         scores[1] = 0.0;
@@ -132,31 +131,31 @@ template <class Index, class Weight, class Use>
 void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count, int32_t n_columns,
                 BatchBlock& block, Use&& use) {
     const int lanes = lanes_of(count);
-    const auto wide = static_cast<size_t>(lanes);
-    if (block.position.empty()) block.position.resize(static_cast<size_t>(n_columns), 0);
+    const int64_t wide = lanes;
+    if (block.position.empty()) block.position.resize(n_columns, 0);
     const int64_t begin = vectors.ptr[first], end = vectors.ptr[first + count];
-    const size_t size = static_cast<size_t>(end - begin + 1) * wide;
+    const int64_t size = (end - begin + 1) * wide;
     if (block.rows.size() < size) block.rows.resize(size, 0.0f);
     int32_t used = 0;
     for (int32_t child = 0; child < count; ++child) {
         float* lane = block.rows.data() + child;
-        each_weight(vectors, first + child, block, [&](size_t feature, float weight) {
+        each_weight(vectors, first + child, block, [&](int64_t feature, float weight) {
             int32_t& at = block.position[feature];
             if (at == 0) at = ++used;
-            lane[static_cast<size_t>(at) * wide] = weight;
+            lane[at * wide] = weight;
         });
     }
     use([&](const Query& row, double* scores) {
-        block.found.resize(static_cast<size_t>(row.count));
-        block.found_at.resize(static_cast<size_t>(row.count));
+        block.found.resize(row.count);
+        block.found_at.resize(row.count);
         const int64_t n =
             simd::forest().find_columns(row.columns, row.values, row.count, block.position.data(),
                                         block.found_at.data(), block.found.data());
         simd::forest().row_scores(block.found_at.data(), block.found.data(), n, block.rows.data(), lanes,
                                   scores);
     });
-    for (int64_t j = begin; j < end; ++j) block.position[static_cast<size_t>(vectors.features[j])] = 0;
-    std::fill_n(block.rows.data(), static_cast<size_t>(used + 1) * wide, 0.0f);
+    for (int64_t j = begin; j < end; ++j) block.position[vectors.features[j]] = 0;
+    std::fill_n(block.rows.data(), (used + 1) * wide, 0.0f);
 }
 
 // Calls use(score) where score(query, scores) writes the dot products of a query with the vectors of the

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "forest/packed_rows.hpp"
 #include "simd/forest.hpp"
@@ -17,7 +17,7 @@ class LabelSums {
   public:
     void reserve(int64_t n_labels) {
         marked_ = n_labels > kFew;
-        const auto lines = static_cast<size_t>((n_labels + simd::kMarked - 1) / simd::kMarked);
+        const int64_t lines = (n_labels + simd::kMarked - 1) / simd::kMarked;
         // Marks are read eight at a time.
         marks_.resize((lines + 7) / 8 * 8, 0);
         sums_.resize(marks_.size() * simd::kMarked, 0.0f);
@@ -32,14 +32,14 @@ class LabelSums {
     // Offers sum / divisor of every label with a positive sum, and clears all sums.
     void drain(float divisor, BestOf& heap) {
         if (!marked_) {
-            for (size_t line = 0; line < marks_.size(); ++line) drain_line(line, divisor, heap);
+            for (int64_t line = 0; line < marks_.size(); ++line) drain_line(line, divisor, heap);
             return;
         }
-        for (size_t first = 0; first < marks_.size(); first += 8) {
+        for (int64_t first = 0; first < marks_.size(); first += 8) {
             uint64_t any;
             std::memcpy(&any, marks_.data() + first, 8);
             if (any == 0) continue;
-            for (size_t line = first; line < first + 8; ++line) {
+            for (int64_t line = first; line < first + 8; ++line) {
                 if (marks_[line] != 0) drain_line(line, divisor, heap);
             }
             std::memset(marks_.data() + first, 0, 8);
@@ -49,7 +49,7 @@ class LabelSums {
   private:
     static constexpr int64_t kFew = 2048;
 
-    void drain_line(size_t line, float divisor, BestOf& heap) {
+    void drain_line(int64_t line, float divisor, BestOf& heap) {
         float* sums = sums_.data() + line * simd::kMarked;
         const float bar = heap.bar();
         int high = 0;
@@ -67,8 +67,8 @@ class LabelSums {
         }
     }
 
-    std::vector<float> sums_;     // all zero between rows
-    std::vector<uint8_t> marks_;  // likewise
+    Vector<float> sums_;     // all zero between rows
+    Vector<uint8_t> marks_;  // likewise
     bool marked_ = true;
 };
 

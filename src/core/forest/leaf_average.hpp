@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "forest/label_sums.hpp"
 #include "forest/router_scratch.hpp"
@@ -31,36 +31,34 @@ struct LeafTable {
 
 // Gathers scratch.reached by row, keeping the order within a row: those of the row whose place is p are
 // by_row[reached_ptr[p]] onwards.
-inline void sort_by_row(const std::vector<int32_t>& place, RouterScratch& scratch) {
-    std::vector<int64_t>& ptr = scratch.reached_ptr;
-    auto place_of = [&](const ReachedLeaf& r) {
-        return static_cast<size_t>(place[static_cast<size_t>(r.row)]);
-    };
+inline void sort_by_row(const Vector<int32_t>& place, RouterScratch& scratch) {
+    Vector<int64_t>& ptr = scratch.reached_ptr;
+    auto place_of = [&](const ReachedLeaf& r) { return place[r.row]; };
     ptr.assign(place.size() + 1, 0);
     for (const ReachedLeaf& r : scratch.reached) ++ptr[place_of(r) + 1];
-    for (size_t p = 0; p < place.size(); ++p) ptr[p + 1] += ptr[p];
+    for (int64_t p = 0; p < place.size(); ++p) ptr[p + 1] += ptr[p];
     scratch.by_row.resize(scratch.reached.size());
     for (const ReachedLeaf& r : scratch.reached) {
-        scratch.by_row[static_cast<size_t>(ptr[place_of(r)]++)] = r;
+        scratch.by_row[ptr[place_of(r)]++] = r;
     }
     // Filling moved each start to the next row's; move them back.
-    for (size_t p = place.size(); p > 0; --p) ptr[p] = ptr[p - 1];
+    for (int64_t p = place.size(); p > 0; --p) ptr[p] = ptr[p - 1];
     ptr[0] = 0;
 }
 
 inline void place_in_order(int64_t n_rows, RouterScratch& scratch) {
-    scratch.place.resize(static_cast<size_t>(n_rows));
-    for (size_t row = 0; row < scratch.place.size(); ++row) scratch.place[row] = static_cast<int32_t>(row);
+    scratch.place.resize(n_rows);
+    for (int64_t row = 0; row < scratch.place.size(); ++row) scratch.place[row] = static_cast<int32_t>(row);
 }
 
 // Rows that meet in a leaf of the first tree come next to each other: they share leaves of other trees, which
 // are then still in the cache.
 inline void place_alike(int64_t n_rows, RouterScratch& scratch) {
-    scratch.place.assign(static_cast<size_t>(n_rows), -1);
+    scratch.place.assign(n_rows, -1);
     int32_t next = 0;
     for (const ReachedLeaf& r : scratch.reached) {
         if (r.tree > 0 && next == n_rows) break;
-        int32_t& place = scratch.place[static_cast<size_t>(r.row)];
+        int32_t& place = scratch.place[r.row];
         if (place < 0) place = next++;
     }
 }
@@ -77,18 +75,18 @@ class LeafAverager {
         place_alike(n_rows, scratch);
         sort_by_row(scratch.place, scratch);
         scratch.sums.reserve(n_labels);
-        scratch.best.resize(static_cast<size_t>(k_));
+        scratch.best.resize(k_);
         const ReachedLeaf* all = scratch.by_row.data();
-        const auto count = static_cast<int64_t>(scratch.by_row.size());
+        const auto count = scratch.by_row.size();
         for (int64_t i = 0; i < std::min(count, kPointersAhead); ++i) {
             __builtin_prefetch(leaves_.ptr + all[i].number);
         }
         for (int64_t i = 0; i < std::min(count, kLeavesAhead); ++i) leaves_.prefetch(all[i].number);
-        scratch.row_at.resize(static_cast<size_t>(n_rows));
-        for (size_t row = 0; row < static_cast<size_t>(n_rows); ++row) {
-            scratch.row_at[static_cast<size_t>(scratch.place[row])] = static_cast<int32_t>(row);
+        scratch.row_at.resize(n_rows);
+        for (int64_t row = 0; row < n_rows; ++row) {
+            scratch.row_at[scratch.place[row]] = static_cast<int32_t>(row);
         }
-        for (size_t place = 0; place < static_cast<size_t>(n_rows); ++place) {
+        for (int64_t place = 0; place < n_rows; ++place) {
             sum_leaves(scratch.reached_ptr[place], scratch.reached_ptr[place + 1], count, all, scratch.sums);
             const int64_t at = scratch.row_at[place] * static_cast<int64_t>(k_);
             write_best(scratch, labels + at, scores + at);
@@ -122,8 +120,8 @@ class LeafAverager {
         scratch.sums.drain(static_cast<float>(n_trees_), heap);
         heap.sort();
         for (int32_t j = 0; j < k_; ++j) {
-            labels[j] = j < size ? scratch.best[static_cast<size_t>(j)].id : -1;
-            scores[j] = j < size ? scratch.best[static_cast<size_t>(j)].score : 0.0f;
+            labels[j] = j < size ? scratch.best[j].id : -1;
+            scores[j] = j < size ? scratch.best[j].score : 0.0f;
         }
     }
 
@@ -133,14 +131,14 @@ class LeafAverager {
 
 // Splits rows into shards of about as many entries each, as many for every thread. A larger shard meets the
 // nodes of the trees less often: 256k entries are 3 MB with their projection.
-inline std::vector<int64_t> shards_of(const Csr& x, int n_threads) {
+inline Vector<int64_t> shards_of(const Csr& x, int n_threads) {
     constexpr int64_t kEntries = 1 << 18;
     const int64_t threads = std::max(n_threads, 1);
     const int64_t rounds = std::max<int64_t>(1, x.nnz() / (kEntries * threads));
     const int64_t count = std::clamp<int64_t>(rounds * threads, 1, std::max<int64_t>(x.n_rows, 1));
-    std::vector<int64_t> bounds{0};
+    Vector<int64_t> bounds{0};
     for (int64_t row = 1; row <= x.n_rows; ++row) {
-        const auto shard = static_cast<int64_t>(bounds.size());
+        const auto shard = bounds.size();
         // A row counts as an entry too, so that empty ones are shared out.
         const bool full = (x.indptr[row] + row) * count >= shard * (x.nnz() + x.n_rows);
         if (full || row == x.n_rows) bounds.push_back(row);

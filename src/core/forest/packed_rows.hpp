@@ -53,7 +53,7 @@ struct LaidOut {
         dense = zeros;
         filter.fill(0);
         for (int64_t j = 0; j < row.count; ++j) {
-            const auto column = static_cast<size_t>(row.columns[j]);
+            const auto column = static_cast<uint32_t>(row.columns[j]);
             dense[column] += row.values[j];
             filter[column / 16 % simd::kFilterWords] |= static_cast<uint16_t>(1u << (column % 16));
         }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "simd/forest.hpp"
 
 namespace labelwood::forest {
@@ -30,7 +30,7 @@ class Projector {
   public:
     Projector(ProjectionKind kind, int64_t n_input, int32_t n_columns)
         : kind_(kind), n_columns_(kind == ProjectionKind::kNone ? static_cast<int32_t>(n_input) : n_columns) {
-        if (kind == ProjectionKind::kGaussian) known_.assign(static_cast<size_t>(n_input), 0);
+        if (kind == ProjectionKind::kGaussian) known_.assign(n_input, 0);
     }
 
     int32_t n_columns() const { return n_columns_; }
@@ -53,7 +53,7 @@ class Projector {
   private:
     // Rows of the matrix are generated when first met and kept for as long as the seed stays the same.
     void project_densely(const Query& row, uint32_t seed, int32_t* columns, float* values) {
-        const auto width = static_cast<size_t>(n_columns_);
+        const int64_t width = n_columns_;
         if (matrix_.empty()) matrix_.resize(known_.size() * width);
         if (seed != seed_) known_.assign(known_.size(), 0);
         seed_ = seed;
@@ -62,21 +62,21 @@ class Projector {
             values[c] = 0.0f;
         }
         for (int64_t j = 0; j < row.count; ++j) {
-            const auto column = static_cast<size_t>(row.columns[j]);
+            const int64_t column = row.columns[j];
             float* coefficients = matrix_.data() + column * width;
             if (known_[column] == 0) {
                 known_[column] = 1;
                 for (int32_t c = 0; c < n_columns_; ++c) coefficients[c] = gaussian(row.columns[j], c, seed);
             }
-            for (size_t c = 0; c < width; ++c) values[c] += row.values[j] * coefficients[c];
+            for (int64_t c = 0; c < width; ++c) values[c] += row.values[j] * coefficients[c];
         }
     }
 
     ProjectionKind kind_;
     int32_t n_columns_;
     uint32_t seed_ = 0;
-    std::vector<uint8_t> known_;
-    std::vector<float> matrix_;
+    Vector<uint8_t> known_;
+    Vector<float> matrix_;
 };
 
 }  // namespace labelwood::forest

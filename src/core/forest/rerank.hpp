@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "forest/packed_rows.hpp"
 
@@ -26,12 +26,12 @@ inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const 
                    const RerankOptions& options, int n_threads, Monitor& monitor, int32_t* out_labels,
                    float* out_scores) {
     struct Scratch {
-        std::vector<float> dense;
+        Vector<float> dense;
         LaidOut row;
-        std::vector<Scored> pool;
+        Vector<Scored> pool;
     };
     constexpr int64_t kRows = 64;
-    std::vector<Scratch> scratches(static_cast<size_t>(std::max(n_threads, 1)));
+    Vector<Scratch> scratches(std::max(n_threads, 1));
     const auto wide = static_cast<int64_t>(options.candidates), k = static_cast<int64_t>(options.k);
     auto order_row = [&](int64_t row, Scratch& scratch) {
         scratch.row.lay(row_of(x, row), scratch.dense.data());
@@ -47,17 +47,17 @@ inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const 
             scratch.pool.push_back({static_cast<float>(std::exp(combined)), labels[j]});
         }
         scratch.row.clear();
-        const auto kept = std::min<int64_t>(k, static_cast<int64_t>(scratch.pool.size()));
+        const auto kept = std::min<int64_t>(k, scratch.pool.size());
         std::partial_sort(scratch.pool.begin(), scratch.pool.begin() + kept, scratch.pool.end(), better);
         for (int64_t j = 0; j < k; ++j) {
-            const bool known = j < kept && scratch.pool[static_cast<size_t>(j)].score > 0.0f;
-            out_labels[row * k + j] = known ? scratch.pool[static_cast<size_t>(j)].id : -1;
-            out_scores[row * k + j] = known ? scratch.pool[static_cast<size_t>(j)].score : 0.0f;
+            const bool known = j < kept && scratch.pool[j].score > 0.0f;
+            out_labels[row * k + j] = known ? scratch.pool[j].id : -1;
+            out_scores[row * k + j] = known ? scratch.pool[j].score : 0.0f;
         }
     };
     parallel_for((x.n_rows + kRows - 1) / kRows, n_threads, monitor, [&](int64_t part, int worker) {
-        Scratch& scratch = scratches[static_cast<size_t>(worker)];
-        scratch.dense.resize(static_cast<size_t>(x.n_cols), 0.0f);
+        Scratch& scratch = scratches[worker];
+        scratch.dense.resize(x.n_cols, 0.0f);
         const int64_t end = std::min(x.n_rows, (part + 1) * kRows);
         for (int64_t row = part * kRows; row < end; ++row) order_row(row, scratch);
         monitor.add(end - part * kRows);

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "base/span.hpp"
 #include "forest/batch_block.hpp"
 #include "forest/packed_rows.hpp"
 #include "forest/router_scratch.hpp"
@@ -34,9 +34,9 @@ class ResidentBlocks {
     template <class Index>
     ResidentBlocks(const Routing& routing, const NodeVectors<Index, Weight>& vectors, int32_t n_nodes,
                    int32_t n_columns)
-        : n_words_(static_cast<size_t>(n_columns) / 32 + 1) {
-        std::vector<uint32_t> used(n_words_, 0);
-        size_t n_weights = 0;
+        : n_words_(n_columns / 32 + 1) {
+        Vector<uint32_t> used(n_words_, 0);
+        int64_t n_weights = 0;
         for (int32_t node = 0; node < n_nodes; ++node) {
             const int32_t first = routing.child_ptr[node], last = routing.child_ptr[node + 1];
             const int64_t entries = vectors.ptr[last] - vectors.ptr[first];
@@ -45,15 +45,15 @@ class ResidentBlocks {
             const int64_t fill = entries < kVeryLarge ? kFill : kVeryLargeFill;
             const int64_t most = std::min(fill * entries, kMostPlaces);
             if (columns * kSparse < n_columns || columns * (last - first) > most) continue;
-            blocks_.resize(static_cast<size_t>(node) + 1);
+            blocks_.resize(node + 1);
             blocks_.back() = {n_blocks_++ * static_cast<int64_t>(n_words_), static_cast<int64_t>(n_weights)};
-            const auto end = static_cast<size_t>(places_for(last - first)(static_cast<int32_t>(columns)));
+            const int64_t end = places_for(last - first)(static_cast<int32_t>(columns));
             n_weights += (end + kLineWeights - 1) / kLineWeights * kLineWeights;
         }
         if (n_blocks_ == 0) return;
-        ranks_ = std::make_unique<memory::ZeroArray<simd::Rank>>(static_cast<size_t>(n_blocks_) * n_words_);
+        ranks_ = std::make_unique<memory::ZeroArray<simd::Rank>>(n_blocks_ * n_words_);
         weights_ = std::make_unique<memory::ZeroArray<Weight>>(n_weights + simd::kMaxLanes);
-        for (size_t node = 0; node < blocks_.size(); ++node) {
+        for (int64_t node = 0; node < blocks_.size(); ++node) {
             if (blocks_[node].ranks < 0) continue;
             fill(vectors, blocks_[node], routing.child_ptr[node], routing.child_ptr[node + 1]);
         }
@@ -61,9 +61,7 @@ class ResidentBlocks {
 
     int64_t size() const { return n_blocks_; }
 
-    bool has(int32_t node) const {
-        return static_cast<size_t>(node) < blocks_.size() && blocks_[static_cast<size_t>(node)].ranks >= 0;
-    }
+    bool has(int32_t node) const { return node < blocks_.size() && blocks_[node].ranks >= 0; }
 
     void prefetch(int32_t node) const {
         const auto* ranks = reinterpret_cast<const char*>(ranks_of(node));
@@ -125,17 +123,13 @@ class ResidentBlocks {
         int64_t ranks = -1, weights = 0;
     };
 
-    const simd::Rank* ranks_of(int32_t node) const {
-        return ranks_->data() + blocks_[static_cast<size_t>(node)].ranks;
-    }
-    const Weight* weights_of(int32_t node) const {
-        return weights_->data() + blocks_[static_cast<size_t>(node)].weights;
-    }
+    const simd::Rank* ranks_of(int32_t node) const { return ranks_->data() + blocks_[node].ranks; }
+    const Weight* weights_of(int32_t node) const { return weights_->data() + blocks_[node].weights; }
 
     // Columns that the vectors of first .. last use; `used` is all zero before and after.
     template <class Index>
     int64_t count_columns(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t last,
-                          std::vector<uint32_t>& used) const {
+                          Vector<uint32_t>& used) const {
         for (int64_t j = vectors.ptr[first]; j < vectors.ptr[last]; ++j) {
             const auto column = static_cast<uint32_t>(vectors.features[j]);
             used[column / 32] |= 1u << (column % 32);
@@ -157,7 +151,7 @@ class ResidentBlocks {
             ranks[column / 32].bits |= 1u << (column % 32);
         }
         uint32_t before = 0;
-        for (size_t word = 0; word < n_words_; ++word) {
+        for (int64_t word = 0; word < n_words_; ++word) {
             ranks[word].before = before;
             before += static_cast<uint32_t>(__builtin_popcount(ranks[word].bits));
         }
@@ -173,9 +167,9 @@ class ResidentBlocks {
         }
     }
 
-    size_t n_words_;
+    int64_t n_words_;
     int64_t n_blocks_ = 0;
-    std::vector<Block> blocks_;  // by node, up to the last that has one
+    Vector<Block> blocks_;  // by node, up to the last that has one
     std::unique_ptr<memory::ZeroArray<simd::Rank>> ranks_;
     std::unique_ptr<memory::ZeroArray<Weight>> weights_;
 };

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 #include "forest/batch_block.hpp"
 #include "forest/packed_rows.hpp"
 #include "forest/resident_blocks.hpp"
@@ -55,7 +55,7 @@ class Router {
 
     static constexpr int64_t kFewRows = 4;
     static constexpr int32_t kTreesAtOnce = 8;  // whose projections of a row are laid out side by side
-    static constexpr size_t kNodesAhead = 3;
+    static constexpr int64_t kNodesAhead = 3;
     static constexpr int32_t kSeveral = -1;
     // Nanoseconds, roughly: an element laid out and cleared; a column looked up in a block, per 16 children;
     // what a row loses by going on alone.
@@ -68,10 +68,10 @@ class Router {
         for (int64_t row = begin; row < end; ++row) {
             scratch.start.push_back(scratch.start.back() + scratch.projector.width(x_.row_nnz(row)));
         }
-        scratch.columns.resize(static_cast<size_t>(scratch.start.back()));
+        scratch.columns.resize(scratch.start.back());
         scratch.values.resize(scratch.columns.size());
         for (int64_t row = begin; row < end; ++row) {
-            const int64_t at = scratch.start[static_cast<size_t>(row - begin)];
+            const int64_t at = scratch.start[row - begin];
             scratch.projector.project(row_of(x_, row), seed, scratch.columns.data() + at,
                                       scratch.values.data() + at);
         }
@@ -80,29 +80,28 @@ class Router {
     // A row as `node` sees it.
     Query seen(int32_t node, int64_t begin, int32_t row, RouterScratch& scratch) const {
         if (!per_node()) {
-            const int64_t at = scratch.start[static_cast<size_t>(row)];
-            return {scratch.columns.data() + at, scratch.values.data() + at,
-                    scratch.start[static_cast<size_t>(row) + 1] - at};
+            const int64_t at = scratch.start[row];
+            return {scratch.columns.data() + at, scratch.values.data() + at, scratch.start[row + 1] - at};
         }
         const Query plain = row_of(x_, begin + row);
         const int64_t width = scratch.projector.width(plain.count);
-        scratch.node_columns.resize(static_cast<size_t>(width));
-        scratch.node_values.resize(static_cast<size_t>(width));
+        scratch.node_columns.resize(width);
+        scratch.node_values.resize(width);
         scratch.projector.project(plain, routing_.seeds[routing_.numbers[node]], scratch.node_columns.data(),
                                   scratch.node_values.data());
         return {scratch.node_columns.data(), scratch.node_values.data(), width};
     }
 
     void route_tree(int32_t tree, int64_t begin, int64_t end, RouterScratch& scratch) const {
-        scratch.rows.resize(static_cast<size_t>(end - begin));
-        for (size_t i = 0; i < scratch.rows.size(); ++i) scratch.rows[i] = static_cast<int32_t>(i);
+        scratch.rows.resize(end - begin);
+        for (int64_t i = 0; i < scratch.rows.size(); ++i) scratch.rows[i] = static_cast<int32_t>(i);
         scratch.pending.assign(1, {tree, 0});
         while (!scratch.pending.empty()) {
             const auto [node, from] = scratch.pending.back();
             scratch.pending.pop_back();
             if (routing_.is_leaf(node)) {
                 const int32_t number = routing_.numbers[node];
-                for (size_t i = from; i < scratch.rows.size(); ++i) {
+                for (int64_t i = from; i < scratch.rows.size(); ++i) {
                     scratch.reached.push_back({scratch.rows[i], tree, node, number});
                 }
                 scratch.rows.resize(from);
@@ -140,11 +139,11 @@ class Router {
 
     void score_group(int32_t node, int64_t begin, RouterScratch& scratch) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        const auto lanes = static_cast<size_t>(lanes_of(count));
+        const int64_t lanes = lanes_of(count);
         scratch.scores.resize(scratch.group.size() * lanes);
         score_together(vectors_, first, count, scratch.projector.n_columns(), scratch.block,
                        [&](auto&& score) {
-                           for (size_t i = 0; i < scratch.group.size(); ++i) {
+                           for (int64_t i = 0; i < scratch.group.size(); ++i) {
                                double* scores = scratch.scores.data() + i * lanes;
                                score(seen(node, begin, scratch.group[i], scratch), scores);
                                for (int32_t child = 0; child < count; ++child)
@@ -155,9 +154,9 @@ class Router {
 
     void score_in_block(int32_t node, int64_t begin, RouterScratch& scratch) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        const auto lanes = static_cast<size_t>(lanes_of(count));
+        const int64_t lanes = lanes_of(count);
         scratch.scores.resize(scratch.group.size() * lanes + simd::kMaxLanes);
-        for (size_t i = 0; i < scratch.group.size(); ++i) {
+        for (int64_t i = 0; i < scratch.group.size(); ++i) {
             double* scores = scratch.scores.data() + i * lanes;
             blocks_->match(node, count, seen(node, begin, scratch.group[i], scratch), scratch.matched[0]);
             blocks_->score(node, count, scratch.matched[0], Next{}, scores);
@@ -178,24 +177,23 @@ class Router {
         const bool several = routing_.several & (top > routing_.threshold);
         return several ? kSeveral : best;
     }
-    size_t goes_to(int32_t child, int32_t choice, const double* scores) const {
-        return static_cast<size_t>((choice == child) |
-                                   ((choice == kSeveral) & (scores[child] > routing_.threshold)));
+    int64_t goes_to(int32_t child, int32_t choice, const double* scores) const {
+        return (choice == child) | ((choice == kSeveral) & (scores[child] > routing_.threshold));
     }
 
     void send_on(int32_t node, RouterScratch& scratch) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        const auto lanes = static_cast<size_t>(lanes_of(count));
+        const int64_t lanes = lanes_of(count);
         scratch.choices.resize(scratch.group.size());
-        for (size_t i = 0; i < scratch.group.size(); ++i) {
+        for (int64_t i = 0; i < scratch.group.size(); ++i) {
             scratch.choices[i] = choice(scratch.scores.data() + i * lanes, count);
         }
         // Backwards, so that the first child is taken up first.
         for (int32_t child = count - 1; child >= 0; --child) {
-            const size_t from = scratch.rows.size();
+            const int64_t from = scratch.rows.size();
             scratch.rows.resize(from + scratch.group.size());
-            size_t end = from;
-            for (size_t i = 0; i < scratch.group.size(); ++i) {
+            int64_t end = from;
+            for (int64_t i = 0; i < scratch.group.size(); ++i) {
                 scratch.rows[end] = scratch.group[i];
                 end += goes_to(child, scratch.choices[i], scratch.scores.data() + i * lanes);
             }
@@ -230,9 +228,9 @@ class Router {
     // with a block has been matched. Asks for the memory of the node that comes next line by line as it reads
     // its own, which took three quarters of the time of asking for all of it before.
     void step(int32_t node, const LaidOut& row, const Matched& matched, const Next& next,
-              std::vector<int32_t>& path, RouterScratch& scratch) const {
+              Vector<int32_t>& path, RouterScratch& scratch) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
-        scratch.scores.resize(static_cast<size_t>(count + simd::kMaxLanes));
+        scratch.scores.resize(count + simd::kMaxLanes);
         if (has_block(node)) {
             blocks_->score(node, count, matched, next, scratch.scores.data());
         } else {
@@ -240,7 +238,7 @@ class Router {
             row.dots(vectors_.features, vectors_.weights, vectors_.ptr + first, count, scratch.scores.data());
         }
         for (int32_t child = 0; child < count; ++child) {
-            scratch.scores[static_cast<size_t>(child)] += routing_.bias[first + child];
+            scratch.scores[child] += routing_.bias[first + child];
         }
         const int32_t chosen = choice(scratch.scores.data(), count);
         for (int32_t child = count - 1; child >= 0; --child) {
@@ -253,17 +251,17 @@ class Router {
     void route_row(int64_t begin, int64_t row, RouterScratch& scratch) const {
         const bool plain = routing_.projection == ProjectionKind::kNone;
         const int32_t at_once = plain ? routing_.n_trees : kTreesAtOnce;
-        const auto width = static_cast<size_t>(scratch.projector.n_columns());
+        const int64_t width = scratch.projector.n_columns();
         const auto number = static_cast<int32_t>(row - begin);
-        if (!plain) scratch.dense.resize(width * static_cast<size_t>(at_once), 0.0f);
-        if (!plain) scratch.laid.resize(static_cast<size_t>(at_once));
+        if (!plain) scratch.dense.resize(width * at_once, 0.0f);
+        if (!plain) scratch.laid.resize(at_once);
         for (int32_t from = 0; from < routing_.n_trees; from += at_once) {
             const int32_t to = std::min(from + at_once, routing_.n_trees);
-            const auto layouts = plain ? size_t{1} : static_cast<size_t>(to - from);
-            const auto length = static_cast<size_t>(x_.row_nnz(row));
+            const int64_t layouts = plain ? 1 : to - from;
+            const int64_t length = x_.row_nnz(row);
             scratch.columns.resize(length * layouts);
             scratch.values.resize(scratch.columns.size());
-            for (size_t i = 0; i < layouts; ++i) {
+            for (int64_t i = 0; i < layouts; ++i) {
                 int32_t* columns = scratch.columns.data() + i * length;
                 float* values = scratch.values.data() + i * length;
                 scratch.projector.project(row_of(x_, row),
@@ -272,9 +270,9 @@ class Router {
                 scratch.laid[i].lay({columns, values, x_.row_nnz(row)}, scratch.dense.data() + i * width);
             }
             take_turns(from, to, scratch);
-            for (size_t i = 0; i < layouts; ++i) scratch.laid[i].clear();
+            for (int64_t i = 0; i < layouts; ++i) scratch.laid[i].clear();
             for (int32_t i = 0; i < to - from; ++i) {
-                for (const int32_t leaf : scratch.leaves[static_cast<size_t>(i)]) {
+                for (const int32_t leaf : scratch.leaves[i]) {
                     scratch.reached.push_back({number, from + i, leaf, routing_.numbers[leaf]});
                 }
             }
@@ -283,7 +281,7 @@ class Router {
 
     // Walks trees from .. to; the leaves of each are left in scratch.leaves.
     void take_turns(int32_t from, int32_t to, RouterScratch& scratch) const {
-        const auto n_trees = static_cast<size_t>(to - from);
+        const int64_t n_trees = to - from;
         const bool plain = routing_.projection == ProjectionKind::kNone;
         if (scratch.paths.size() < n_trees) {
             scratch.paths.resize(n_trees);
@@ -291,16 +289,16 @@ class Router {
             scratch.matched.resize(n_trees);
         }
         scratch.live.clear();
-        for (size_t i = 0; i < n_trees; ++i) {
+        for (int64_t i = 0; i < n_trees; ++i) {
             scratch.paths[i].assign(1, from + static_cast<int32_t>(i));
             scratch.leaves[i].clear();
             scratch.live.push_back(static_cast<int32_t>(i));
         }
         while (!scratch.live.empty()) {
             scratch.next.clear();
-            size_t kept = 0;
+            int64_t kept = 0;
             for (const int32_t i : scratch.live) {
-                const int32_t node = next_inner(static_cast<size_t>(i), scratch);
+                const int32_t node = next_inner(i, scratch);
                 if (node < 0) continue;
                 scratch.live[kept++] = i;
                 scratch.next.push_back(node);
@@ -308,17 +306,17 @@ class Router {
                 __builtin_prefetch(routing_.bias + routing_.child_ptr[node]);
             }
             scratch.live.resize(kept);
-            for (size_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_children(scratch.next[j]);
-            for (size_t j = 0; j <= kept; ++j) {
+            for (int64_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_children(scratch.next[j]);
+            for (int64_t j = 0; j <= kept; ++j) {
                 if (j + kNodesAhead < kept) prefetch_children(scratch.next[j + kNodesAhead]);
                 Next next;
                 if (j < kept && has_block(scratch.next[j])) {
-                    const auto i = static_cast<size_t>(scratch.live[j]);
+                    const int64_t i = scratch.live[j];
                     match(scratch.next[j], scratch.laid[plain ? 0 : i].row, scratch.matched[i]);
                     next = blocks_->ahead(scratch.next[j], scratch.matched[i]);
                 }
                 if (j == 0) continue;
-                const auto i = static_cast<size_t>(scratch.live[j - 1]);
+                const int64_t i = scratch.live[j - 1];
                 step(scratch.next[j - 1], scratch.laid[plain ? 0 : i], scratch.matched[i], next,
                      scratch.paths[i], scratch);
                 for (const int32_t node : scratch.paths[i]) __builtin_prefetch(routing_.child_ptr + node);
@@ -331,8 +329,8 @@ class Router {
     }
 
     // The next inner node of a tree's path, or -1 at its end; leaves on the way are reached.
-    int32_t next_inner(size_t tree, RouterScratch& scratch) const {
-        std::vector<int32_t>& path = scratch.paths[tree];
+    int32_t next_inner(int64_t tree, RouterScratch& scratch) const {
+        Vector<int32_t>& path = scratch.paths[tree];
         while (!path.empty()) {
             const int32_t node = path.back();
             path.pop_back();

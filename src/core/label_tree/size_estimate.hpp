@@ -10,6 +10,7 @@
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/rng.hpp"
 #include "base/span.hpp"
 #include "base/stamped_counts.hpp"
 #include "label_tree/block_solver.hpp"
@@ -205,6 +206,59 @@ inline Kept train_sample(const sparse::TrainingRows& x, const RowLists& members,
     kept.build_seconds = std::chrono::duration<double>(built - started).count();
     kept.solve_seconds = std::chrono::duration<double>(Clock::now() - built).count();
     return kept;
+}
+
+// Samples to train: the picked children of nodes[i] are picked[picked_ptr[i]] onwards, counted from its
+// first, and train on n_rows[i] of its rows.
+struct SamplePlan {
+    Span<const int32_t> nodes;
+    Span<const int64_t> picked_ptr;
+    Span<const int32_t> picked;
+    Span<const int64_t> n_rows;
+};
+
+struct SampleOptions {
+    SolverOptions solver;
+    uint64_t seed;
+    int64_t most_entries;
+};
+
+// A row of the results per sampled node, of `weights` and `reach` per picked sibling; a column per threshold,
+// or the seconds of building and of solving.
+struct Samples {
+    Vector<int64_t> weights, features, reach, reached;
+    Vector<double> seconds;
+
+    void add(const Kept& kept) {
+        auto append = [](auto& all, const auto& part) { all.insert(all.end(), part.begin(), part.end()); };
+        append(weights, kept.weights);
+        append(features, kept.features);
+        append(reach, kept.reach);
+        append(reached, kept.reached);
+        seconds.push_back(kept.build_seconds);
+        seconds.push_back(kept.solve_seconds);
+    }
+};
+
+inline Samples train_samples(const sparse::TrainingRows& rows, const Csr& y, const Tree& tree,
+                             const SamplePlan& plan, Span<const float> thresholds,
+                             const SampleOptions& options, Monitor& monitor) {
+    const RowLists members = node_members(y, tree);
+    StampedCounts columns(rows.x.n_cols);
+    Reach reach(rows.x.n_cols, thresholds);
+    Samples samples;
+    for (int64_t i = 0; i < plan.nodes.size(); ++i) {
+        const SiblingSample sample{
+            plan.nodes[i],
+            {plan.picked.data() + plan.picked_ptr[i], plan.picked.data() + plan.picked_ptr[i + 1]},
+            plan.n_rows[i]};
+        samples.add(train_sample(rows, members, tree, sample, options.solver, thresholds,
+                                 mix64(options.seed) ^ static_cast<uint64_t>(i), options.most_entries,
+                                 columns, reach, monitor));
+        monitor.poll();
+        if (monitor.stopped()) throw Interrupted();
+    }
+    return samples;
 }
 
 }  // namespace labelwood::label_tree

@@ -1,13 +1,17 @@
 // Memory in huge pages, for data that is read at random.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+
+#include "base/span.hpp"
 
 namespace labelwood::memory {
 
@@ -42,8 +46,8 @@ class LargeMemory {
 template <class T>
 class ZeroArray {
   public:
-    explicit ZeroArray(size_t count) : memory_(count * sizeof(T)) {
-        std::memset(memory_.data(), 0, count * sizeof(T));
+    explicit ZeroArray(int64_t count) : memory_(static_cast<size_t>(count) * sizeof(T)) {
+        std::memset(memory_.data(), 0, static_cast<size_t>(count) * sizeof(T));
     }
 
     T* data() { return static_cast<T*>(memory_.data()); }
@@ -57,8 +61,8 @@ class ZeroArray {
 template <class T>
 class LargeCopy {
   public:
-    LargeCopy(const T* from, size_t count) : memory_(count * sizeof(T)) {
-        if (count > 0) std::memcpy(memory_.data(), from, count * sizeof(T));
+    explicit LargeCopy(Span<const T> from) : memory_(static_cast<size_t>(from.size()) * sizeof(T)) {
+        std::copy(from.begin(), from.end(), static_cast<T*>(memory_.data()));
     }
 
     const T* data() const { return static_cast<const T*>(memory_.data()); }

@@ -13,10 +13,10 @@
 #include <limits>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "rows/decimal.hpp"
 
 namespace labelwood::rows {
@@ -55,15 +55,15 @@ class Growing {
     void reserve_more(int64_t count) {
         if (size_ + count <= capacity_) return;
         capacity_ = std::max(size_ + count, capacity_ * 2);
-        auto larger = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(capacity_));
+        auto larger = unwritten<T>(capacity_);
         std::copy_n(items_.get(), size_, larger.get());
         items_ = std::move(larger);
     }
-    void push(T item) { items_[size_++] = item; }
+    void push(T item) { items_.get()[size_++] = item; }
     void resize_down(int64_t size) { size_ = size; }
     T* begin() { return items_.get(); }
     T* end() { return items_.get() + size_; }
-    T& operator[](int64_t i) { return items_[i]; }
+    T& operator[](int64_t i) { return items_.get()[i]; }
     int64_t size() const { return size_; }
 
   private:
@@ -80,8 +80,8 @@ struct BadToken {
 
 // The rows of one piece.
 struct Piece {
-    std::vector<int32_t> feature_counts;
-    std::vector<int32_t> label_counts;
+    Vector<int32_t> feature_counts;
+    Vector<int32_t> label_counts;
     Growing<int32_t> features;
     Growing<float> values;
     Growing<int32_t> labels;
@@ -267,7 +267,7 @@ class LineParser {
     const char* text_end_;
     const char* line_begin_ = nullptr;
     const char* line_end_ = nullptr;
-    std::vector<std::pair<int32_t, float>> scratch_;
+    Vector<std::pair<int32_t, float>> scratch_;
 };
 
 // The joined matrices; `bad` tells the first bad token of the text, and then nothing else is set.
@@ -302,36 +302,35 @@ inline void parse_piece(const char* text, int64_t size, int64_t lo, int64_t hi, 
     }
 }
 
-inline ParsedRows join(std::vector<Piece>& pieces, int n_threads, Monitor& monitor) {
+inline ParsedRows join(Vector<Piece>& pieces, int n_threads, Monitor& monitor) {
     struct Offset {
         int64_t row, feature, label;
     };
     ParsedRows rows;
-    std::vector<Offset> offsets;
+    Vector<Offset> offsets;
     for (const Piece& piece : pieces) {
         offsets.push_back({rows.n_rows, rows.n_features_stored, rows.n_labels_stored});
-        rows.n_rows += static_cast<int64_t>(piece.feature_counts.size());
+        rows.n_rows += piece.feature_counts.size();
         rows.n_features_stored += piece.features.size();
         rows.n_labels_stored += piece.labels.size();
         rows.feature_end = std::max(rows.feature_end, piece.feature_end);
         rows.label_end = std::max(rows.label_end, piece.label_end);
     }
-    rows.feature_ptr = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(rows.n_rows + 1));
-    rows.label_ptr = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(rows.n_rows + 1));
-    rows.features = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(rows.n_features_stored));
-    rows.values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows.n_features_stored));
-    rows.labels = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(rows.n_labels_stored));
+    rows.feature_ptr = unwritten<int64_t>(rows.n_rows + 1);
+    rows.label_ptr = unwritten<int64_t>(rows.n_rows + 1);
+    rows.features = unwritten<int32_t>(rows.n_features_stored);
+    rows.values = unwritten<float>(rows.n_features_stored);
+    rows.labels = unwritten<int32_t>(rows.n_labels_stored);
     rows.feature_ptr[0] = rows.label_ptr[0] = 0;
-    parallel_for(static_cast<int64_t>(pieces.size()), n_threads, monitor, [&](int64_t i, int) {
-        Piece piece =
-            std::move(pieces[static_cast<size_t>(i)]);  // freed here, so the peak is not twice the data
-        auto [row, feature, label] = offsets[static_cast<size_t>(i)];
+    parallel_for(pieces.size(), n_threads, monitor, [&](int64_t i, int) {
+        Piece piece = std::move(pieces[i]);  // freed here, so the peak is not twice the data
+        auto [row, feature, label] = offsets[i];
         std::copy_n(piece.features.begin(), piece.features.size(), rows.features.get() + feature);
         std::copy_n(piece.values.begin(), piece.values.size(), rows.values.get() + feature);
         std::copy_n(piece.labels.begin(), piece.labels.size(), rows.labels.get() + label);
-        for (size_t r = 0; r < piece.feature_counts.size(); ++r) {
-            rows.feature_ptr[++row] = feature += piece.feature_counts[r];
-            rows.label_ptr[row] = label += piece.label_counts[r];
+        for (int64_t r = 0; r < piece.feature_counts.size(); ++r) {
+            rows.feature_ptr.get()[++row] = feature += piece.feature_counts[r];
+            rows.label_ptr.get()[row] = label += piece.label_counts[r];
         }
     });
     return rows;
@@ -344,12 +343,12 @@ inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dial
                              int n_threads, Monitor& monitor) {
     assert(size == 0 || text[size - 1] == '\n');
     const int64_t n_pieces = (size + piece_size - 1) / piece_size;
-    std::vector<Piece> pieces(static_cast<size_t>(n_pieces));
+    Vector<Piece> pieces(n_pieces);
     std::atomic<int64_t> first_bad{n_pieces};
     parallel_for(n_pieces, n_threads, monitor, [&](int64_t i, int) {
         if (i > first_bad.load(std::memory_order_relaxed))
             return;  // its rows and errors can no longer matter
-        Piece& piece = pieces[static_cast<size_t>(i)];
+        Piece& piece = pieces[i];
         const int64_t lo = i * piece_size, hi = std::min(size, lo + piece_size);
         detail::parse_piece(text, size, lo, hi, dialect, piece);
         monitor.add(hi - lo);
@@ -361,7 +360,7 @@ inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dial
     });
     if (first_bad.load() < n_pieces) {
         ParsedRows rows;
-        rows.bad = pieces[static_cast<size_t>(first_bad.load())].bad;
+        rows.bad = pieces[first_bad.load()].bad;
         return rows;
     }
     return detail::join(pieces, n_threads, monitor);

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
+#include "base/span.hpp"
 #include "text/unicode_tables.hpp"
 
 namespace labelwood::text {
@@ -17,8 +17,8 @@ inline constexpr uint32_t kDottedCapitalI = 0x130, kCombiningDot = 0x307;
 
 // The kind of every code point, one byte each, spread out of the runs when first asked for.
 inline const uint8_t* unicode_kinds() {
-    static const std::vector<uint8_t> kinds = [] {
-        std::vector<uint8_t> spread;
+    static const Vector<uint8_t> kinds = [] {
+        Vector<uint8_t> spread;
         spread.reserve(0x110000);
         for (const UnicodeRun& run : kUnicodeRuns) spread.insert(spread.end(), run.size, run.kind);
         return spread;

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 
 namespace labelwood::text {
 
@@ -69,27 +69,27 @@ struct Term {
 
 class Vocabulary {
   public:
-    Vocabulary() : slots_(static_cast<size_t>(table_size(1 << 12))) {}
+    Vocabulary() : slots_(table_size(1 << 12)) {}
 
     // The id of a string, added if new; `hash` is its hash_string.
     uint32_t intern(const char* text, int64_t size, uint64_t hash) {
         const uint64_t head = head_of(text, size), tail = tail_of(text, size);
-        const int64_t at = find_slot(slots_.data(), slots_.size() - 1, hash, [&](uint32_t id) {
+        const int64_t at = find_slot(slots_.data(), mask(), hash, [&](uint32_t id) {
             const Term& term = terms_[id];
             return term.head == head && term.tail == tail && term.size == size &&
                    (size <= 16 ||
                     std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
         });
-        const uint64_t slot = slots_[static_cast<size_t>(at)];
+        const uint64_t slot = slots_[at];
         if (slot != 0) return static_cast<uint32_t>(slot) - 1;
         return add(text, size, hash, at);
     }
 
     // Fetch the table's place for a hash into the cache before it is needed, and then the term that stands
     // there.
-    void fetch_slot(uint64_t hash) const { __builtin_prefetch(slots_.data() + (hash & (slots_.size() - 1))); }
+    void fetch_slot(uint64_t hash) const { __builtin_prefetch(slots_.data() + (hash & mask())); }
     void fetch_term(uint64_t hash) const {
-        const auto id = static_cast<uint32_t>(slots_[hash & (slots_.size() - 1)]);
+        const auto id = static_cast<uint32_t>(slots_[static_cast<int64_t>(hash & mask())]);
         __builtin_prefetch(terms_.data() + id - (id > 0));
     }
 
@@ -106,38 +106,38 @@ class Vocabulary {
         return order != 0 ? order < 0 : a.size < b.size;
     }
 
-    void release_table() { std::vector<uint64_t>().swap(slots_); }
+    void release_table() { Vector<uint64_t>().swap(slots_); }
 
   private:
     uint32_t add(const char* text, int64_t size, uint64_t hash, int64_t at) {
-        if (static_cast<int64_t>(terms_.size()) >= kMaxTerms) throw std::length_error("too many terms");
-        const uint32_t id = size32(terms_.size());
-        const auto offset = static_cast<int64_t>(arena_.size());
+        if (terms_.size() >= kMaxTerms) throw std::length_error("too many terms");
+        const uint32_t id = this->size();
+        const int64_t offset = arena_.size();
         terms_.push_back(
             {head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, -1, 0});
         arena_.insert(arena_.end(), text, text + size);
-        slots_[static_cast<size_t>(at)] = slot_of(hash, id);
+        slots_[at] = slot_of(hash, id);
         if (2 * terms_.size() > slots_.size()) grow();
         return id;
     }
 
     void grow() {
-        std::vector<uint64_t> wider(slots_.size() * 4);
+        Vector<uint64_t> wider(slots_.size() * 4);
         arena_.resize(arena_.size() + 8);  // hashing reads past a string
         for (uint32_t id = 0; id < terms_.size(); ++id) {
             const uint64_t hash = hash_string(text(terms_[id]), terms_[id].size);
-            wider[static_cast<size_t>(find_slot(wider.data(), wider.size() - 1, hash,
-                                                [](uint32_t) { return false; }))] = slot_of(hash, id);
+            wider[find_slot(wider.data(), static_cast<uint64_t>(wider.size() - 1), hash,
+                            [](uint32_t) { return false; })] = slot_of(hash, id);
         }
         arena_.resize(arena_.size() - 8);
         slots_.swap(wider);
     }
 
-    static uint32_t size32(size_t size) { return static_cast<uint32_t>(size); }
+    uint64_t mask() const { return static_cast<uint64_t>(slots_.size() - 1); }
 
-    std::vector<uint64_t> slots_;
-    std::vector<Term> terms_;
-    std::vector<char> arena_;
+    Vector<uint64_t> slots_;
+    Vector<Term> terms_;
+    Vector<char> arena_;
 };
 
 }  // namespace labelwood::text

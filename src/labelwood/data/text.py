@@ -111,9 +111,7 @@ def write_rows(stream: IO[bytes], dataset: Dataset, *, svmlight: bool, n_threads
     for start in range(0, X.n_rows, _ROWS_PER_WRITE):
         stop = min(X.n_rows, start + _ROWS_PER_WRITE)
         x, y = X.rows(start, stop), Y.rows(start, stop)
-        rows = _core.format_rows(
-            x.indptr, x.indices, x.data, y.indptr, y.indices, svmlight=svmlight, n_threads=n_threads
-        )
+        rows = _core.format_rows(x, y, svmlight=svmlight, n_threads=n_threads)
         stream.write(rows.data)
 
 
@@ -221,15 +219,13 @@ class Reader:
         self, first_id: int, n_features: int | None, n_labels: int | None, slack: int
     ) -> tuple[Any, ...]:
         with loading(f"parse {self.path.name}", len(self.body)) as progress:
-            parsed = _core.parse_rows(
-                self.body,
-                svmlight=self.svmlight,
-                first_id=first_id,
-                n_features=MAX_COLUMNS if n_features is None else n_features + slack,
-                n_labels=MAX_COLUMNS if n_labels is None else n_labels,
-                n_threads=self.options.n_threads,
-                progress=progress,
-            )
+            options = {
+                "svmlight": self.svmlight,
+                "first_id": first_id,
+                "n_features": MAX_COLUMNS if n_features is None else n_features + slack,
+                "n_labels": MAX_COLUMNS if n_labels is None else n_labels,
+            }
+            parsed = _core.parse_rows(self.body, options, self.options.n_threads, progress)
         if len(parsed) == 3:
             raise self._error(Problem(parsed[0]), parsed[1], parsed[2], n_features, n_labels)
         return parsed

@@ -18,7 +18,7 @@ from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
 from labelwood.executors.units import Arrays, Progress
-from labelwood.forest import PROJECTIONS, RoutedForest, Routing, narrow
+from labelwood.forest import RoutedForest, Routing, narrow
 from labelwood.methods import forest_parts
 from labelwood.methods.forests import (
     ForestEstimator,
@@ -159,7 +159,7 @@ class CraftForest(ForestEstimator):
             "max_leaf": self.max_leaf,
             "sample": self.sample,
             "rounds": self.kmeans_rounds,
-            "projection": PROJECTIONS.index(self.projection),
+            "projection": self.projection,
             "x_columns": x_columns,
             "y_columns": y_columns,
             "x_per_node": "Dx" in self.diversity,
@@ -211,7 +211,7 @@ def grow_trees(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest."""
-    found: dict[str, npt.NDArray[Any]] = _core.grow_craft(
-        **forest_parts.keywords(arrays, setting, n_threads, progress)
+    found: dict[str, npt.NDArray[Any]] = _core.grow_craft_forest(
+        *forest_parts.arguments(arrays, setting), n_threads, progress
     )
     return found

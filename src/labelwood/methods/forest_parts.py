@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import executors
-from labelwood.executors.units import Arrays, Function, Progress, Unit
+from labelwood.executors.units import Arrays, Function, Unit
 from labelwood.progress import Run
-from labelwood.sparse import CSR
+from labelwood.sparse import CSR, label_matrix
 from labelwood.trees import level_bounds
 
 
@@ -25,7 +25,7 @@ def grow(
     *,
     node_seeds: bool = False,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a forest; ``function`` grows some of its trees with :func:`keywords`; ``options`` are its own.
+    """The arrays of a forest; ``function`` grows some of its trees with :func:`arguments`; ``options`` are its own.
 
     ``node_seeds``: the array ``seeds`` has one number an inner node, not one a tree.
     """
@@ -45,12 +45,12 @@ def grow(
     return merge(executors.complete("grow", units, shared, run), node_seeds=node_seeds)
 
 
-def keywords(
-    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
-) -> dict[str, Any]:
-    """What a growing kernel takes: features and labels, its options, which trees to grow and how."""
-    own = {name: setting[name] for name in ("n_features", "n_labels", "first_tree", "n_trees", "seed")}
-    return {**arrays, **setting["options"], **own, "n_threads": n_threads, "progress": progress}
+def arguments(arrays: Arrays, setting: Mapping[str, Any]) -> tuple[CSR, CSR, dict[str, Any]]:
+    """What a growing kernel takes: features, labels, and its options with the trees to grow."""
+    X = CSR(arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"])
+    Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
+    which = {name: setting[name] for name in ("first_tree", "n_trees", "seed")}
+    return X, Y, {**setting["options"], **which}
 
 
 def merge(parts: Sequence[dict[str, npt.NDArray[Any]]], *, node_seeds: bool) -> dict[str, npt.NDArray[Any]]:

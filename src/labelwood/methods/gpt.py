@@ -29,12 +29,10 @@ from labelwood.methods.forests import (
     Rerank,
     WeightDtype,
 )
-from labelwood.neighbors import GRAPHS
 from labelwood.params import Param
 from labelwood.progress import Run
 from labelwood.sparse import CSR, F32
 
-STARTS = ("rows", "zero", "gaussian")
 BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of squared gradients)
 
 
@@ -131,7 +129,7 @@ class GraphForest(ForestEstimator):
         if 0 < len(labelled) < Y.n_rows:  # rows without labels have no neighbours and would empty the leaves
             X, Y = X.take(labelled), Y.take(labelled)
         options = {
-            "kind": GRAPHS.index(self.graph),
+            "graph": self.graph,
             "n_neighbors": min(self.n_neighbors, X.n_rows),
             "threshold": self.label_threshold,
             "n_negatives": self.n_negatives,
@@ -140,7 +138,7 @@ class GraphForest(ForestEstimator):
             "learning_rate": self.learning_rate,
             "beta": BETA,
             "tolerance": self.tolerance,
-            "start": STARTS.index(self.start),
+            "start": self.start,
             "feature_rows": self.feature_rows,
             "max_leaf": self.max_leaf,
         }
@@ -161,6 +159,6 @@ def grow_trees(
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest."""
     found: dict[str, npt.NDArray[Any]] = _core.grow_graph_forest(
-        **forest_parts.keywords(arrays, setting, n_threads, progress)
+        *forest_parts.arguments(arrays, setting), n_threads, progress
     )
     return found

@@ -30,7 +30,6 @@ from labelwood.sparse import CSR, F32
 from labelwood.split_plots import plot_by_level
 
 SENT_ABOVE = 0.5  # Algorithm 4: a row goes to every child whose margin exceeds this
-OPTIMIZERS = ("nag", "adagrad", "sgd")
 SPLIT_COLUMNS = ("objective", "balancedness", "purity", "running_objective")
 
 
@@ -122,7 +121,7 @@ class LdsmForest(ForestEstimator):
             "epochs": self.epochs,
             "lambda_integrity": self.lambda_integrity,
             "lambda_multiway": self.lambda_multiway,
-            "optimizer": OPTIMIZERS.index(self.optimizer),
+            "optimizer": self.optimizer,
             "learning_rate": self.learning_rate,
             "weight_threshold": self.weight_threshold,
             "squared_loss": self.loss == "squared",
@@ -172,8 +171,10 @@ def grow_trees(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest, and the figures of their splits."""
-    found, splits = _core.grow_ldsm_forest(**forest_parts.keywords(arrays, setting, n_threads, progress))
-    return {**found, "splits": splits}
+    found: dict[str, npt.NDArray[Any]] = _core.grow_ldsm_forest(
+        *forest_parts.arguments(arrays, setting), n_threads, progress
+    )
+    return found
 
 
 def _without_zeros(X: CSR) -> CSR:

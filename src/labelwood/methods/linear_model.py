@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import _core, executors, shrink
+from labelwood import executors, shrink
 from labelwood.errors import FormatError
 from labelwood.estimate import Estimate, Grade
 from labelwood.explain import Asked, Explanation, Place
@@ -234,9 +234,7 @@ class LinearModel(Shrinkable):
         return np.round(total / len(self.trees_)).astype(np.int32)
 
     def _prepare(self, X: CSR) -> CSR:
-        if not self.normalize:
-            return X
-        return CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols)
+        return X.unit_rows() if self.normalize else X
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         arrays: dict[str, npt.NDArray[Any]] = {}

@@ -32,7 +32,7 @@ from labelwood.methods.linear_model import (
 from labelwood.methods.training_rows import TrainingRows
 from labelwood.params import Param
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, I32, I64
+from labelwood.sparse import CSR
 from labelwood.trees import LabelTree
 
 
@@ -181,20 +181,24 @@ class LinearTree(LinearModel):
             return lambda seed: trees.flat_tree(Y.n_cols)  # what clustering would give
 
         @cache
-        def vectors() -> tuple[I64, I32, F32]:
+        def vectors() -> CSR:
             with run.phase("label vectors") as progress:
-                return _core.label_vectors(
-                    *rows.arguments, Y.indptr, Y.indices, Y.n_cols, self.cluster_features or 0, run.n_threads,
-                    progress, scale=rows.scale, resident=rows.X.resident,
-                )  # fmt: skip
+                found = _core.label_vectors(
+                    rows.X, Y, self.cluster_features or 0, run.n_threads, progress, scale=rows.scale
+                )
+            return CSR(*found, rows.X.n_cols)
 
         def cluster(seed: int) -> LabelTree:
-            indptr, indices, data = vectors()
+            options = {
+                "balanced": self.tree == "balanced",
+                "arity": self.arity,
+                "max_leaf": self.max_leaf,
+                "max_depth": self.max_depth,
+                "max_rounds": self.cluster_rounds,
+                "seed": seed,
+            }
             with run.phase("cluster") as progress:
-                grown = _core.grow_tree(
-                    indptr, indices, data, rows.X.n_cols, self.tree == "balanced", self.arity, self.max_leaf,
-                    self.max_depth, self.cluster_rounds, seed, run.n_threads, progress,
-                )  # fmt: skip
+                grown = _core.grow_tree(vectors(), options, run.n_threads, progress)
             return trees.freeze(*grown)
 
         return cluster

@@ -26,7 +26,6 @@ from labelwood.search import LOGISTIC, PackedTree
 from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
 from labelwood.trees import LabelTree
 
-_POLICIES = ("best-greedy", "random", "complete", "flat")
 # Work between two looks at the world outside, in features times labels: a few tenths of a second.
 CHUNK = 1_000_000
 _RECORD = "record."
@@ -101,9 +100,7 @@ class GrowingEstimator(TreeEstimator):
                 rows, marks, chunk = X, Y, order[start:stop]
                 if X.resident:  # rows in a file come into memory a chunk at a time
                     rows, marks, chunk = X.take(chunk), Y.take(chunk), np.arange(len(chunk))
-                tree.learn(
-                    rows.indptr, rows.indices, rows.data, marks.indptr, marks.indices, Y.n_cols, chunk, n_threads
-                )  # fmt: skip
+                tree.learn(rows, marks, chunk, n_threads)
                 if progress is not None and work is not None:
                     progress(int(work[stop - 1]))
         except KeyboardInterrupt as interrupt:
@@ -120,13 +117,11 @@ class GrowingEstimator(TreeEstimator):
             return self._topk_packed(X, k, run)
         with run.phase("search", X.nnz) as progress:
             tree = self._growing_tree()
-            return TopK(*tree.search(X.indptr, X.indices, X.data, k, run.n_threads, progress))
+            return TopK(*tree.search(X, k, run.n_threads, progress))
 
     def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
         """Rows as a packed tree takes them: scaled if the method scales, without features it has not seen."""
-        values = (
-            _core.unit_rows(X.indptr, as_i32(X, MAX_COLUMNS).indices, X.data) if self.normalize else X.data
-        )
+        values = _core.unit_rows(as_i32(X, MAX_COLUMNS)) if self.normalize else X.data
         return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
 
     def _topk_packed(self, X: CSR, k: int, run: Run) -> TopK:
@@ -274,10 +269,9 @@ class GrowingEstimator(TreeEstimator):
         self._tree = self._new_tree()
 
     def _new_tree(self) -> _core.OnlineTree:
-        return _core.OnlineTree(
-            _POLICIES.index(self.policy), int(self.arity), int(self.max_leaf), float(self.alpha), self._seed,
-            float(self.learning_rate), float(self.epsilon), float(self.bias), bool(self.normalize),
-        )  # fmt: skip
+        named = ("policy", "arity", "max_leaf", "alpha", "learning_rate", "epsilon", "bias")
+        options = {name: getattr(self, name) for name in named}
+        return _core.OnlineTree({**options, "normalize": bool(self.normalize), "seed": self._seed})
 
     def _plant(self, tree: LabelTree, labels: npt.NDArray[Any], *, growing: bool) -> None:
         """Start from a tree whose label j is our ``labels[j]``."""

@@ -174,20 +174,14 @@ class OnlineTree(GrowingEstimator):
         tree = self._growing_tree()
         features, targets = self._read_batch(X, Y, label_names, type(self).__name__)
         if at_once:
-            predicted, _ = tree.search(
-                features.indptr, features.indices, features.data, k, self._n_threads(), None
-            )
+            predicted, _ = tree.search(features, k, self._n_threads(), None)
             self._learn(features, targets, np.arange(features.n_rows, dtype=np.int64), None)
             return predicted, targets
         found = [np.empty((0, k), np.int32)]
         for start in range(0, features.n_rows, _PROGRESSIVE_ROWS):
             stop = min(features.n_rows, start + _PROGRESSIVE_ROWS)
             rows, marks = features.rows(start, stop), targets.rows(start, stop)
-            found.append(
-                tree.progressive(
-                    rows.indptr, rows.indices, rows.data, marks.indptr, marks.indices, targets.n_cols, k
-                )[0]
-            )
+            found.append(tree.progressive(rows, marks, k)[0])
             self._count(rows, marks, rows.n_rows)
         return np.concatenate(found), targets
 
@@ -314,12 +308,15 @@ class OnlineTree(GrowingEstimator):
         labels, local = np.unique(targets.indices, return_inverse=True)
         if len(labels) == 0:
             raise LabelwoodError("OnlineTree: warm_share must cover at least one row with a label")
-        indptr, indices, data = _core.label_vectors(
-            features.indptr, features.indices, _core.unit_rows(features.indptr, features.indices, features.data),
-            X.n_cols, targets.indptr, local.astype(np.int32), len(labels), 0, run.n_threads, None,
-        )  # fmt: skip
-        grown = _core.grow_tree(
-            indptr, indices, data, X.n_cols, True, self.arity, self.max_leaf, 0, _WARM_ROUNDS, run.seed,
-            run.n_threads, None,
-        )  # fmt: skip
+        marks = CSR(targets.indptr, local.astype(np.int32), targets.data, len(labels))
+        found = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
+        options = {
+            "balanced": True,
+            "arity": self.arity,
+            "max_leaf": self.max_leaf,
+            "max_depth": 0,
+            "max_rounds": _WARM_ROUNDS,
+            "seed": run.seed,
+        }
+        grown = _core.grow_tree(CSR(*found, X.n_cols), options, run.n_threads, None)
         return freeze(*grown), labels

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.memory import resident
 from labelwood.progress import Run
-from labelwood.sparse import CSR, F32, I32, I64, MappedCSR
+from labelwood.sparse import CSR, F32, MappedCSR
 
 _LEAST_SPACE = 2**24  # bytes; with less, training would only read
 _LEAST_PAGES = 2**23  # bytes; a page of a file may bring 2 MB of neighbours with it, of indices and of data
@@ -41,18 +41,13 @@ class TrainingRows:
             space = max(_LEAST_SPACE, run.limit.bytes - resident())
             X = replace(X, limit=min(X.limit, max(_LEAST_PAGES, space // 8)))
             most_entries = max(1, space // 4 // (_HELD_BYTES * run.n_threads))
-        scale = _core.unit_factors(X.indptr, X.indices, X.data, X.resident) if normalize else None
+        scale = _core.unit_factors(X) if normalize else None
         return cls(X, scale, most_entries)
 
     @property
     def held_bytes(self) -> float:
         """The most that the entries of a node in training take, with those of the window that is read from."""
         return float(_HELD_BYTES * self.most_entries) if self.most_entries else np.inf
-
-    @property
-    def arguments(self) -> tuple[I64, I32, F32, int]:
-        """The first arguments of a kernel."""
-        return self.X.indptr, self.X.indices, self.X.data, self.X.n_cols
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that all units of a training share."""

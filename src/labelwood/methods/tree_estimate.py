@@ -119,10 +119,7 @@ def blocks_of(n_siblings: npt.NDArray[Any]) -> F64:
 def count(rows: TrainingRows, Y: CSR, tree: LabelTree, run: Run) -> Plan:
     """Count the features of every inner node."""
     with run.phase("count") as progress:
-        used, entries, members = _core.count_tree(
-            *rows.arguments, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label, run.n_threads, progress,
-            resident=rows.X.resident,
-        )  # fmt: skip
+        used, entries, members = _core.count_tree(rows.X, Y, tree, run.n_threads, progress)
     return Plan(tree, used.astype(np.float64), entries.astype(np.float64), members, rows.X.n_cols)
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.executors.units import Arrays, Progress, Unit
 from labelwood.search import child_type
-from labelwood.sparse import CSR, I32, I64
+from labelwood.sparse import CSR, I32, I64, MappedCSR, label_matrix
 from labelwood.trees import LabelTree
 
 _PARTS = 32  # a subtree of more than this share of the work is cut further, where it has further nodes
@@ -160,10 +160,15 @@ def train_part(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Train the nodes of one part, or of a whole tree; weights come back in the type they will be stored in."""
-    named = ("n_features", "n_labels", "threshold", "seed", "resident", "most_entries")
-    options = {**setting["solver"], **{name: setting[name] for name in named}}
-    data: dict[str, Any] = {("scale" if name == "x_scale" else name): array for name, array in arrays.items()}
-    trained: dict[str, Any] = _core.train_tree(**data, **options, n_threads=n_threads, progress=progress)
+    entries = arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"]
+    X = MappedCSR(*entries, maps=(), limit=setting["resident"]) if setting["resident"] else CSR(*entries)
+    Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
+    tree = LabelTree(arrays["child_ptr"], arrays["label"])
+    options = {**setting["solver"], **{name: setting[name] for name in ("threshold", "seed", "most_entries")}}
+    trained: dict[str, Any] = _core.train_tree(
+        X, Y, tree, options, n_threads, progress,
+        scale=arrays.get("x_scale"), ids=arrays.get("ids"), rows=arrays.get("rows"),
+    )  # fmt: skip
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
     if len(trained["row_start"]):
         trained["child"] = trained["child"].astype(child_type(setting["widest"]))

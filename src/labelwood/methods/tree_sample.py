@@ -273,9 +273,8 @@ def sample(
     tree, levels = plan.tree, np.array(thresholds, np.float32)
     with run.phase("reach") as progress:
         reach, reached, square = _core.reach_tree(
-            *rows.arguments, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label, levels, run.n_threads,
-            progress, scale=rows.scale, resident=rows.X.resident,
-        )  # fmt: skip
+            rows.X, Y, tree, levels, run.n_threads, progress, scale=rows.scale
+        )
     chosen = reach[:, thresholds.index(own)].astype(np.float64)
     drawn = draw(plan, chosen, share, np.random.default_rng(run.seed))
     thinned = np.flatnonzero(drawn.n_rows < plan.rows[tree.inner[drawn.inner]])
@@ -284,13 +283,13 @@ def sample(
     ptr = np.concatenate([[0], np.cumsum([len(part) for part in picks])]).astype(np.int64)
     nodes = tree.inner[drawn.inner[places]]
     with run.phase("sample"):
+        picked = (np.concatenate(picks) - np.repeat(tree.child_ptr[nodes], np.diff(ptr))).astype(np.int32)
+        n_rows = np.concatenate([drawn.n_rows, drawn.n_rows[thinned] // 2])
+        options = {**vars(solver), "seed": run.seed, "most_entries": rows.most_entries}
+        options["max_passes"] = min(solver.max_passes, _MOST_PASSES)
         found = _core.sample_tree(
-            *rows.arguments, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label, nodes, ptr,
-            (np.concatenate(picks) - np.repeat(tree.child_ptr[nodes], np.diff(ptr))).astype(np.int32),
-            np.concatenate([drawn.n_rows, drawn.n_rows[thinned] // 2]), thresholds=levels, seed=run.seed,
-            scale=rows.scale, resident=rows.X.resident, most_entries=rows.most_entries,
-            **{**vars(solver), "max_passes": min(solver.max_passes, _MOST_PASSES)},
-        )  # fmt: skip
+            rows.X, Y, tree, nodes, ptr, picked, n_rows, levels, options, scale=rows.scale
+        )
     n_own, n_picked = len(drawn.inner), ptr[len(drawn.inner)]
     by_sibling = ("weights", "reach")
     halved = {

@@ -33,9 +33,7 @@ Norm = Annotated[Literal["l2", "l1"] | None, Param("scale every row to this leng
 
 Counts = tuple[I64, I32, I32]  # indptr, indices, counts
 
-_UNITS = {"word": 0, "char": 1, "char_wb": 2}
 _LONGEST = 1000  # characters or words of a term
-NORMS = {None: 0, "l1": 1, "l2": 2}
 
 
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -105,11 +103,16 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
                 )
         return strings.pack(listed)
 
-    def _cut(self) -> tuple[int, int, int, int, bool]:
-        """How kernels are told to cut a text into terms."""
+    def _cut(self) -> dict[str, Any]:
+        """The kernels' options for cutting a text into terms."""
         shortest, longest = self.ngram_range
-        unit = _UNITS[self.analyzer]
-        return unit, int(shortest), int(longest), int(self.token_length), bool(self.lowercase)
+        return {
+            "unit": self.analyzer,
+            "shortest": shortest,
+            "longest": longest,
+            "min_length": self.token_length,
+            "lowercase": bool(self.lowercase),
+        }
 
     def _threads(self) -> int:
         return thread_count(self.n_jobs, owner=type(self).__name__)

@@ -13,7 +13,6 @@ from labelwood.errors import LabelwoodError
 from labelwood.params import NJobs, Param
 from labelwood.sparse import CSR, MAX_COLUMNS
 from labelwood.text.encoder import (
-    NORMS,
     Analyzer,
     Binary,
     Counts,
@@ -70,16 +69,10 @@ class HashingEncoder(TextEncoder):
         """The vectors of texts."""
         self._check()
         utf8, offsets = self._pack(texts)
-        counts: Counts = _core.hash_terms(
-            utf8,
-            offsets,
-            *self._cut(),
-            int(self.n_features),
-            bool(self.alternate_sign),
-            self._threads(),
-            progress,
-        )
-        data = _core.weigh_counts(*counts, False, bool(self.binary), None, NORMS[self.norm], self._threads())
+        options = {**self._cut(), "n_columns": self.n_features, "signed_counts": bool(self.alternate_sign)}
+        counts: Counts = _core.hash_terms(utf8, offsets, options, self._threads(), progress)
+        weighing = {"sublinear": False, "binary": bool(self.binary), "norm": self.norm or "none"}
+        data = _core.weigh_counts(*counts, None, weighing, self._threads())
         return CSR(counts[0], counts[1], data, int(self.n_features))
 
     def term_of(self, text: str) -> Callable[[int], str | None]:

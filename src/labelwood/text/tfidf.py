@@ -16,7 +16,6 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.params import NJobs, Param
 from labelwood.sparse import CSR, I64, MAX_COLUMNS
 from labelwood.text.encoder import (
-    NORMS,
     Analyzer,
     Binary,
     Counts,
@@ -96,8 +95,9 @@ class TfidfEncoder(TextEncoder):
         utf8, offsets = self._pack(texts)
         n_texts = len(offsets) - 1
         fewest, most = self._document_bounds(n_texts)
+        options = {**self._cut(), "min_documents": math.ceil(fewest), "max_documents": math.floor(most)}
         counts, terms_utf8, terms_offsets, n_documents, totals = _core.learn_terms(
-            utf8, offsets, *self._cut(), math.ceil(fewest), math.floor(most), self._threads(), progress
+            utf8, offsets, options, self._threads(), progress
         )
         if self.max_features is not None and len(n_documents) > self.max_features:
             # The choice among equally frequent terms is NumPy's, as it is in TfidfVectorizer.
@@ -119,7 +119,7 @@ class TfidfEncoder(TextEncoder):
         self._check_fitted()
         utf8, offsets = self._pack(texts)
         counts: Counts = _core.find_terms(
-            utf8, offsets, *self._cut(), self._utf8, self._offsets, self._slots, self._threads(), progress
+            utf8, offsets, self._utf8, self._offsets, self._slots, self._cut(), self._threads(), progress
         )
         return self._weigh(counts)
 
@@ -189,9 +189,9 @@ class TfidfEncoder(TextEncoder):
         return fewest, most
 
     def _weigh(self, counts: Counts) -> CSR:
-        data = _core.weigh_counts(
-            *counts, bool(self.sublinear_tf), bool(self.binary), self.idf_, NORMS[self.norm], self._threads()
-        )
+        binary, norm = bool(self.binary), self.norm or "none"
+        weighing = {"sublinear": bool(self.sublinear_tf), "binary": binary, "norm": norm}
+        data = _core.weigh_counts(*counts, self.idf_, weighing, self._threads())
         return CSR(counts[0], counts[1], data, self.n_features_)
 
     def _check_fitted(self) -> None:

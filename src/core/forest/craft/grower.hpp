@@ -6,11 +6,11 @@
 #include <cstring>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "forest/craft/centroid_classifier.hpp"
 #include "forest/craft/label_kmeans.hpp"
 #include "forest/craft/projected_rows.hpp"
@@ -48,14 +48,14 @@ inline uint64_t node_seed(uint64_t seed, Stream scratch, int32_t tree, int32_t n
 }
 
 // One number per row, equal for equal rows: tells cheaply whether all rows of a node are alike.
-inline std::vector<uint64_t> fingerprints(const Csr& matrix) {
-    std::vector<uint64_t> prints(static_cast<size_t>(matrix.n_rows), 0);
+inline Vector<uint64_t> fingerprints(const Csr& matrix) {
+    Vector<uint64_t> prints(matrix.n_rows, 0);
     for (int64_t row = 0; row < matrix.n_rows; ++row) {
         for (int64_t j = matrix.indptr[row]; j < matrix.indptr[row + 1]; ++j) {
             uint32_t bits = 0;
             if (matrix.data != nullptr) std::memcpy(&bits, matrix.data + j, 4);
             const auto column = static_cast<uint64_t>(static_cast<uint32_t>(matrix.indices[j]));
-            prints[static_cast<size_t>(row)] += mix64((column << 32) | bits);
+            prints[row] += mix64((column << 32) | bits);
         }
     }
     return prints;
@@ -71,14 +71,14 @@ class Grower {
           x_prints_(fingerprints(x)),
           y_prints_(fingerprints(y)) {}
 
-    std::vector<GrownTree> run(int n_threads) {
-        std::vector<GrownTree> trees(static_cast<size_t>(options_.n_trees));
-        std::vector<std::unique_ptr<Worker>> workers(static_cast<size_t>(std::max(n_threads, 1)));
+    Vector<GrownTree> run(int n_threads) {
+        Vector<GrownTree> trees(options_.n_trees);
+        Vector<std::unique_ptr<Worker>> workers(std::max(n_threads, 1));
         monitor_.set_total(static_cast<int64_t>(options_.n_trees) * x_.n_rows);
         parallel_for(options_.n_trees, n_threads, monitor_, [&](int64_t tree, int number) {
-            auto& worker = workers[static_cast<size_t>(number)];
+            auto& worker = workers[number];
             if (!worker) worker = std::make_unique<Worker>(*this);
-            trees[static_cast<size_t>(tree)] = worker->grow(options_.first_tree + static_cast<int32_t>(tree));
+            trees[tree] = worker->grow(options_.first_tree + static_cast<int32_t>(tree));
         });
         return trees;
     }
@@ -94,7 +94,7 @@ class Grower {
               project_y_(options_.kind, shared.y_.n_cols, options_.y_columns),
               clusters_(project_y_.n_columns(), options_.arity, options_.cosine),
               classifier_(project_x_.n_columns(), options_.centroid, options_.cosine),
-              label_sums_(static_cast<size_t>(shared.y_.n_cols), 0) {}
+              label_sums_(shared.y_.n_cols, 0) {}
 
         // Algorithm 1 with a queue instead of recursion: nodes in breadth-first order.
         GrownTree grow(int32_t tree_number) {
@@ -102,14 +102,14 @@ class Grower {
             tree_ = {};
             tree_.nodes.resize(1);
             const auto n_rows = static_cast<int32_t>(shared_.x_.n_rows);
-            rows_.resize(static_cast<size_t>(n_rows));
-            for (int32_t i = 0; i < n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
+            rows_.resize(n_rows);
+            for (int32_t i = 0; i < n_rows; ++i) rows_[i] = i;
             spans_.assign(1, {0, n_rows});
             if (!options_.x_per_node) project(Stream::kFeatures, 0, rows_);
             if (!options_.y_per_node) project(Stream::kLabels, 0, rows_);
             for (int32_t node = 0; node < static_cast<int32_t>(tree_.nodes.size()); ++node) {
                 if (shared_.monitor_.stopped()) throw Interrupted();
-                const auto [begin, end] = spans_[static_cast<size_t>(node)];
+                const auto [begin, end] = spans_[node];
                 const bool leaf = stops(begin, end) || !divide(node, begin, end);
                 if (leaf) make_leaf(node, begin, end);
             }
@@ -120,10 +120,10 @@ class Grower {
         // The conditions (i) few rows, (ii) the same features, (iii) the same labels.
         bool stops(int32_t begin, int32_t end) const {
             if (end - begin <= options_.max_leaf) return true;
-            auto alike = [&](const std::vector<uint64_t>& prints) {
-                const uint64_t first = prints[static_cast<size_t>(rows_[static_cast<size_t>(begin)])];
+            auto alike = [&](const Vector<uint64_t>& prints) {
+                const uint64_t first = prints[rows_[begin]];
                 return std::all_of(rows_.begin() + begin, rows_.begin() + end,
-                                   [&](int32_t row) { return prints[static_cast<size_t>(row)] == first; });
+                                   [&](int32_t row) { return prints[row] == first; });
             };
             return alike(shared_.x_prints_) || alike(shared_.y_prints_);
         }
@@ -133,7 +133,7 @@ class Grower {
             members_.assign(rows_.begin() + begin, rows_.begin() + end);
             if (options_.x_per_node) project(Stream::kFeatures, node, members_);
             if (options_.y_per_node) project(Stream::kLabels, node, members_);
-            tree_.nodes[static_cast<size_t>(node)].seed = projection_seed(Stream::kFeatures, node);
+            tree_.nodes[node].seed = projection_seed(Stream::kFeatures, node);
             for (int32_t attempt = 0; attempt < kAttempts; ++attempt) {
                 Rng rng(node_seed(options_.seed, Stream::kDraws, number_, node),
                         static_cast<uint64_t>(attempt));
@@ -146,7 +146,7 @@ class Grower {
                 classifier_.learn(x_projected_, local_, assigned_, n_clusters, members_.size());
                 if (classifier_.centroids.size() < 2) continue;
                 all_.resize(members_.size());
-                for (size_t i = 0; i < all_.size(); ++i) all_[i] = static_cast<int32_t>(i);
+                for (int64_t i = 0; i < all_.size(); ++i) all_[i] = static_cast<int32_t>(i);
                 to_local(all_, options_.x_per_node);
                 classifier_.split(x_projected_, local_, child_);
                 if (add_children(node, begin)) return true;
@@ -157,39 +157,39 @@ class Grower {
         // Positions within members_, at most `sample` of them, in row order.
         void draw_sample(Rng& rng) {
             sample_.resize(members_.size());
-            for (size_t i = 0; i < sample_.size(); ++i) sample_[i] = static_cast<int32_t>(i);
-            if (sample_.size() <= static_cast<size_t>(options_.sample)) return;
-            for (size_t i = 0; i < static_cast<size_t>(options_.sample); ++i) {
+            for (int64_t i = 0; i < sample_.size(); ++i) sample_[i] = static_cast<int32_t>(i);
+            if (sample_.size() <= options_.sample) return;
+            for (int64_t i = 0; i < options_.sample; ++i) {
                 std::swap(sample_[i], sample_[i + rng.below(static_cast<uint32_t>(sample_.size() - i))]);
             }
-            sample_.resize(static_cast<size_t>(options_.sample));
+            sample_.resize(options_.sample);
             std::sort(sample_.begin(), sample_.end());
         }
 
         // Rows of a projected matrix: the node's own matrix is indexed by position, the tree's by training
         // row.
-        void to_local(const std::vector<int32_t>& positions, bool per_node) {
+        void to_local(const Vector<int32_t>& positions, bool per_node) {
             local_ = positions;
             if (per_node) return;
-            for (int32_t& at : local_) at = members_[static_cast<size_t>(at)];
+            for (int32_t& at : local_) at = members_[at];
         }
 
         // Children with rows, in cluster order; false if there would be only one.
         bool add_children(int32_t node, int32_t begin) {
-            const size_t n_clusters = classifier_.centroids.size();
-            std::vector<int32_t> sizes(n_clusters, 0);
-            for (const int32_t c : child_) ++sizes[static_cast<size_t>(c)];
-            if (n_clusters - static_cast<size_t>(std::count(sizes.begin(), sizes.end(), 0)) < 2) return false;
-            tree_.nodes[static_cast<size_t>(node)].first_child = static_cast<int32_t>(tree_.nodes.size());
-            std::vector<int32_t> next(n_clusters, 0);
+            const int64_t n_clusters = classifier_.centroids.size();
+            Vector<int32_t> sizes(n_clusters, 0);
+            for (const int32_t c : child_) ++sizes[c];
+            if (n_clusters - std::count(sizes.begin(), sizes.end(), 0) < 2) return false;
+            tree_.nodes[node].first_child = static_cast<int32_t>(tree_.nodes.size());
+            Vector<int32_t> next(n_clusters, 0);
             int32_t at = begin;
-            for (size_t c = 0; c < n_clusters; ++c) {
+            for (int64_t c = 0; c < n_clusters; ++c) {
                 next[c] = at;
                 at += sizes[c];
                 if (sizes[c] > 0) add_child(node, classifier_.centroids[c], next[c], at);
             }
-            for (size_t i = 0; i < members_.size(); ++i) {
-                rows_[static_cast<size_t>(next[static_cast<size_t>(child_[i])]++)] = members_[i];
+            for (int64_t i = 0; i < members_.size(); ++i) {
+                rows_[next[child_[i]]++] = members_[i];
             }
             return true;
         }
@@ -198,12 +198,12 @@ class Grower {
                        int32_t end) {
             GrownNode child;
             child.bias = centroid.bias;
-            child.weights_begin = static_cast<int64_t>(tree_.weights.size());
+            child.weights_begin = tree_.weights.size();
             tree_.features.insert(tree_.features.end(), centroid.columns.begin(), centroid.columns.end());
             tree_.weights.insert(tree_.weights.end(), centroid.values.begin(), centroid.values.end());
-            child.weights_end = static_cast<int64_t>(tree_.weights.size());
+            child.weights_end = tree_.weights.size();
             tree_.nodes.push_back(child);
-            ++tree_.nodes[static_cast<size_t>(parent)].n_children;
+            ++tree_.nodes[parent].n_children;
             spans_.emplace_back(begin, end);
         }
 
@@ -211,9 +211,9 @@ class Grower {
         void make_leaf(int32_t node, int32_t begin, int32_t end) {
             touched_.clear();
             for (int32_t i = begin; i < end; ++i) {
-                const int32_t row = rows_[static_cast<size_t>(i)];
+                const int32_t row = rows_[i];
                 for (int64_t j = shared_.y_.indptr[row]; j < shared_.y_.indptr[row + 1]; ++j) {
-                    if (label_sums_[static_cast<size_t>(shared_.y_.indices[j])]++ == 0) {
+                    if (label_sums_[shared_.y_.indices[j]]++ == 0) {
                         touched_.push_back(shared_.y_.indices[j]);
                     }
                 }
@@ -221,20 +221,17 @@ class Grower {
             std::sort(touched_.begin(), touched_.end());
             means_.clear();
             for (const int32_t label : touched_) {
-                const auto count =
-                    static_cast<float>(std::exchange(label_sums_[static_cast<size_t>(label)], 0));
+                const auto count = static_cast<float>(std::exchange(label_sums_[label], 0));
                 means_.push_back(count / static_cast<float>(end - begin));
             }
-            GrownNode& leaf = tree_.nodes[static_cast<size_t>(node)];
-            leaf.leaf_begin = static_cast<int64_t>(tree_.values.size());
-            const int64_t most =
-                options_.leaf_size > 0 ? options_.leaf_size : static_cast<int64_t>(means_.size());
-            sparse::for_largest(means_.data(), static_cast<int64_t>(means_.size()), most, sizes_,
-                                [&](int64_t i) {
-                                    tree_.labels.push_back(touched_[static_cast<size_t>(i)]);
-                                    tree_.values.push_back(means_[static_cast<size_t>(i)]);
-                                });
-            leaf.leaf_end = static_cast<int64_t>(tree_.values.size());
+            GrownNode& leaf = tree_.nodes[node];
+            leaf.leaf_begin = tree_.values.size();
+            const int64_t most = options_.leaf_size > 0 ? options_.leaf_size : means_.size();
+            sparse::for_largest(means_.data(), means_.size(), most, sizes_, [&](int64_t i) {
+                tree_.labels.push_back(touched_[i]);
+                tree_.values.push_back(means_[i]);
+            });
+            leaf.leaf_end = tree_.values.size();
             shared_.monitor_.add(end - begin);
         }
 
@@ -244,7 +241,7 @@ class Grower {
                                          32);
         }
 
-        void project(Stream scratch, int32_t node, const std::vector<int32_t>& rows) {
+        void project(Stream scratch, int32_t node, const Vector<int32_t>& rows) {
             const bool features = scratch == Stream::kFeatures;
             ProjectedRows& out = features ? x_projected_ : y_projected_;
             const Csr& matrix = features ? shared_.x_ : shared_.y_;
@@ -253,15 +250,15 @@ class Grower {
             out.clear();
             for (const int32_t row : rows) {
                 const int64_t count = matrix.row_nnz(row), width = projector.width(count);
-                if (!features) ones_.assign(static_cast<size_t>(count), 1.0f);
+                if (!features) ones_.assign(count, 1.0f);
                 const Query plain{matrix.indices + matrix.indptr[row],
                                   features ? matrix.data + matrix.indptr[row] : ones_.data(), count};
-                const size_t from = out.columns.size();
-                out.columns.resize(from + static_cast<size_t>(width));
-                out.values.resize(from + static_cast<size_t>(width));
+                const int64_t from = out.columns.size();
+                out.columns.resize(from + width);
+                out.values.resize(from + width);
                 projector.project(plain, seed, out.columns.data() + from, out.values.data() + from);
                 if (features) {
-                    out.ptr.push_back(static_cast<int64_t>(out.columns.size()));
+                    out.ptr.push_back(out.columns.size());
                 } else {
                     merge_row(out, from);
                     out.close_row(options_.cosine);
@@ -270,15 +267,15 @@ class Grower {
         }
 
         // Adds up the entries of equal columns, which the length of a row needs; label rows are short.
-        void merge_row(ProjectedRows& out, size_t from) {
+        void merge_row(ProjectedRows& out, int64_t from) {
             if (options_.kind != ProjectionKind::kHash) return;
             entries_.clear();
-            for (size_t j = from; j < out.columns.size(); ++j)
+            for (int64_t j = from; j < out.columns.size(); ++j)
                 entries_.emplace_back(out.columns[j], out.values[j]);
             std::sort(entries_.begin(), entries_.end());
             out.columns.resize(from);
             out.values.resize(from);
-            for (size_t i = 0; i < entries_.size();) {
+            for (int64_t i = 0; i < entries_.size();) {
                 const int32_t column = entries_[i].first;
                 float sum = 0.0f;
                 for (; i < entries_.size() && entries_[i].first == column; ++i) sum += entries_[i].second;
@@ -298,18 +295,31 @@ class Grower {
         int32_t number_ = 0;
         GrownTree tree_;
         ProjectedRows x_projected_, y_projected_;
-        std::vector<int32_t> rows_;                       // training rows, those of a node contiguous
-        std::vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
-        std::vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
+        Vector<int32_t> rows_;                       // training rows, those of a node contiguous
+        Vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
+        Vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
         Vector<float> means_, sizes_, ones_;
-        std::vector<std::pair<int32_t, float>> entries_;
+        Vector<std::pair<int32_t, float>> entries_;
     };
 
     const Csr x_;
     const Csr y_;
     const Options options_;
     Monitor& monitor_;
-    std::vector<uint64_t> x_prints_, y_prints_;
+    Vector<uint64_t> x_prints_, y_prints_;
 };
+
+// Seeds of the projections of x are the inner nodes' if nodes differ in them, else the trees'.
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                              Monitor& monitor) {
+    FlatForest flat = flatten(Grower(x, y, options, monitor).run(n_threads));
+    if (options.x_per_node) return flat;
+    flat.seeds.clear();
+    for (int32_t tree = options.first_tree; tree < options.first_tree + options.n_trees; ++tree) {
+        flat.seeds.push_back(
+            static_cast<uint32_t>(node_seed(options.seed, Stream::kFeatures, tree, 0) >> 32));
+    }
+    return flat;
+}
 
 }  // namespace labelwood::forest::craft

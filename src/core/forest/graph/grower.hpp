@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "forest/graph/cut.hpp"
 #include "forest/graph/label_graph.hpp"
 #include "forest/grown_forest.hpp"
@@ -28,15 +28,15 @@ struct Options {
 class Grower {
   public:
     Grower(const Csr& x, const Csr& y, const Options& options)
-        : x_(x), y_(y), options_(options), builder_(y), cut_(x), counts_(static_cast<size_t>(y.n_cols), 0) {}
+        : x_(x), y_(y), options_(options), builder_(y), cut_(x), counts_(y.n_cols, 0) {}
 
     GrownTree grow(int32_t tree_number, Monitor& monitor) {
         GrownTree tree;
         tree.nodes.emplace_back();
-        rows_.resize(static_cast<size_t>(x_.n_rows));
-        for (int32_t i = 0; i < x_.n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
-        std::vector<Pending> pending{{0, 0, static_cast<int32_t>(x_.n_rows),
-                                      mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
+        rows_.resize(x_.n_rows);
+        for (int32_t i = 0; i < x_.n_rows; ++i) rows_[i] = i;
+        Vector<Pending> pending{{0, 0, static_cast<int32_t>(x_.n_rows),
+                                 mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
         while (!pending.empty() && !monitor.stopped()) {
             const Pending node = pending.back();
             pending.pop_back();
@@ -47,7 +47,7 @@ class Grower {
                 monitor.add(n);
                 continue;
             }
-            const int32_t first = tree.nodes[static_cast<size_t>(node.id)].first_child;
+            const int32_t first = tree.nodes[node.id].first_child;
             pending.push_back({first + 1, node.begin + left, node.end, mix64(node.key + 2)});
             pending.push_back({first, node.begin, node.begin + left, mix64(node.key + 1)});
         }
@@ -98,10 +98,10 @@ class Grower {
         partition(node);
         GrownNode first;
         first.bias = bias;
-        first.weights_begin = static_cast<int64_t>(tree->weights.size());
+        first.weights_begin = tree->weights.size();
         cut_.emit(&tree->features, &tree->weights);
-        first.weights_end = static_cast<int64_t>(tree->weights.size());
-        GrownNode& parent = tree->nodes[static_cast<size_t>(node.id)];
+        first.weights_end = tree->weights.size();
+        GrownNode& parent = tree->nodes[node.id];
         parent.first_child = static_cast<int32_t>(tree->nodes.size());
         parent.n_children = 2;
         tree->nodes.push_back(first);
@@ -120,9 +120,9 @@ class Grower {
         spare_.clear();
         int32_t next = node.begin;
         for (int32_t i = node.begin; i < node.end; ++i) {
-            const int32_t row = rows_[static_cast<size_t>(i)];
-            if (side_[static_cast<size_t>(i - node.begin)] != 0) {
-                rows_[static_cast<size_t>(next++)] = row;
+            const int32_t row = rows_[i];
+            if (side_[i - node.begin] != 0) {
+                rows_[next++] = row;
             } else {
                 spare_.push_back(row);
             }
@@ -136,19 +136,19 @@ class Grower {
         labels_.clear();
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = y_.indptr[rows(node)[i]]; j < y_.indptr[rows(node)[i] + 1]; ++j) {
-                if (counts_[static_cast<size_t>(y_.indices[j])]++ == 0) labels_.push_back(y_.indices[j]);
+                if (counts_[y_.indices[j]]++ == 0) labels_.push_back(y_.indices[j]);
             }
         }
         std::sort(labels_.begin(), labels_.end());
-        GrownNode& leaf = tree->nodes[static_cast<size_t>(node.id)];
-        leaf.leaf_begin = static_cast<int64_t>(tree->values.size());
+        GrownNode& leaf = tree->nodes[node.id];
+        leaf.leaf_begin = tree->values.size();
         for (const int32_t label : labels_) {
-            int32_t& count = counts_[static_cast<size_t>(label)];
+            int32_t& count = counts_[label];
             tree->labels.push_back(label);
             tree->values.push_back(static_cast<float>(count) / static_cast<float>(n));
             count = 0;
         }
-        leaf.leaf_end = static_cast<int64_t>(tree->values.size());
+        leaf.leaf_end = tree->values.size();
     }
 
     const Csr x_, y_;
@@ -156,21 +156,21 @@ class Grower {
     LabelGraphBuilder builder_;
     Cut cut_;
     LabelGraph graph_;
-    std::vector<int32_t> rows_, spare_, labels_, counts_;
-    std::vector<uint8_t> side_;
+    Vector<int32_t> rows_, spare_, labels_, counts_;
+    Vector<uint8_t> side_;
 };
 
 // Trees are grown side by side, each by one worker: the forest does not depend on the number of threads.
-inline FlatForest grow(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
-    std::vector<GrownTree> trees(static_cast<size_t>(options.n_trees));
-    std::vector<std::unique_ptr<Grower>> growers;
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                              Monitor& monitor) {
+    Vector<GrownTree> trees(options.n_trees);
+    Vector<std::unique_ptr<Grower>> growers;
     for (int t = 0; t < std::max(1, std::min(n_threads, options.n_trees)); ++t) {
         growers.push_back(std::make_unique<Grower>(x, y, options));
     }
     monitor.set_total(x.n_rows * options.n_trees);
     parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
-        trees[static_cast<size_t>(tree)] = growers[static_cast<size_t>(worker)]->grow(
-            options.first_tree + static_cast<int32_t>(tree), monitor);
+        trees[tree] = growers[worker]->grow(options.first_tree + static_cast<int32_t>(tree), monitor);
     });
     return flatten(std::move(trees));
 }
