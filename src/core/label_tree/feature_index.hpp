@@ -51,7 +51,7 @@ class FeatureIndex {
     }
 
     // Finds a query's columns in the node's buckets: their positions among the features, and the values.
-    // Returns how many. A single query meets cold memory, so look-ups are prefetched some steps ahead.
+    // Returns how many. Prefetches look-ups, since a single query meets cold memory.
     int64_t match_buckets(int64_t node, const int32_t* columns, const float* values, int64_t count,
                           int32_t* rows, float* matched) const {
         const Node& entry = nodes_[node];

@@ -26,7 +26,7 @@ struct NodeProblem {
     float bias = 0.0f;
     int64_t most_entries = 0;
     const sparse::TrainingRows* source = nullptr;
-    const int32_t* members = nullptr;        // the row of the source, for each row
+    Span<const int32_t> members;             // the row of the source, for each row
     const StampedCounts* columns = nullptr;  // column -> compacted id
 
     int64_t n_rows() const { return diagonal.size(); }
@@ -53,9 +53,10 @@ inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features,
 }
 
 // `most_entries` 0 holds all entries.
-inline void build_problem(const sparse::TrainingRows& rows, const int32_t* members, int64_t n_rows,
-                          float bias, int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
+inline void build_problem(const sparse::TrainingRows& rows, Span<const int32_t> members, float bias,
+                          int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
     const Csr& x = rows.x;
+    const int64_t n_rows = members.size();
     problem->bias = bias;
     problem->most_entries = most_entries;
     problem->source = &rows;

@@ -23,8 +23,8 @@
 namespace labelwood::label_tree {
 
 struct NodeSizes {
-    Vector<int64_t> features;  // per inner node, in the order of ids: used by its rows
-    Vector<int64_t> entries;   // likewise: non-zeros of its rows
+    Vector<int64_t> features;  // per inner node, in id order: features that its rows use
+    Vector<int64_t> entries;   // per inner node: non-zeros of its rows
     Vector<int64_t> rows;      // per node, leaves included
 };
 
@@ -58,9 +58,9 @@ inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& m
     return sizes;
 }
 
-// Counts the columns that siblings reach: those where the sum of a sibling's rows, in size, exceeds each of
-// the rising thresholds. Weights come from the positive rows of a sibling, so the counts predict, from the
-// data alone, about how many weights exceed a size.
+// Counts the columns that siblings reach. A sibling reaches a column if the sum of its rows there, in size,
+// exceeds a threshold; the thresholds rise. Weights come from the positive rows of a sibling, so the counts
+// predict, from the data alone, about how many weights exceed a size.
 class Reach {
   public:
     Reach(int64_t n_cols, Span<const float> thresholds)
@@ -156,7 +156,7 @@ inline Kept train_sample(const sparse::TrainingRows& x, const RowLists& members,
     const auto started = Clock::now();
     NodeProblem problem;
     const Vector<int32_t> rows = some_rows(members, sample.node, sample.n_rows);
-    build_problem(x, rows.data(), sample.n_rows, options.bias, most_entries, columns, &problem);
+    build_problem(x, rows, options.bias, most_entries, columns, &problem);
     Kept kept{Vector<int64_t>(n_levels * n_siblings), Vector<int64_t>(n_levels),
               Vector<int64_t>(n_levels * n_siblings), Vector<int64_t>(n_levels)};
     RowLists positives;

@@ -53,7 +53,7 @@ struct TreePart {
     const int32_t* rows = nullptr;
 };
 
-// One node's share of Packed, before concatenation.
+// One node's share of PackedWeights, before concatenation.
 struct PackedNode {
     Vector<int32_t> features;
     Vector<uint32_t> row_start;
@@ -142,11 +142,14 @@ class TreeTrainer {
 
     bool dense() const { return options_.threshold < 0.0f; }
 
+    void build(int32_t node, Scratch& scratch) const {
+        build_problem(rows_, members_[node], options_.solver.bias, options_.most_entries, scratch.columns,
+                      &scratch.problem);
+    }
+
     void train_alone(int64_t index, int worker) {
         Scratch& scratch = scratches_[worker];
-        const int32_t node = inner_[index];
-        build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
-                      options_.most_entries, scratch.columns, &scratch.problem);
+        build(inner_[index], scratch);
         NodeTask task(*this, index, scratch.problem);
         for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, scratch.solver);
         task.pack();
@@ -154,9 +157,7 @@ class TreeTrainer {
 
     void train_shared(int64_t index) {
         Scratch& owner = scratches_.front();
-        const int32_t node = inner_[index];
-        build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
-                      options_.most_entries, owner.columns, &owner.problem);
+        build(inner_[index], owner);
         NodeTask task(*this, index, owner.problem);
         parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
             task.solve(static_cast<int32_t>(group), scratches_[worker].solver);

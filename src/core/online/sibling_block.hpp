@@ -34,10 +34,25 @@ struct Example {
 
 // Buffers of one worker.
 struct BlockScratch {
-    Vector<float*> rows;
-    Vector<float> values, margins, gradients, signs, single;
+    Vector<float*> rows;  // the first `count`: an example's rows of the block
+    Vector<float> values;
+    int64_t count = 0;
+    Vector<float> margins, gradients, signs, single;
     Vector<int64_t> fresh;
     Vector<uint32_t> entries;
+
+    // Room for `most` rows and for the margins of all lanes.
+    void clear(int64_t most, int32_t lanes) {
+        count = 0;
+        if (rows.size() < most) rows.resize(most);
+        if (values.size() < most) values.resize(most);
+        if (margins.size() < lanes) margins.resize(lanes);
+        if (gradients.size() < lanes) gradients.resize(lanes);
+    }
+    void add(float* row, float value) {
+        rows[count] = row;
+        values[count++] = value;
+    }
 };
 
 // +0 for a zero of either sign.
@@ -116,12 +131,12 @@ class SiblingBlock {
         scratch.signs.assign(lanes, -1.0f);
         scratch.signs[0] = 1.0f;
         for (int32_t p = 0; p < n_positives; ++p) scratch.signs[positives[p]] = 1.0f;
-        const int64_t count = scratch.rows.size();
         const simd::OnlineKernels& kernels = simd::online();
-        kernels.margins(scratch.rows.data(), scratch.values.data(), count, lanes, scratch.margins.data());
+        kernels.margins(scratch.rows.data(), scratch.values.data(), scratch.count, lanes,
+                        scratch.margins.data());
         kernels.gradients(scratch.margins.data(), scratch.signs.data(), lanes, scratch.gradients.data());
-        kernels.update(scratch.rows.data(), scratch.values.data(), count, scratch.gradients.data(), lanes,
-                       options.rate, options.epsilon);
+        kernels.update(scratch.rows.data(), scratch.values.data(), scratch.count, scratch.gradients.data(),
+                       lanes, options.rate, options.epsilon);
         if (scratch.fresh.empty()) return;
         const uint32_t first = firsts_.add();
         std::copy(scratch.gradients.begin(), scratch.gradients.begin() + lanes, firsts_.row(first));
@@ -158,14 +173,13 @@ class SiblingBlock {
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 replay(singles_[index_of(entry)], options, next);
-                scratch.rows.push_back(next);
+                scratch.add(next, x.values[j]);
                 next += width;
             } else {
-                scratch.rows.push_back(const_cast<float*>(rows_.row(entry)));
+                scratch.add(const_cast<float*>(rows_.row(entry)), x.values[j]);
             }
-            scratch.values.push_back(x.values[j]);
         }
-        simd::online().margins(scratch.rows.data(), scratch.values.data(), scratch.rows.size(), lanes,
+        simd::online().margins(scratch.rows.data(), scratch.values.data(), scratch.count, lanes,
                                scratch.margins.data());
     }
 
@@ -214,15 +228,8 @@ class SiblingBlock {
 
     void start(const Example& x, const LearnerOptions& options, BlockScratch& scratch) const {
         for (int64_t j = 0; j < x.count; ++j) table_.prefetch(x.features[j]);
-        scratch.rows.clear();
-        scratch.values.clear();
-        const int32_t lanes = capacity();
-        if (scratch.margins.size() < lanes) scratch.margins.resize(lanes);
-        if (scratch.gradients.size() < lanes) scratch.gradients.resize(lanes);
-        if (options.bias != 0.0f) {
-            scratch.rows.push_back(const_cast<float*>(rows_.row(0)));
-            scratch.values.push_back(options.bias);
-        }
+        scratch.clear(x.count + 1, capacity());
+        if (options.bias != 0.0f) scratch.add(const_cast<float*>(rows_.row(0)), options.bias);
     }
 
     // Collects the rows of the example's features. A feature seen once gets its row; new features go to
@@ -239,8 +246,7 @@ class SiblingBlock {
             if (is_single(entry)) entry = write_row(x.features[j], index_of(entry), options);
             float* row = rows_.row(entry);
             prefetch(row, 2 * capacity());
-            scratch.rows.push_back(row);
-            scratch.values.push_back(x.values[j]);
+            scratch.add(row, x.values[j]);
         }
     }
 

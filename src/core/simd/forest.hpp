@@ -15,7 +15,7 @@ constexpr int lanes_read(int lanes) {
 }
 
 // Row r of a block begins at r * stride + r / rows_per_line * gap, where `inverse` is 2^32 / rows_per_line,
-// rounded up. With gap 0 rows follow one another.
+// rounded up. With gap 0, `inverse` does not matter.
 struct RowPlaces {
     int32_t stride, gap;
     uint64_t inverse;
