@@ -48,7 +48,7 @@ def measure(folder: Path) -> str:
     logger.setLevel(logging.DEBUG)
     logger.addHandler(listener)
     model = LinearTree(n_jobs=1).fit(data.X, data.Y)
-    used = np.diff(model.trees_[0].chunks.feature_ptr)
+    used = np.diff(model.trees_[0].node_weights.feature_ptr)
     return f"{_core.isa()} {model.fit_seconds_['train']} {listener.heard['gigabytes']} {np.median(used)}"
 
 

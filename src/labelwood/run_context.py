@@ -34,6 +34,16 @@ class RunContext:
         self._visible = is_shown(verbose)
         self.seconds: dict[str, float] = {}
 
+    @property
+    def is_local(self) -> bool:
+        """True if this process does the work, on the very arrays that it is given."""
+        return self.executor is None or getattr(self.executor, "is_local", False)
+
+    @property
+    def is_divided(self) -> bool:
+        """True if the work is divided into units: for other processes, or for a checkpoint."""
+        return self.checkpoint is not None or not self.is_local
+
     @contextlib.contextmanager
     def phase(self, name: str, total: int = 0) -> Iterator[Callable[[int], None] | None]:
         """Time a phase; yields the callback to hand to kernels (None when nothing is shown)."""

@@ -7,7 +7,7 @@ without looking.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+Arrays = Mapping[str, npt.NDArray[Any]]
+Progress = Callable[[int], None] | None  # told the work done so far; None if nothing is shown
 
 HEAVIEST = 1e30
 _INFINITE_HALF = 0x7C00

@@ -42,7 +42,7 @@ def test_every_weight_kept_the_exact_grade_is_an_upper_bound_within_5_percent(wi
     assert 1.0 <= promised.model_bytes.value / true <= 1.05
     assert promised.model_bytes.low <= true <= promised.model_bytes.high
     assert promised.n_trees == given.get("n_trees", 1)
-    trained = sum(packed.chunks.weights.size for packed in model.trees_)
+    trained = sum(packed.node_weights.weights.size for packed in model.trees_)
     if promised.n_trees == 1:
         assert promised.weights == trained == sum(level.weights for level in promised.levels)
 

@@ -73,12 +73,12 @@ def test_the_whole_tree_sampled_is_the_truth(planned, monkeypatch):
     np.testing.assert_allclose(found.drawn.chance, 1)
     weights = found.kept(0.1).weights
     trained = model._train(rows, Y, [plan.tree], RunContext(n_threads=1, seed=0))[0]
-    assert weights.low <= weights.value == pytest.approx(trained.chunks.n_weights, rel=0.015)
+    assert weights.low <= weights.value == pytest.approx(trained.node_weights.n_weights, rel=0.015)
 
 
 def test_the_band_holds_the_truth_for_most_seeds(planned):
     rows, Y, plan, model = planned
-    truth = model._train(rows, Y, [plan.tree], RunContext(n_threads=1, seed=0))[0].chunks.n_weights
+    truth = model._train(rows, Y, [plan.tree], RunContext(n_threads=1, seed=0))[0].node_weights.n_weights
     held = 0
     for seed in range(10):
         run = RunContext(n_threads=1, seed=seed)

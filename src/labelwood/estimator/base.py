@@ -110,7 +110,8 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         owner = type(self).__name__
         features, names, targets, run = self._read_training(X, Y, label_names)
         run.limit = memory.limit_of(max_memory, owner=owner)
-        run.executor = executors.executor_of(executor, owner=owner)
+        if executor is not None:
+            run.executor = executors.executor_of(executor, owner=owner)
         if checkpoint is not None:
             self._open_checkpoint(checkpoint, features, targets, run, resume=resume)
         fresh: Self = self._untrained(names, features.n_cols, column_names(X))

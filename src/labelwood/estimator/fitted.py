@@ -29,6 +29,7 @@ class FittedModel:
 
     method_name: ClassVar[str] = ""
     takes: ClassVar[Literal["features", "text"]] = "features"
+    can_shrink: ClassVar[bool] = False  # the model has prune, quantize and shrink_curve
     takes_new_features: ClassVar[bool] = False  # rows may have columns beyond those of training
 
     n_jobs: int | None

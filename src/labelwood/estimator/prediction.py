@@ -54,7 +54,7 @@ class Prediction(FittedModel):
         width = min(self._decisions.width(k, weights), self.n_labels_)
         run = self._own_run()
         run.executor = executor
-        predict = self.topk_rows if executors.is_local(run) else partial(sharded_topk, self)
+        predict = self.topk_rows if run.is_local else partial(sharded_topk, self)
         top = self._decisions.apply(predict(features, width, run), min(k, self.n_labels_), weights)
         lacking = k - top.labels.shape[1]
         if lacking == 0:
@@ -79,8 +79,8 @@ class Prediction(FittedModel):
         by inverse frequency; the scores are then weighted too. Best after :meth:`calibrate`. ``executor`` says where
         rows are predicted, in shards; see :meth:`fit`.
         """
-        chosen = executors.executor_of(executor, owner=type(self).__name__)
-        top = self.topk_ids(X, k, objective, chosen)
+        where = None if executor is None else executors.executor_of(executor, owner=type(self).__name__)
+        top = self.topk_ids(X, k, objective, where)
         return self._names.take(top.labels), top.scores
 
     def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:

@@ -1,4 +1,4 @@
-"""From what a user calls an executor to one."""
+"""The executors besides threads: joblib's workers and Ray; and the executor that a user names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.executors.work_unit import THREADS, Arrays, Executor, Progress, Unit, perform
+from labelwood.executors.work_unit import MILLION, THREADS, Executor, Unit, perform
+from labelwood.sparse import Arrays, Progress
 
 _LOCAL = ("ThreadingBackend", "SequentialBackend")
 
 
-def executor_of(executor: str | Executor | None, *, owner: str) -> Executor | None:
+def executor_of(executor: str | Executor, *, owner: str) -> Executor:
     """The executor that a name, an address such as ``ray://head:10001``, or an executor stands for."""
-    if executor is None or (not isinstance(executor, str) and hasattr(executor, "map")):
+    if not isinstance(executor, str) and hasattr(executor, "map"):
         return executor
     if executor == "threads":
         return THREADS
@@ -50,7 +51,6 @@ class JoblibExecutor:
         yield from zip(units, results, strict=True)
 
 
-_MILLION = 1_000_000
 _RETRIES = -1  # a unit of a lost node is run again elsewhere, as often as it takes: its result is the same
 _PER_UNIT = 1  # threads; Ray keeps as many units running as its nodes have processors
 
@@ -95,7 +95,7 @@ class RayExecutor:
                 done += unit.cost
                 yield unit, ray.get(ready[0])
                 if progress is not None:
-                    progress(round(_MILLION * done / total))
+                    progress(round(MILLION * done / total))
         finally:
             for reference in pending:
                 ray.cancel(reference)

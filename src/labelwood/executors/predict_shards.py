@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.executors.work_unit import Arrays, Progress, Unit, complete
+from labelwood.executors.work_unit import Unit, complete
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, TopK
+from labelwood.sparse import CSR, Arrays, Progress, TopK
 
 _SHARD_ROWS = 16_384
 _MODEL = "model."

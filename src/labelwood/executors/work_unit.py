@@ -9,12 +9,11 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from labelwood.run_context import RunContext, logger
+from labelwood.sparse import Arrays, Progress
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-Progress = Callable[[int], None] | None
 Function = Callable[[Arrays, Mapping[str, Any], int, Progress], dict[str, npt.NDArray[Any]]]
 
-_MILLION = 1_000_000  # kernels report progress in millionths
+MILLION = 1_000_000  # kernels report progress in millionths
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,9 @@ class Executor(Protocol):
 
 
 class Threads:
-    """Units one after the other in this process, each with all threads."""
+    """Runs units one after the other in this process, each with all threads."""
+
+    is_local = True  # units work on the very arrays that they are given
 
     def map(
         self, units: Sequence[Unit], shared: Arrays, n_threads: int, progress: Progress
@@ -74,7 +75,7 @@ class _Share:
     share: float
 
     def __call__(self, millionths: int) -> None:
-        self.progress(round(_MILLION * self.start + millionths * self.share))
+        self.progress(round(MILLION * self.start + millionths * self.share))
 
 
 def complete(
@@ -84,7 +85,7 @@ def complete(
     executor, checkpoint = run.executor or THREADS, run.checkpoint
     found = {} if checkpoint is None else checkpoint.read(unit.name for unit in units)
     left = [unit for unit in units if unit.name not in found]
-    with run.phase(title, _MILLION) as progress:
+    with run.phase(title, MILLION) as progress:
         for unit in left:
             logger.debug("unit %s: to do", unit.name)
         for unit, arrays in executor.map(left, shared, run.n_threads, progress) if left else ():
@@ -95,19 +96,7 @@ def complete(
     return [found[unit.name] for unit in units]
 
 
-def is_local(run: RunContext) -> bool:
-    """Whether units are done by this process, on the very arrays that they are given."""
-    return run.executor is None or isinstance(run.executor, Threads)
-
-
-def is_divided(run: RunContext) -> bool:
-    """Whether work is to be divided: a single unit keeps all threads busy, but nothing else, and is saved late."""
-    return run.checkpoint is not None or not is_local(run)
-
-
 def tree_ranges(n_trees: int, run: RunContext) -> list[range]:
-    """The trees of a forest by unit: all, or as many as keep the threads of one worker busy."""
-    at_once = n_trees
-    if is_divided(run):
-        at_once = run.n_threads if is_local(run) else 1
+    """The trees of a forest by unit: as many as keep the threads of one worker busy."""
+    at_once = run.n_threads if run.is_local else 1
     return [range(first, min(n_trees, first + at_once)) for first in range(0, n_trees, at_once)]

@@ -15,9 +15,7 @@ import numpy.typing as npt
 
 from labelwood.explain import Asked, Lost, Rival, Route, Share, Step
 from labelwood.packed.routed_forest import Paths, RoutedForest
-from labelwood.sparse import CSR
-
-F64 = npt.NDArray[np.float64]
+from labelwood.sparse import CSR, F64
 
 _RIVALS = 5  # labels of a leaf that are named as those preferred
 

@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain import Asked, Explanation, Lost, Missed, Path, Place, Rival, Step, Suggestion
-from labelwood.packed.label_tree import Chunks, PackedTree
-from labelwood.sparse import CSR, I32, TopK
-
-F64 = npt.NDArray[np.float64]
+from labelwood.packed.label_tree import NodeWeights, PackedTree
+from labelwood.sparse import CSR, F64, I32, TopK
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class RowInTree:
         if node not in self._scores:
             matched, weights = node_weights(self._packed, node, self._columns)
             first, last = self._packed.tree.child_ptr[node : node + 2]
-            bias = self._packed.chunks.bias[first:last].astype(np.float64)
+            bias = self._packed.node_weights.bias[first:last].astype(np.float64)
             self._scores[node] = bias + self._values[matched] @ weights
         return self._scores[node]
 
@@ -127,7 +125,7 @@ class RowInTree:
             probability=float(np.exp(self._log_probability(child))),
             place=1 + int((scores > scores[place]).sum()),
             n_children=len(scores),
-            bias=float(packed.chunks.bias[child]),
+            bias=float(packed.node_weights.bias[child]),
             contributions=listed,
             rest=rest,
         )
@@ -140,30 +138,30 @@ def node_weights(
 
     Without ``columns``: its own features, all of them, and their weights.
     """
-    chunks, inner = packed.chunks, int(packed.tree.inner_of[node])
-    begin, end = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
-    own = chunks.features[begin:end]
+    node_weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
+    begin, end = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
+    own = node_weights.features[begin:end]
     n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
     if columns is None:
-        return own.astype(np.intp), _rows(chunks, inner, np.arange(end - begin), n_children)
+        return own.astype(np.intp), _rows(node_weights, inner, np.arange(end - begin), n_children)
     at = np.searchsorted(own, columns)
     known = at < len(own)
     known[known] = own[at[known]] == columns[known]
-    return np.flatnonzero(known), _rows(chunks, inner, at[known], n_children)
+    return np.flatnonzero(known), _rows(node_weights, inner, at[known], n_children)
 
 
-def _rows(chunks: Chunks, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
-    start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
-    if chunks.dense:
-        block: F64 = chunks.weights[start:stop].reshape(-1, n_children)[positions].astype(np.float64)
+def _rows(node_weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
+    start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
+    if node_weights.dense:
+        block: F64 = node_weights.weights[start:stop].reshape(-1, n_children)[positions].astype(np.float64)
         return block
-    first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
-    bounds = np.append(chunks.row_start[first:last].astype(np.int64), stop - start)
-    own = chunks.weights_of(inner)
+    first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
+    bounds = np.append(node_weights.row_start[first:last].astype(np.int64), stop - start)
+    own = node_weights.weights_of(inner)
     weights = np.zeros((len(positions), n_children))
     for place, position in enumerate(positions.tolist()):
         pairs = slice(bounds[position], bounds[position + 1])
-        weights[place, chunks.child[start:stop][pairs]] = own[pairs]
+        weights[place, node_weights.child[start:stop][pairs]] = own[pairs]
     return weights
 
 

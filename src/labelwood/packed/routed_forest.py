@@ -10,23 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.errors import FormatError
-from labelwood.packed.base import Rebuilt
+from labelwood.packed.base import PicklesFieldsOnly, check_pointer, require
 from labelwood.packed.tree_shape import level_bounds
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light, never_falls
 
 U32 = npt.NDArray[np.uint32]
 
+_OWNER = "RoutedForest"
+_require = partial(require, _OWNER)
+
 PROJECTIONS = ("none", "hash", "gaussian")
-SHORT_ROW = 100  # rows of so many entries are not cut, and longer ones to no fewer
+SHORT_ROW = 100  # rows are never cut below this many entries
 _HALF_MOST = 2**16  # ids below this fit 16 bits
 
 
@@ -82,7 +84,7 @@ class Paths(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RoutedForest(Rebuilt):
+class RoutedForest(PicklesFieldsOnly):
     """A forest as flat arrays.
 
     Node ids are breadth-first over the whole forest: the roots are ``0 .. n_trees``, then come all their
@@ -307,17 +309,6 @@ def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float =
     return CSR(indptr, indices, data, X.n_cols)
 
 
-def idf(X: CSR) -> F32:
-    """Smoothed inverse document frequencies, ``1 + log((1 + n) / (1 + n_j))``."""
-    counts = np.bincount(X.indices, minlength=X.n_cols)
-    return (1 + np.log((1 + X.n_rows) / (1 + counts))).astype(np.float32)
-
-
-def is_counts(X: CSR) -> bool:
-    """Whether every value is a whole number: presence or counts, not yet weighted by anyone."""
-    return bool((X.data == np.rint(X.data)).all())
-
-
 def _cut(
     ptr: I64, ids: npt.NDArray[Any], values: npt.NDArray[Any], most: int
 ) -> tuple[I64, npt.NDArray[Any], npt.NDArray[Any]]:
@@ -342,8 +333,7 @@ def _check_rows(
     _require(ids.dtype == _id_type(n_ids), f"ids of {name} must be {np.dtype(_id_type(n_ids))}")
     _require(values.dtype in (np.float16, np.float32), f"{name} must be float16 or float32")
     _require(len(ids) == len(values), f"{name} and their ids must have the same length")
-    fits = len(ptr) == n_rows + 1 and ptr[0] == 0 and ptr[-1] == len(ids) and never_falls(ptr)
-    _require(bool(fits), f"the pointer of {name} must rise from 0 to {len(ids)} over {n_rows} rows")
+    check_pointer(_OWNER, f"the pointer of {name}", ptr, n_rows, len(ids))
     if not len(ids):
         return
     _require(bool(ids.min() >= 0 and ids.max() < n_ids), f"ids of {name} must be in [0, {n_ids})")
@@ -352,8 +342,3 @@ def _check_rows(
     rises[starts[(starts > 0) & (starts < len(ids))] - 1] = True  # a new row may start anywhere
     _require(bool(rises.all()), f"ids of {name} must be sorted and distinct within a row")
     _require(are_light(values), f"{name} must be finite and at most {HEAVIEST:g}")
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise FormatError(f"RoutedForest: {message}")

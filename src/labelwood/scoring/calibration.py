@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.sparse import I32, I64, TopK
+from labelwood.sparse import F64, I32, I64, TopK
 
-F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 
 KINDS = ("platt", "isotonic")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.scoring.calibration import Calibration, Listed
-from labelwood.sparse import F32, I64, TopK
+from labelwood.sparse import F32, F64, I64, TopK
 
 Objective = Literal["precision", "tail", "macro"]
 Target = Literal["micro-f1", "macro-f1", "precision"]
@@ -28,7 +28,6 @@ _FEWEST_RIGHT = 5  # right labels on the held-out rows that a threshold of its o
 _ROUNDS = 50
 _PREFIX = "decisions."
 _THRESHOLDS = _PREFIX + "label_thresholds"
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

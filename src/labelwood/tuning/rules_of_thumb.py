@@ -26,7 +26,7 @@ class Auto:
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
 
-class Choice(NamedTuple):
+class Recommendation(NamedTuple):
     """A method, its parameters, and the reason in words."""
 
     method: str
@@ -38,7 +38,7 @@ class Choice(NamedTuple):
         return METHODS[self.method](**{**self.parameters, **changes})
 
 
-def rule_of_thumb(X: CSR, Y: CSR) -> Choice:
+def rule_of_thumb(X: CSR, Y: CSR) -> Recommendation:
     """The method to start with, by the size and shape of the data alone.
 
     >>> from labelwood.sparse import from_lists
@@ -47,19 +47,19 @@ def rule_of_thumb(X: CSR, Y: CSR) -> Choice:
     """
     per_row = Y.nnz / max(Y.n_rows, 1)
     if per_row >= _MANY_LABELS_A_ROW:
-        return Choice(
+        return Recommendation(
             "craft-forest",
             {},
             f"a row has {per_row:.1f} labels on average; from about {_MANY_LABELS_A_ROW:.0f} on forests do best",
         )
     if X.nnz * Y.n_cols <= _CHEAP_WORK:
-        return Choice(
+        return Recommendation(
             "one-vs-rest",
             {},
             f"{Y.n_cols:,} labels and {X.nnz:,} entries are few enough for a classifier a label",
         )
     n_trees = 3 if X.nnz <= _CHEAP_ENTRIES else 1
-    return Choice(
+    return Recommendation(
         "linear-tree",
         {"n_trees": n_trees},
         f"{Y.n_cols:,} labels on {X.nnz:,} entries: a label tree, {n_trees} of them",

@@ -23,7 +23,6 @@ N_WORDS = 8
 N_LABELS = 8
 
 Shares = list[tuple[int, float]]
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
-from labelwood.executors.work_unit import Arrays, Progress
+from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import (
     ForestEstimator,
@@ -29,10 +28,9 @@ from labelwood.methods.forest.base import (
     WeightDtype,
 )
 from labelwood.methods.forest.label_neighbors import GRAPHS
-from labelwood.packed.routed_forest import RoutedForest, Routing, narrow
+from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
-from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR, F32, Arrays, Progress
 
 STARTS = ("rows", "zero", "gaussian")
 BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of squared gradients)
@@ -42,7 +40,8 @@ class GraphForest(ForestEstimator):
     """A forest of hyperplanes that keep rows of like labels together.
 
     Use it where labels are many and rows carry several: it needs no label tree, its leaves are label distributions,
-    and its scores are probabilities. ``GraphForest.preset("paper")`` gives the settings of the paper.
+    and its scores are probabilities. Rows without labels are not used. ``GraphForest.preset("paper")`` gives the
+    settings of the paper.
 
     >>> import numpy as np
     >>> X = np.eye(6, dtype=np.float32)
@@ -61,24 +60,25 @@ class GraphForest(ForestEstimator):
         n_neighbors: Annotated[int, Param("nearest rows by labels that a row is kept with", ge=1)] = 10,
         n_negatives: Annotated[int, Param("random rows that each row is parted from", ge=0)] = 10,
         label_threshold: Annotated[
-            int, Param("labels of fewer rows of a node count for its graph", ge=2)
+            int, Param("only labels of fewer rows of a node count for its graph", ge=2)
         ] = 50,
         graph: Annotated[
             Literal["tail", "idf"],
-            Param("rows compared by the number of shared rare labels, or by all labels weighted by idf"),
+            Param("compare rows by the number of rare labels they share, or by all labels weighted by idf"),
         ] = "idf",
-        epochs: Annotated[int, Param("passes over a node's rows at most", ge=0)] = 3,
+        epochs: Annotated[int, Param("maximum passes over a node's rows", ge=0)] = 3,
         l1: Annotated[float, Param("L1 penalty of a hyperplane, once per node", ge=0)] = 1.0,
         learning_rate: Annotated[float, Param("first step of the AdaGrad rates", gt=0)] = 0.1,
         start: Annotated[
             Literal["rows", "zero", "gaussian"],
-            Param("a hyperplane starts at zero, as the difference of two random rows, or at random"),
+            Param("start of a hyperplane: the difference of two random rows, zero, or random"),
         ] = "zero",
         tolerance: Annotated[
             float, Param("stop when at most this share of a node's rows changes sides", ge=0)
         ] = 0.0,
         feature_rows: Annotated[
-            int, Param("a hyperplane uses features of at least so many of its node's rows", ge=1)
+            int,
+            Param("a hyperplane uses only features that occur in at least this many rows of its node", ge=1),
         ] = 1,
         max_leaf: MaxLeaf = 10,
         leaf_size: LeafSize = None,
@@ -126,11 +126,14 @@ class GraphForest(ForestEstimator):
             raise LabelwoodError(f"GraphForest: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
         return cls(**{**cls.PRESETS[name], **changes})
 
-    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
-        labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
-        if 0 < len(labelled) < Y.n_rows:  # rows without labels have no neighbours and would empty the leaves
-            X, Y = X.take(labelled), Y.take(labelled)
-        options = {
+    def _kernel(self) -> Function:
+        return grow_trees
+
+    def _routing(self, X: CSR) -> Routing:
+        return Routing(normalize=self.normalize)
+
+    def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
+        return {
             "kind": GRAPHS.index(self.graph),
             "n_neighbors": min(self.n_neighbors, X.n_rows),
             "threshold": self.label_threshold,
@@ -144,15 +147,11 @@ class GraphForest(ForestEstimator):
             "feature_rows": self.feature_rows,
             "max_leaf": self.max_leaf,
         }
-        arrays = sharding.grow(grow_trees, self.n_trees, X, Y, options, run)
-        forest = narrow(
-            {**arrays, "feature_weights": feature_weights},
-            routing=Routing(normalize=self.normalize),
-            n_features=X.n_cols,
-            n_labels=Y.n_cols,
-            weight_dtype=self.weight_dtype,
-            leaf_dtype=self.weight_dtype,
-        )
+
+    def _packed(
+        self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR
+    ) -> RoutedForest:
+        forest = super()._packed(grown, feature_weights, X, Y)
         return forest if self.leaf_size is None else forest.shrink(leaf_size=self.leaf_size)
 
 

@@ -1,4 +1,4 @@
-"""Training rows as the kernels of label trees take them."""
+"""Training rows in the form that the kernels of label trees take."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from labelwood.resources.memory import resident
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, I32, I64, MappedCSR
 
-_LEAST_SPACE = 2**24  # bytes; with less, training would only read
-_LEAST_PAGES = 2**23  # bytes; a page of a file may bring 2 MB of neighbours with it, of indices and of data
-_HELD_BYTES = 16  # a non-zero of a node takes 8, and as much again where the next rows are gathered
+_LEAST_SPACE = 2**24  # bytes; with less, training would only wait for the file
+_LEAST_PAGES = 2**23  # bytes; reading a page of indices or of data may bring in 2 MB around it
+_HELD_BYTES = 16  # per non-zero of a node: 8 for itself, 8 while the next rows are gathered
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows and the factor that each is multiplied by as it is read; None: they are taken as they are.
+    """Rows, and the factor by which each row is multiplied when it is read (None: rows are taken as they are).
 
-    ``most_entries`` is for rows in a file: a node of more entries is not held in memory as a whole, 0 if all are.
+    ``most_entries`` is for rows in a file: the entries of larger nodes are read in windows. 0: all nodes fit.
     """
 
     X: CSR
@@ -33,8 +33,8 @@ class TrainingRows:
     def of(cls, X: CSR, run: RunContext, *, normalize: bool) -> TrainingRows:
         """The rows as they are, or of unit length.
 
-        Of rows in a file, a part of the memory that the run's limit leaves goes to their pages, and a part to the rows
-        of the nodes in training.
+        If the rows are in a file, an eighth of the memory that the run's limit leaves goes to pages of the file, a
+        quarter to the rows of nodes in training.
         """
         most_entries = 0
         if isinstance(X, MappedCSR) and run.limit is not None:
@@ -46,7 +46,7 @@ class TrainingRows:
 
     @property
     def held_bytes(self) -> float:
-        """The most that the entries of a node in training take, with those of the window that is read from."""
+        """The most bytes that the entries of a node in training take, with the window that is read."""
         return float(_HELD_BYTES * self.most_entries) if self.most_entries else np.inf
 
     @property
@@ -55,7 +55,7 @@ class TrainingRows:
         return self.X.indptr, self.X.indices, self.X.data, self.X.n_cols
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays that all units of a training share."""
+        """The arrays that the training of all trees shares."""
         arrays: dict[str, npt.NDArray[Any]] = {
             "x_indptr": self.X.indptr, "x_indices": self.X.indices, "x_data": self.X.data,
         }  # fmt: skip

@@ -64,7 +64,7 @@ class GrowingEstimator(StreamLearner):
             return {
                 "depth": tree.depth,
                 "nodes": tree.n_nodes,
-                "nonzero_weights": self._packed.chunks.n_weights,
+                "nonzero_weights": self._packed.node_weights.n_weights,
             }
         facts = self._growing_tree().facts()
         kept = ("depth", "nodes", "auxiliary_classifiers", "seen", "updates", "bytes")

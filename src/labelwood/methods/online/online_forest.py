@@ -15,7 +15,7 @@ from sklearn.base import clone
 from labelwood import executors
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
-from labelwood.executors.work_unit import Arrays, Progress, Unit
+from labelwood.executors.work_unit import Unit
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import explain_row, members_of
 from labelwood.label_names import LabelNames
@@ -27,7 +27,7 @@ from labelwood.methods.online.stream_inputs import GrowingNames
 from labelwood.packed.label_tree import LabelledTree, average
 from labelwood.params import Param, check_parameters
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, TopK
+from labelwood.sparse import CSR, Arrays, Progress, TopK
 
 T = TypeVar("T")
 
@@ -189,7 +189,7 @@ class OnlineForest(StreamLearner):
         self._names, self.rows_learned_ = GrowingNames(self._names), X.n_rows
         run.executor = run.executor or executors.joblib_executor()
         trees = self._unfitted(run.seed)
-        learn = _learn_divided if executors.is_divided(run) else _learn_here
+        learn = _learn_divided if run.is_divided else _learn_here
         # Restored trees lack the spare room of learning: the model is the same wherever its trees were learned.
         self.trees_ = [
             tree.restore_arrays(arrays, X, Y, self._names)

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.sparse import CSR, I32
-
-F64 = npt.NDArray[np.float64]
+from labelwood.sparse import CSR, F64, I32
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.errors import FormatError
-from labelwood.sparse import HEAVIEST, are_light, never_falls
+from labelwood.packed.base import check_pointer, require
+from labelwood.sparse import HEAVIEST, Arrays, are_light
 
 _TYPES = {
     "parent": np.int32, "label": np.int32, "auxiliary": np.uint8, "answers_as": np.int32, "retired": np.uint8,
@@ -22,12 +22,8 @@ RECORDS = ("answers_as", "retired", "support", "first_seen", "last_seen")
 _LARGEST = 2**62  # a count that learning on will not bring to overflow
 
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-
-
-def _require(condition: Any, message: str) -> None:
-    if not bool(condition):
-        raise FormatError(f"the growing tree is damaged: {message}")
+_OWNER = "the growing tree is damaged"
+_require = partial(require, _OWNER)
 
 
 def check_records(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
@@ -78,9 +74,7 @@ def _check_blocks(kept: dict[str, npt.NDArray[Any]], lanes: npt.NDArray[np.int64
     n_blocks = len(lanes)
     ends = {"feature_ptr": "features", "row_ptr": "weights", "gradient_ptr": "gradients"}
     for pointer, target in ends.items():
-        values = kept[pointer]
-        fits = len(values) == n_blocks + 1 and values[0] == 0 and values[-1] == len(kept[target])
-        _require(fits and never_falls(values), f"{pointer} does not fit")
+        check_pointer(_OWNER, pointer, kept[pointer], n_blocks, len(kept[target]))
     n_features = len(kept["features"])
     _require(len(kept["first"]) == len(kept["value"]) == n_features, "features do not agree")
     _require(len(kept["sums"]) == len(kept["weights"]), "weights and sums do not agree")

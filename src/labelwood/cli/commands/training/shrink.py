@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from labelwood.cli.support.inputs import (
     add_data_arguments,
@@ -18,8 +18,8 @@ from labelwood.cli.support.inputs import (
 from labelwood.cli.support.output import print_json, print_table
 from labelwood.cli.support.parser import Parser, UsageError, one_of
 from labelwood.errors import LabelwoodError
-from labelwood.methods.label_tree.base import DTYPES, Shrinkable, Shrunk
-from labelwood.methods.text_classifier import estimator_of
+from labelwood.methods.label_tree.base import DTYPES, LinearModel, Shrunk
+from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.resources.memory import parse_bytes, shown_bytes
 from labelwood.storage.model_directory import check_target
 
@@ -80,9 +80,7 @@ def run(options: argparse.Namespace) -> int:
         if not asked:
             raise UsageError(f"{_PROG}: -o needs --threshold, --target-size or --dtype")
     whole = read_model(options)
-    model = estimator_of(whole)
-    if not isinstance(model, Shrinkable):
-        raise LabelwoodError(f"{options.model}: a {model.method_name} model is not a label tree of weights")
+    model = _shrinkable(whole, options.model)
     rows, truth = read_rows_and_truth(whole, options)
     points = model.shrink_curve(rows, truth.to_scipy(), thresholds=options.curve, ks=_KS)
     if asked:
@@ -101,6 +99,13 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(points)
     return 0
+
+
+def _shrinkable(whole: Model, path: str) -> LinearModel:
+    model = estimator_of(whole)
+    if not model.can_shrink:
+        raise LabelwoodError(f"{path}: a {model.method_name} model is not a label tree of weights")
+    return cast(LinearModel, model)
 
 
 def _facts(point: Shrunk) -> dict[str, Any]:
