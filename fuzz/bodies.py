@@ -16,7 +16,7 @@ from labelwood import HashingEncoder, OnlineTree, TextClassifier
 from labelwood.serve.http.app import create_app
 from labelwood.serve.service import Service
 from labelwood.serve.state.store import Store
-from labelwood.serve.state.writer import Learner
+from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 
 _TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due"]
@@ -80,7 +80,7 @@ def _client(folder: Path, number: int) -> httpx.AsyncClient:
     )
     model.save(folder / f"model{number}")
     store = Store(folder / f"state{number}", model=folder / f"model{number}")
-    learner = Learner(store, n_jobs=1)
-    service = Service(learner.view, Metrics(), learner)
+    writer = Writer(store, n_jobs=1)
+    service = Service(store.machine, Metrics(), writer)
     transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=True)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost")

@@ -156,14 +156,15 @@ def learn(walk: Walk, folder: Path) -> None:
     from labelwood.serve.http.gate import Limits  # noqa: PLC0415
     from labelwood.serve.service import Service  # noqa: PLC0415
     from labelwood.serve.state.store import Store  # noqa: PLC0415
-    from labelwood.serve.state.writer import Learner  # noqa: PLC0415
+    from labelwood.serve.state.writer import Writer  # noqa: PLC0415
     from labelwood.serve.telemetry import Metrics  # noqa: PLC0415
 
     method = ("--method", "online-tree", "--encoder", "hashing", "--n-features", 4096)
     run_command("train", texts_file(folder), "-o", folder / "model", *method)
     walk.watch_threads()
-    learner = Learner(Store(folder / "state", model=folder / "model"), n_jobs=1)
-    service = Service(learner.view, Metrics(), learner)
+    store = Store(folder / "state", model=folder / "model")
+    writer = Writer(store, n_jobs=1)
+    service = Service(store.machine, Metrics(), writer)
     app = create_app(service, tokens=Tokens.find(None), limits=Limits())
     walk.kernels.clear()
 
@@ -177,7 +178,7 @@ def learn(walk: Walk, folder: Path) -> None:
 
     with walk.recording():
         asyncio.run(post())
-    learner.close()
+    writer.close()
 
 
 def craft(walk: Walk, folder: Path) -> None:

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from labelwood.errors import LabelwoodError
-from labelwood.serve.http.gate import read_body, replay
+from labelwood.serve.http.gate import replay
 from labelwood.serve.messages import KeyText, LearnRequest, SuggestRequest
 from labelwood.serve.service import Service
 from labelwood.serve.state.records import Answer
@@ -40,7 +40,7 @@ class FastPath:
         if route is None or _header(scope, b"content-type") != b"application/json":
             await self._app(scope, receive, send)
             return
-        body = await read_body(receive)
+        body = (await receive())["body"]  # the gate delivers it in one message
         try:
             content = to_json(await route(scope, body))
         except ValidationError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -107,23 +106,16 @@ class Gate:
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > most:
             raise _TooLargeError
-        return await read_body(receive, most)
-
-
-async def read_body(receive: Receive, most: float = math.inf) -> bytes:
-    """The body of a request; raise if it has more than ``most`` bytes."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return b"".join(parts)
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most:
-            raise _TooLargeError
-        if not message.get("more_body", False):
-            return b"".join(parts)
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return bytes(body)
+            body += message.get("body", b"")
+            if len(body) > most:
+                raise _TooLargeError
+            if not message.get("more_body", False):
+                return bytes(body)
 
 
 def needed_role(method: str, path: str) -> Role:
@@ -139,7 +131,7 @@ def route_of(path: str) -> str:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """A ``receive`` that delivers a body that has been read, and then what ``receive`` delivers."""
+    """A ``receive`` that delivers the whole body in one message, and then what ``receive`` delivers."""
     given = False
 
     async def again() -> Message:
