@@ -153,7 +153,8 @@ def test_few_labels_need_no_clustering(planted):
 MEASURE = """
 import sys
 import numpy as np, scipy.sparse as sp
-from labelwood import LinearTree, memory
+from labelwood import LinearTree
+from labelwood.resources import memory
 
 def matrix(n_rows, n_columns, per_row):
     columns = np.random.default_rng(0).integers(0, n_columns, n_rows * per_row)
@@ -193,7 +194,8 @@ def test_a_budget_that_is_accepted_is_kept(threshold):
 
 GIVEN_BACK = """
 import numpy as np
-from labelwood import METHODS, memory
+from labelwood import METHODS
+from labelwood.resources import memory
 
 X, Y = np.eye(40, dtype=np.float32), np.eye(40)
 past = np.ones(400_000_000, np.uint8).nbytes
