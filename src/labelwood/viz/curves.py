@@ -1,6 +1,6 @@
-"""The figures people expect of tree models, as curves: quality against trees, nodes and size, depth, recall, J.
+"""Figures of tree models as curves: quality against trees, nodes and size, depth, recall, objective.
 
-Each function takes fitted models by name and gives a :class:`Figure`; :mod:`labelwood.figures.draw` draws it.
+Each function takes fitted models by name and returns a :class:`Figure`; :mod:`labelwood.viz.draw` draws it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Models = Mapping[str, TreeEstimator]
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one line, and a band around it where there is one."""
+    """Points of one line, and optionally a band around it."""
 
     name: str
     x: list[float]
@@ -37,7 +37,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Figure:
-    """Curves with what the axes say."""
+    """Curves and the labels of the axes."""
 
     x_label: str
     y_label: str
@@ -54,7 +54,7 @@ class Measured:
 
 
 def against_trees(models: Models, data: Mapping[str, Measured], k: int, *, nodes: bool = False) -> Figure:
-    """P@k of the first trees of each model; ``nodes`` counts their nodes instead of them."""
+    """P@k of the first trees of each model, against the number of trees, or of their ``nodes``."""
     curves = []
     for name, model in models.items():
         rows = data[name]
@@ -77,7 +77,7 @@ def against_size(models: Models, data: Mapping[str, Measured], k: int) -> Figure
 
 
 def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
-    """The share of true labels found among the first k, by how many rows their labels had in training."""
+    """The share of true labels found among the first k, by the number of training rows of the label."""
     curves = []
     for name, model in models.items():
         rows = data[name]
@@ -97,7 +97,7 @@ def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) ->
 
 
 def by_depth(models: Models) -> Figure:
-    """How many labels each depth has, of the first tree; leaves in a forest."""
+    """The number of labels at each depth of the first tree; of leaves in a forest."""
     curves = []
     kinds = set()
     for name, model in models.items():
@@ -113,7 +113,7 @@ def by_depth(models: Models) -> Figure:
 
 
 def objective_by_depth(models: Models) -> Figure:
-    """LdSM's objective J of the splits on each level: the median and the tenth to ninetieth percentile."""
+    """LdSM's objective J of the splits on each level: the median and the 10th to 90th percentile."""
     curves = []
     for name, model in models.items():
         splits = getattr(model, "splits_", None)
@@ -132,7 +132,7 @@ def objective_by_depth(models: Models) -> Figure:
 
 
 def reliable(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
-    """The share of right labels against their score, of the first k of each row; the diagonal is the promise."""
+    """The share of right labels against their score, of the first k of each row; calibrated is the diagonal."""
     curves = [Curve("as promised", [0.0, 1.0], [0.0, 1.0])]
     for name, model in models.items():
         found = reliability(data[name].truth, model.topk_ids(data[name].X, k))

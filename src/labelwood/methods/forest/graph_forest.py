@@ -57,8 +57,8 @@ class GraphForest(ForestEstimator):
         self,
         *,
         n_trees: NTrees = 50,
-        n_neighbors: Annotated[int, Param("nearest rows by labels that a row is kept with", ge=1)] = 10,
-        n_negatives: Annotated[int, Param("random rows that each row is parted from", ge=0)] = 10,
+        n_neighbors: Annotated[int, Param("nearest rows by labels that a row should stay with", ge=1)] = 10,
+        n_negatives: Annotated[int, Param("random rows that each row should be separated from", ge=0)] = 10,
         label_threshold: Annotated[
             int, Param("only labels of fewer rows of a node count for its graph", ge=2)
         ] = 50,
@@ -121,7 +121,7 @@ class GraphForest(ForestEstimator):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """An estimator with a published setting, ``"paper"``, and any changes to it."""
+        """An estimator with a published setting, ``"paper"``, changed by ``changes``."""
         if name not in cls.PRESETS:
             raise LabelwoodError(f"GraphForest: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
         return cls(**{**cls.PRESETS[name], **changes})

@@ -61,21 +61,21 @@ class LinearTree(LinearModel):
         n_trees: Annotated[int, Param("trees, whose scores are averaged", ge=1)] = 1,
         tree: Annotated[
             Literal["balanced", "kmeans", "random", "huffman"],
-            Param(
-                "how labels are arranged: balanced 2-means, k-means, at random, or frequent labels near the root"
-            ),
+            Param("shape of the tree: balanced 2-means, k-means, random, or frequent labels near the root"),
         ] = "balanced",
         arity: Annotated[int, Param("children of an inner node above the last level", ge=2)] = 32,
-        max_leaf: Annotated[int, Param("labels below a last inner node (balanced, random)", ge=1)] = 400,
+        max_leaf: Annotated[
+            int, Param("labels below an inner node of the last level (balanced, random)", ge=1)
+        ] = 400,
         max_depth: Annotated[int, Param("depth of the deepest label (kmeans)", ge=1)] = 6,
         hierarchy: Annotated[
             str | list[Any] | dict[str, Any] | np.ndarray | None,
-            Param("a tree of your own instead: nested JSON or its path, or an array of parents"),
+            Param("your own tree instead: nested JSON or its path, or an array of parents"),
         ] = None,
-        cluster_rounds: Annotated[int, Param("rounds of a clustering at most", ge=1)] = 20,
+        cluster_rounds: Annotated[int, Param("maximum rounds of a clustering", ge=1)] = 20,
         cluster_features: Annotated[
             int | None,
-            Param("largest entries of a label's representation used for clustering; None: all", ge=1),
+            Param("entries of a label's vector used to cluster, the largest; None: all", ge=1),
         ] = 100,
         loss: Loss = "squared_hinge",
         C: Cost = 0.7,
@@ -88,13 +88,13 @@ class LinearTree(LinearModel):
         weight_dtype: WeightDtype = "float16",
         search: Annotated[
             Literal["beam", "exact"],
-            Param("beam search, or exact uniform-cost search, which may open many nodes"),
+            Param("beam search, or exact uniform-cost search, which may visit many nodes"),
         ] = "beam",
         beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 10,
         score_power: Annotated[
             int,
             Param(
-                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic",
+                "score of a step is exp(-slack^score_power), slack = max(0, 1 - margin); not for logistic",
                 ge=1,
                 le=8,
             ),
@@ -136,7 +136,7 @@ class LinearTree(LinearModel):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
-        """An estimator with a published setting, ``"paper"`` or ``"parabel"``, and any changes to it."""
+        """An estimator with a published setting, ``"paper"`` or ``"parabel"``, changed by ``changes``."""
         if name not in cls.PRESETS:
             raise LabelwoodError(f"LinearTree: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
         return cls(**{**cls.PRESETS[name], **changes})
@@ -157,7 +157,7 @@ class LinearTree(LinearModel):
         shapes = {}
         for change in changes:
             arity, max_leaf = change.get("arity", self.arity), change.get("max_leaf", self.max_leaf)
-            if self.tree == "kmeans":  # nodes have all their children until at most that many labels are left
+            if self.tree == "kmeans":  # every node has all its children until at most `arity` labels are left
                 max_leaf = n_labels
                 while max_leaf > arity:
                     max_leaf = -(-max_leaf // arity)
@@ -179,7 +179,7 @@ class LinearTree(LinearModel):
             counts = np.bincount(Y.indices, minlength=Y.n_cols)
             return lambda seed: tree_shape.huffman_tree(counts, arity=self.arity)
         if self.tree == "balanced" and Y.n_cols <= max(self.max_leaf, 2):
-            return lambda seed: tree_shape.flat_tree(Y.n_cols)  # what clustering would give
+            return lambda seed: tree_shape.flat_tree(Y.n_cols)  # clustering would give the same
 
         @cache
         def vectors() -> tuple[I64, I32, F32]:
@@ -202,10 +202,10 @@ class LinearTree(LinearModel):
 
 
 class OneVsRest(LinearModel):
-    """One linear classifier per label against all the others: LinearTree with depth 1.
+    """One linear classifier per label against all others: LinearTree with depth 1.
 
-    The most accurate linear model and the most expensive one: time and memory grow with rows times labels. Use it up to
-    a few thousand labels, or to see what a tree gives away. Rows without labels are not used, as in the trees.
+    The most accurate linear model and the most expensive: time and memory grow with rows times labels. Use it for up to
+    a few thousand labels, or to measure what a tree loses. Rows without labels are not used.
 
     >>> import numpy as np
     >>> X, Y = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.int64)

@@ -38,9 +38,9 @@ _SEEDS = 2**32
 class OnlineForest(StreamLearner):
     """Several label trees that grow as they learn; their scores are averaged.
 
-    Use it instead of OnlineTree where quality matters more than time and memory, of which it takes ``n_trees`` times
-    as much. Trees are trained apart, on as many machines as an executor has. ``partial_fit`` teaches all trees the
-    same rows in the same order: they differ only in how labels are placed, if the policy draws at random.
+    Use it instead of OnlineTree where quality matters more: it takes ``n_trees`` times the time and memory. ``fit``
+    trains the trees apart, on all machines of an executor. ``partial_fit`` teaches all trees the same rows in the same
+    order: they differ only in the places of labels, if the policy draws at random.
 
     Fitted attributes: ``trees_``, the :class:`OnlineTree` estimators.
 
@@ -240,7 +240,7 @@ class OnlineForest(StreamLearner):
         self._lead()
 
     def __copy__(self) -> Self:
-        """A copy shares nothing: what grows would grow in both."""
+        """A copy shares nothing: else learning would change both."""
         return copy.deepcopy(self)
 
 
