@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 
 from labelwood import executors, params
-from labelwood.errors import FormatError
+from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator.prediction import Prediction
 from labelwood.estimator.preflight import Planned
 from labelwood.executors import Executor
@@ -51,6 +51,7 @@ RandomState = Annotated[
         le=2**32 - 1,
     ),
 ]
+Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 Verbose = Annotated[bool, Param("show progress bars on a terminal")]
 
 _PARAMETER = "parameter."  # starts the names of saved arrays that are parameters
@@ -67,6 +68,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
 
     # Parameters that models of earlier versions lack, with the values that those versions used.
     ADDED_LATER: ClassVar[dict[str, Any]] = {}
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by name
 
     random_state: int | None
     fit_seconds_: dict[str, float]
@@ -83,6 +85,15 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
     def describe(self) -> dict[str, Any]:
         """What the fitted model is made of, such as its depth and its number of nodes."""
         raise NotImplementedError
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """An estimator with a published setting, one of ``PRESETS``, changed by ``changes``."""
+        if name not in cls.PRESETS:
+            raise LabelwoodError(
+                f"{cls.__name__}: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}"
+            )
+        return cls(**{**cls.PRESETS[name], **changes})
 
     def fit(
         self,

@@ -132,22 +132,16 @@ class RowInTree:
 
 
 def weights_of_node(
-    packed: PackedTree, node: int, columns: npt.NDArray[Any] | None = None
+    packed: PackedTree, node: int, columns: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.intp], F64]:
-    """The ascending ``columns`` that an inner node uses, as positions, and their weights [columns used, children].
-
-    Without ``columns``: all features of the node, and their weights.
-    """
-    node_weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
-    begin, end = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
-    own = node_weights.features[begin:end]
-    n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
-    if columns is None:
-        return own.astype(np.intp), _rows(node_weights, inner, np.arange(end - begin), n_children)
+    """The ascending ``columns`` that an inner node uses, as positions, and their weights [columns used, children]."""
+    weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
+    own = weights.features[weights.feature_ptr[inner] : weights.feature_ptr[inner + 1]]
     at = np.searchsorted(own, columns)
     known = at < len(own)
     known[known] = own[at[known]] == columns[known]
-    return np.flatnonzero(known), _rows(node_weights, inner, at[known], n_children)
+    n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
+    return np.flatnonzero(known), _rows(weights, inner, at[known], n_children)
 
 
 def _rows(node_weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:

@@ -13,6 +13,7 @@ import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.methods.forest.split_plots import by_level
 from labelwood.metrics import precision_at_k, reliability
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
@@ -120,13 +121,7 @@ def objective_by_depth(models: Models) -> Figure:
         forest = model.trees()
         if splits is None or not isinstance(forest, RoutedForest):
             raise LabelwoodError(f"plot: J is an objective of ldsm-forest; {name} is {model.method_name}")
-        inner = np.setdiff1d(np.arange(forest.n_nodes), forest.leaves)
-        level = np.searchsorted(forest.level_ptr, inner, side="right") - 1
-        quantiles = [
-            np.quantile(splits[level == depth, 0], [0.1, 0.5, 0.9]).tolist()
-            for depth in range(int(level.max(initial=-1)) + 1)
-        ]
-        low, middle, high = ([float(q[place]) for q in quantiles] for place in range(3))
+        low, middle, high = by_level(forest, splits[:, 0]).T.tolist()
         curves.append(Curve(name, [float(d) for d in range(len(middle))], middle, low, high))
     return Figure("depth", "J of the splits", tuple(curves))
 

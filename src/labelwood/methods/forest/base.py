@@ -32,13 +32,8 @@ Idf = Annotated[
 ]
 RowShare = Annotated[
     float,
-    Param(
-        "keep the largest entries of a row that make up this share of its squared length, at least 100 entries",
-        gt=0,
-        le=1,
-    ),
+    Param("keep a row's largest entries up to this share of its squared length, at least 100", gt=0, le=1),
 ]
-Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
 LeafSize = Annotated[int | None, Param("labels kept in a leaf, the most probable; None: all", ge=1)]
 WeightDtype = Annotated[

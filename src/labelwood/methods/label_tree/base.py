@@ -44,7 +44,6 @@ Intercept = Annotated[
     float, Param("start of a classifier's intercept, towards which it is pulled: most labels are rare")
 ]
 Bias = Annotated[float, Param("value of the bias feature; 0 keeps intercepts at their start", ge=0)]
-Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 WeightThreshold = Annotated[
     float | None, Param("drop weights of at most this size; None keeps every weight exactly", ge=0)
 ]

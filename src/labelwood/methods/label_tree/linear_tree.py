@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from labelwood import _core
-from labelwood.errors import LabelwoodError
-from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.methods.label_tree.base import (
     Bias,
     Cost,
@@ -24,7 +23,6 @@ from labelwood.methods.label_tree.base import (
     LinearModel,
     Loss,
     MaxPasses,
-    Normalize,
     Tolerance,
     WeightDtype,
     WeightThreshold,
@@ -103,29 +101,13 @@ class LinearTree(LinearModel):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.tree = tree
-        self.arity = arity
-        self.max_leaf = max_leaf
-        self.max_depth = max_depth
-        self.hierarchy = hierarchy
-        self.cluster_rounds = cluster_rounds
-        self.cluster_features = cluster_features
-        self.loss = loss
-        self.C = C
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.intercept = intercept
-        self.bias = bias
-        self.normalize = normalize
-        self.weight_threshold = weight_threshold
-        self.weight_dtype = weight_dtype
-        self.search = search
-        self.beam_width = beam_width
-        self.score_power = score_power
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.tree, self.arity, self.max_leaf = n_trees, tree, arity, max_leaf
+        self.max_depth, self.hierarchy, self.cluster_rounds = max_depth, hierarchy, cluster_rounds
+        self.cluster_features, self.loss, self.C, self.tolerance = cluster_features, loss, C, tolerance
+        self.max_passes, self.intercept, self.bias, self.normalize = max_passes, intercept, bias, normalize
+        self.weight_threshold, self.weight_dtype, self.search = weight_threshold, weight_dtype, search
+        self.beam_width, self.score_power, self.n_jobs = beam_width, score_power, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "C": 1.0, "tolerance": 0.1, "weight_threshold": None,
@@ -133,13 +115,6 @@ class LinearTree(LinearModel):
         "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "C": 1.0, "tolerance": 0.1,
                     "score_power": 2, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
     }  # fmt: skip
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """An estimator with a published setting, ``"paper"`` or ``"parabel"``, changed by ``changes``."""
-        if name not in cls.PRESETS:
-            raise LabelwoodError(f"LinearTree: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
-        return cls(**{**cls.PRESETS[name], **changes})
 
     def _n_trees(self) -> int:
         return self.n_trees
@@ -231,18 +206,10 @@ class OneVsRest(LinearModel):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.loss = loss
-        self.C = C
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.intercept = intercept
-        self.bias = bias
-        self.normalize = normalize
-        self.weight_threshold = weight_threshold
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.loss, self.C, self.tolerance, self.max_passes = loss, C, tolerance, max_passes
+        self.intercept, self.bias, self.normalize = intercept, bias, normalize
+        self.weight_threshold, self.weight_dtype, self.n_jobs = weight_threshold, weight_dtype, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
         return lambda seed: tree_shape.flat_tree(Y.n_cols)

@@ -65,10 +65,7 @@ class OnlineForest(StreamLearner):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.tree = tree
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.n_trees, self.tree, self.n_jobs, self.random_state = n_trees, tree, n_jobs, random_state
         self.verbose = verbose
 
     def describe(self) -> dict[str, Any]:

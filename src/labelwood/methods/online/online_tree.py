@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
-from labelwood.estimator import FittedModel, NJobs, RandomState, Verbose
+from labelwood.estimator import FittedModel, NJobs, Normalize, RandomState, Verbose
 from labelwood.label_names import LabelNames
 from labelwood.methods.online.growing import GrowingEstimator
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
@@ -66,17 +66,10 @@ class OnlineTree(GrowingEstimator):
         epsilon: Annotated[float, Param("added to AdaGrad's sums of squared gradients", gt=0)] = 0.01,
         epochs: Annotated[int, Param("passes of fit over the rows, shuffled each time", ge=1)] = 1,
         warm_share: Annotated[
-            float,
-            Param(
-                "share of the rows from which fit clusters labels into the first tree (OPLT-W); 0: none",
-                ge=0,
-                le=1,
-            ),
+            float, Param("share of the rows whose labels fit clusters into a first tree (OPLT-W)", ge=0, le=1)
         ] = 0.0,
         bias: Annotated[float, Param("value of the bias feature added to every row; 0: none", ge=0)] = 1.0,
-        normalize: Annotated[
-            bool, Param("scale every row to unit length, in training and in prediction")
-        ] = True,
+        normalize: Normalize = True,
         search: Annotated[
             Literal["exact", "beam"],
             Param("search of a frozen model: exact, or a faster beam; a live model searches exactly"),
@@ -86,20 +79,10 @@ class OnlineTree(GrowingEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.policy = policy
-        self.arity = arity
-        self.max_leaf = max_leaf
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.epsilon = epsilon
-        self.epochs = epochs
-        self.warm_share = warm_share
-        self.bias = bias
-        self.normalize = normalize
-        self.search = search
-        self.beam_width = beam_width
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.policy, self.arity, self.max_leaf, self.alpha = policy, arity, max_leaf, alpha
+        self.learning_rate, self.epsilon, self.epochs = learning_rate, epsilon, epochs
+        self.warm_share, self.bias, self.normalize, self.search = warm_share, bias, normalize, search
+        self.beam_width, self.n_jobs, self.random_state = beam_width, n_jobs, random_state
         self.verbose = verbose
 
     def warm_start_from(
