@@ -45,7 +45,7 @@ def test_what_a_tool_lacks_itself_is_not_hidden(tmp_path):
     (tmp_path / "toolbox.py").write_text("import what_it_needs\n")
     done = run(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from labelwood.adapters import required\n"
+        "from labelwood.adapters._optional import required\n"
         "required('toolbox', extra='tools')"
     )
     assert "No module named 'what_it_needs'" in done.stderr

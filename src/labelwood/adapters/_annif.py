@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from labelwood.adapters import required
+from labelwood.adapters._optional import required
 from labelwood.data.dataset import Dataset
 from labelwood.data.npz import read_npz, write_npz
 from labelwood.errors import LabelwoodError

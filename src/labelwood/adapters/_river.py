@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from labelwood.adapters import required
+from labelwood.adapters._optional import required
 from labelwood.errors import LabelwoodError
 from labelwood.methods.online.online_tree import OnlineTree
 from labelwood.validation.column_names import n_dimensions

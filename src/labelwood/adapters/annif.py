@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from labelwood.adapters import required
+from labelwood.adapters._optional import required
 
 BACKENDS = {"labelwood": "LinearTreeBackend", "labelwood_online": "OnlineTreeBackend"}
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labelwood.adapters import required
+from labelwood.adapters._optional import required
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import load

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwood import __version__
-from labelwood.adapters import required
+from labelwood.adapters._optional import required
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import load

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from labelwood import executors
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
-from labelwood.executors.work_unit import MILLION, Function
+from labelwood.executors.work_unit import MILLION, Function, training_arrays
 from labelwood.explain import Asked, Explanation, Missed, Place, Reranked, Suggestion
 from labelwood.explain.forest import RowInForest
 from labelwood.methods.forest import sharding
@@ -97,7 +97,7 @@ class ForestEstimator(TreeEstimator):
 
     def _grown(self, X: CSR, Y: CSR, options: dict[str, Any], run: RunContext) -> dict[str, npt.NDArray[Any]]:
         """The arrays of the trees, grown by this process or as work units."""
-        arrays, setting = sharding.arrays_of(X, Y), sharding.setting_of(X, Y, options, run.seed)
+        arrays, setting = training_arrays(X, Y), sharding.setting_of(X, Y, options, run.seed)
         if run.is_divided:
             seed_per_node = self._routing(X).seed_per_node
             return sharding.grow(self._kernel(), self.n_trees, arrays, setting, run, node_seeds=seed_per_node)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from labelwood import executors
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
-from labelwood.executors.work_unit import Unit
+from labelwood.executors.work_unit import Unit, training_arrays
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import explain_row, members_of
 from labelwood.label_names import LabelNames
@@ -31,7 +31,7 @@ from labelwood.sparse import CSR, Arrays, Progress, TopK
 
 T = TypeVar("T")
 
-_CANDIDATES = 4  # times k: how many labels each tree contributes to an average
+_CANDIDATES = 4  # times k: labels that each tree contributes to an average
 _SEEDS = 2**32
 
 
@@ -213,7 +213,7 @@ class OnlineForest(StreamLearner):
     def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
-        """Explained on the packed trees."""
+        """Explain on the packed trees."""
         members = self.topk_by_tree(row, k, run)
         views = [tree.row_in_tree(row, asked, number=number) for number, tree in enumerate(self.trees_)]
         lists = [members_of(member) for member in members]
@@ -258,16 +258,12 @@ def _learn_divided(
     trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext
 ) -> list[dict[str, npt.NDArray[Any]]]:
     """The arrays of the trees, each learned by a work unit."""
-    shared: dict[str, npt.NDArray[Any]] = {
-        "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr,
-        "y_indices": Y.indices,
-    }  # fmt: skip
     sizes = {"n_features": X.n_cols, "n_labels": Y.n_cols}
     units = [
         Unit(f"tree{number}", learn_tree, setting={**sizes, "parameters": tree.get_params()})
         for number, tree in enumerate(trees)
     ]
-    return executors.complete("learn", units, shared, run)
+    return executors.complete("learn", units, training_arrays(X, Y), run)
 
 
 def learn_tree(
