@@ -31,7 +31,7 @@ class RunContext:
         self.n_threads, self.seed, self.limit = n_threads, seed, limit
         self.executor: Executor | None = None  # None: threads, unless joblib is configured otherwise
         self.checkpoint: Checkpoint | None = None
-        self._visible = is_shown(verbose)
+        self._visible = verbose and is_shown(verbose)
         self.seconds: dict[str, float] = {}
 
     @property

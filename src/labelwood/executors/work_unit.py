@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from labelwood.run_context import RunContext, logger
-from labelwood.sparse import CSR, Arrays, Progress
+from labelwood.sparse import Arrays, Progress
 
 Function = Callable[[Arrays, Mapping[str, Any], int, Progress], dict[str, npt.NDArray[Any]]]
 
@@ -30,13 +30,6 @@ class Unit:
     own: Arrays = field(default_factory=dict)
     setting: Mapping[str, Any] = field(default_factory=dict)
     cost: float = 1.0
-
-
-def training_arrays(X: CSR, Y: CSR) -> dict[str, npt.NDArray[Any]]:
-    """Features and labels, under the names that training kernels take them by."""
-    return {
-        "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr, "y_indices": Y.indices,
-    }  # fmt: skip
 
 
 def perform(unit: Unit, shared: Arrays, n_threads: int, progress: Progress) -> dict[str, npt.NDArray[Any]]:

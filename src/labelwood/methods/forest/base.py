@@ -14,7 +14,7 @@ import numpy.typing as npt
 from labelwood import executors
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
-from labelwood.executors.work_unit import MILLION, Function, training_arrays
+from labelwood.executors.work_unit import MILLION, Function
 from labelwood.explain import Asked, Explanation, Missed, Place, Reranked, Suggestion
 from labelwood.explain.forest import RowInForest
 from labelwood.methods.forest import sharding
@@ -23,7 +23,7 @@ from labelwood.params import Param
 from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
 from labelwood.scoring.rerank import CANDIDATES, MEANS, TailReranker
-from labelwood.sparse import CSR, F32, TopK
+from labelwood.sparse import CSR, F32, TopK, training_arrays
 
 NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
 Idf = Annotated[

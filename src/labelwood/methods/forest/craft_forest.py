@@ -59,7 +59,7 @@ class CraftForest(ForestEstimator):
         self,
         *,
         n_trees: NTrees = 50,
-        arity: Annotated[int, Param("clusters, and so children, of a node (k)", ge=2)] = 10,
+        arity: Annotated[int, Param("clusters, and thus children, of a node (k)", ge=2)] = 10,
         max_leaf: MaxLeaf = 10,
         sample: Annotated[int, Param("rows drawn to train a node (n_s)", ge=2)] = 20_000,
         kmeans_rounds: Annotated[int, Param("rounds of k-means (i)", ge=1)] = 2,
@@ -85,10 +85,13 @@ class CraftForest(ForestEstimator):
         ] = 0.95,
         centroid_size: Annotated[
             int | None,
-            Param("entries kept of a centroid per centroid_rows rows of its node; None: all", ge=1),
+            Param("entries kept of a centroid, see centroid_rows; None: all", ge=1),
         ] = 10,
         centroid_rows: Annotated[
-            int, Param("a node with n rows keeps n / centroid_rows times centroid_size, at least once", ge=1)
+            int,
+            Param(
+                "a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1
+            ),
         ] = 33,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,

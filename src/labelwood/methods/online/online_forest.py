@@ -15,7 +15,7 @@ from sklearn.base import clone
 from labelwood import executors
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import NJobs, RandomState, Verbose
-from labelwood.executors.work_unit import Unit, training_arrays
+from labelwood.executors.work_unit import Unit
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import explain_row, members_of
 from labelwood.label_names import LabelNames
@@ -27,7 +27,7 @@ from labelwood.methods.online.stream_inputs import GrowingNames
 from labelwood.packed.label_tree import LabelledTree, average
 from labelwood.params import Param, check_parameters
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, Arrays, Progress, TopK
+from labelwood.sparse import CSR, Arrays, Progress, TopK, training_arrays
 
 T = TypeVar("T")
 

@@ -66,7 +66,8 @@ class OnlineTree(GrowingEstimator):
         epsilon: Annotated[float, Param("added to AdaGrad's sums of squared gradients", gt=0)] = 0.01,
         epochs: Annotated[int, Param("passes of fit over the rows, shuffled each time", ge=1)] = 1,
         warm_share: Annotated[
-            float, Param("share of the rows whose labels fit clusters into a first tree (OPLT-W)", ge=0, le=1)
+            float,
+            Param("share of the rows from which fit builds the first tree (OPLT-W); 0: none", ge=0, le=1),
         ] = 0.0,
         bias: Annotated[float, Param("value of the bias feature added to every row; 0: none", ge=0)] = 1.0,
         normalize: Normalize = True,
