@@ -292,3 +292,10 @@ def are_light(values: npt.NDArray[Any]) -> bool:
         return int((values.view(np.uint16) & 0x7FFF).max(initial=0)) < _INFINITE_HALF
     lightest, heaviest = float(values.min(initial=0)), float(values.max(initial=0))
     return lightest >= -HEAVIEST and heaviest <= HEAVIEST  # false for NaN
+
+
+def training_arrays(X: CSR, Y: CSR) -> dict[str, npt.NDArray[Any]]:
+    """Features and labels, under the names that training kernels take them by."""
+    return {
+        "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr, "y_indices": Y.indices,
+    }  # fmt: skip

@@ -176,7 +176,7 @@ def test_unknown_labels_become_further_columns():
         (["a", "b", "c", "d"], r"each row of Y must be a list of label names; got 'a' in row 0.*\[label\]"),
         ([["a"], ["b"], 3, []], "got 3 in row 2"),
         ([["a"], {"b": 1}, [], []], "got {'b': 1} in row 1"),
-        ("abcd", "Y must be a 0/1 matrix or one list of label names a row; got str"),
+        ("abcd", "Y must be a 0/1 matrix or one list of label names per row; got str"),
         (3, "got int"),
         (None, "requires y to be passed, but the target y is None"),
         ([[["a"]], [], [], []], "must be hashable"),

@@ -14,7 +14,8 @@ def planned(planted_of):
     """A tree of three levels, its plan and what its nodes reach."""
     data = planted_of(n_rows=3000, n_labels=150)
     model = LinearTree(n_jobs=1, arity=3, max_leaf=30)
-    fresh, X, Y, run = model._begin_fit(data.X, data.Y, None)
+    X, names, Y, run = model._read_training(data.X, data.Y, None)
+    fresh = model._untrained(names, X.n_cols, None)
     rows = TrainingRows.of(X, run, normalize=True)
     plan = label_tree.count(rows, Y, next(iter(fresh._shapes(Y.n_cols).values())), run)
     return rows, Y, plan, model

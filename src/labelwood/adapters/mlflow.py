@@ -1,4 +1,4 @@
-"""Labelwood in MLflow: a model directory as a ``pyfunc`` model, from which names and scores come out."""
+"""Labelwood in MLflow: a model directory as a ``pyfunc`` model that returns names and scores."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def log_model(model: Model, name: str = "model", **options: Any) -> Any:
 
 @contextmanager
 def _arguments(model: Model, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What MLflow is given: the directory, this module to load it with, and that ``k`` is a parameter."""
+    """The arguments for MLflow: the directory, this module to load it, and ``k`` as a parameter."""
     signature = required("mlflow.models.signature", extra="mlflow")
     types = required("mlflow.types", extra="mlflow")
     k = types.schema.ParamSchema([types.schema.ParamSpec("k", types.DataType.long, _K)])
@@ -54,7 +54,7 @@ def _arguments(model: Model, options: dict[str, Any]) -> Iterator[dict[str, Any]
         if not isinstance(model, str | os.PathLike):
             model.save(Path(folder) / "model")
             model = Path(folder) / "model"
-        load(model, verify=True)  # so that what cannot be loaded is never logged
+        load(model, verify=True)  # never log a model that cannot be loaded
         yield {
             "loader_module": __name__,
             "data_path": os.fspath(model),
@@ -65,18 +65,18 @@ def _arguments(model: Model, options: dict[str, Any]) -> Iterator[dict[str, Any]
 
 
 def _load_pyfunc(path: str) -> _Predictor:
-    """What MLflow calls to load the data of a model."""
+    """MLflow calls this to load a model."""
     return _Predictor(load(path))
 
 
 class _Predictor:
-    """What MLflow asks for predictions."""
+    """The object that MLflow asks for predictions."""
 
     def __init__(self, model: TreeEstimator | TextClassifier) -> None:
         self.model = model
 
     def predict(self, data: Any, params: dict[str, Any] | None = None) -> Any:
-        """A table of labels and scores, a row for each of the data."""
+        """A table of labels and scores, one row per input."""
         rows = _texts(data) if self.model.takes == "text" else data
         labels, scores = self.model.predict_topk(rows, k=int((params or {}).get("k", _K)))
         found = [

@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 
 from labelwood import executors, params
-from labelwood.errors import FormatError
+from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator.prediction import Prediction
 from labelwood.estimator.preflight import Planned
 from labelwood.executors import Executor
@@ -45,11 +45,16 @@ from labelwood.validation.targets import check_sizes, read_labels
 NJobs = params.NJobs
 RandomState = Annotated[
     int | None,
-    Param("seed: same data, parameters and seed, same model; None: a new one each fit", ge=0, le=2**32 - 1),
+    Param(
+        "seed: the same data, parameters and seed give the same model; None: a new seed each fit",
+        ge=0,
+        le=2**32 - 1,
+    ),
 ]
-Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
+Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
+Verbose = Annotated[bool, Param("show progress bars on a terminal")]
 
-_PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
+_PARAMETER = "parameter."  # starts the names of saved arrays that are parameters
 _COUNTS = "label_counts"
 
 
@@ -57,13 +62,13 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
     """An extreme multi-label classifier.
 
     Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
-    ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (when and on what),
-    ``label_counts_`` (how many rows each label had in training), and, if X was a table whose columns have names,
-    ``feature_names_in_``.
+    ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (time and size of the training),
+    ``label_counts_`` (training rows of each label), and, if X was a table with named columns, ``feature_names_in_``.
     """
 
-    # Parameters that models of earlier versions lack, with the values that those versions acted by.
+    # Parameters that models of earlier versions lack, with the values that those versions used.
     ADDED_LATER: ClassVar[dict[str, Any]] = {}
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by name
 
     random_state: int | None
     fit_seconds_: dict[str, float]
@@ -81,6 +86,15 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         """What the fitted model is made of, such as its depth and its number of nodes."""
         raise NotImplementedError
 
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """An estimator with a published setting, one of ``PRESETS``, changed by ``changes``."""
+        if name not in cls.PRESETS:
+            raise LabelwoodError(
+                f"{cls.__name__}: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}"
+            )
+        return cls(**{**cls.PRESETS[name], **changes})
+
     def fit(
         self,
         X: Any,
@@ -94,18 +108,17 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
     ) -> Self:
         """Learn from X and Y.
 
-        ``X`` is a sparse or dense matrix or a table, rows x features. ``Y`` is a 0/1 matrix, rows x labels,
-        sparse or dense; or one list, set or tuple of label names a row, the names of any hashable kind; or a
-        one-dimensional array, one label a row. ``label_names`` names the columns of a matrix; those of a table
-        have their names already. Names come back from the predictions as they went in. If fit fails or is
-        interrupted, the estimator is what it was before.
+        ``X`` is a sparse or dense matrix or a table, rows x features. ``Y`` is a 0/1 matrix, rows x labels, sparse or
+        dense; or one list, set or tuple of label names per row, names of any hashable kind; or a one-dimensional array,
+        one label per row. ``label_names`` names the columns of a matrix; the columns of a table have names already.
+        Predictions return the names as they were given. If fit fails or is interrupted, the estimator does not change.
 
-        ``max_memory``, such as ``"4GB"``, is the most memory that the process may come to hold; by default what
-        is free. A training that would need more is refused before it starts, with what would need less.
+        ``max_memory``, such as ``"4GB"``, is the most memory that the process may hold; by default the free memory. A
+        training that would need more is refused before it starts, with settings that need less.
 
-        ``executor`` is where the work is done: ``"threads"``, ``"ray"``, ``"ray://host:port"`` or an executor, see
-        :mod:`labelwood.executors`; the model is the same. ``checkpoint`` is a directory that takes up what is
-        finished; with ``resume``, a training that was killed goes on from there and ends with the same model.
+        ``executor`` says where the work is done: ``"threads"``, ``"ray"``, ``"ray://host:port"`` or an executor, see
+        :mod:`labelwood.executors`; the model is the same. ``checkpoint`` is a directory for finished parts of the work;
+        with ``resume``, a training that was killed continues from there and ends with the same model.
         """
         owner = type(self).__name__
         features, names, targets, run = self._read_training(X, Y, label_names)
@@ -131,7 +144,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
     def _open_checkpoint(
         self, path: str | os.PathLike[str], X: CSR, Y: CSR, run: RunContext, *, resume: bool
     ) -> None:
-        """Take up finished work of this training, and its seed if it may have any."""
+        """Open the checkpoint of this training, and take over its seed if none is given."""
         own = {name: value for name, value in self.get_params().items() if name not in ("n_jobs", "verbose")}
         facts = {"class": type(self).__name__, "version": version_of("labelwood"), **own}
         seed = None if self.random_state is None else run.seed
@@ -167,13 +180,13 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         return fresh
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a directory, replacing a model that is already there (but nothing else)."""
+        """Write the model to a directory, replacing an existing model (but nothing else)."""
         model_directory.write_model(path, *self.to_saved())
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads.
 
-        Learning on does not change them.
+        They do not change when the model learns on.
         """
         self._check_fitted()
         facts, arrays = self._state()

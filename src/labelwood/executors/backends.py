@@ -16,7 +16,7 @@ _LOCAL = ("ThreadingBackend", "SequentialBackend")
 
 
 def executor_of(executor: str | Executor, *, owner: str) -> Executor:
-    """The executor that a name, an address such as ``ray://head:10001``, or an executor stands for."""
+    """The executor that a user names: by word, by an address such as ``ray://head:10001``, or itself."""
     if not isinstance(executor, str) and hasattr(executor, "map"):
         return executor
     if executor == "threads":
@@ -31,7 +31,7 @@ def executor_of(executor: str | Executor, *, owner: str) -> Executor:
 
 
 def joblib_executor() -> Executor | None:
-    """The workers of the backend that ``joblib.parallel_config`` has set, if any: threads are ours already."""
+    """The executor for the backend that ``joblib.parallel_config`` has set; None if it works in this process."""
     from joblib.parallel import get_active_backend  # noqa: PLC0415 - only training asks
 
     backend, _ = get_active_backend(prefer="threads")
@@ -51,7 +51,7 @@ class JoblibExecutor:
         yield from zip(units, results, strict=True)
 
 
-_RETRIES = -1  # a unit of a lost node is run again elsewhere, as often as it takes: its result is the same
+_RETRIES = -1  # a unit of a lost node runs again elsewhere, without limit: its result is the same
 _PER_UNIT = 1  # threads; Ray keeps as many units running as its nodes have processors
 
 
@@ -59,8 +59,8 @@ class RayExecutor:
     """Runs units on a Ray cluster.
 
     ``address`` is what ``ray.init`` takes: ``ray://head:10001`` from outside the cluster, ``head:6379`` or ``auto``
-    from within; None is the cluster of ``RAY_ADDRESS``, or one that is started on this machine. A connection that is
-    there already is used whatever its address. All nodes need the same version of Labelwood.
+    from within; None is the cluster of ``RAY_ADDRESS``, or a new one on this machine. An existing
+    connection is used whatever its address. All nodes need the same version of Labelwood.
     """
 
     def __init__(self, address: str | None = None) -> None:
@@ -81,7 +81,7 @@ class RayExecutor:
     def map(
         self, units: Sequence[Unit], shared: Arrays, n_threads: int, progress: Progress
     ) -> Iterator[tuple[Unit, dict[str, npt.NDArray[Any]]]]:
-        """Each unit with its result, as they come; the largest are sent out first."""
+        """Each unit with its result, as results arrive; the largest units start first."""
         ray = self.connect()
         held = ray.put(dict(shared))
         task = ray.remote(perform).options(num_cpus=_PER_UNIT, max_retries=_RETRIES)

@@ -1,4 +1,4 @@
-"""Batch prediction in shards of rows, each predicted where it suits by the model's saved arrays."""
+"""Batch prediction in shards of rows, each predicted by a copy of the model in some process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from labelwood.sparse import CSR, Arrays, Progress, TopK
 
 _SHARD_ROWS = 16_384
 _MODEL = "model."
-_RESTORED: dict[str, Any] = {}  # the model that this process predicted with last, by its token
+_RESTORED: dict[str, Any] = {}  # the last model of this process, by its token
 atexit.register(_RESTORED.clear)  # kernels must go before the interpreter does
 
 
@@ -29,12 +29,12 @@ class Predicting(Protocol):
         ...
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Its manifest and arrays."""
+        """The manifest and the arrays."""
         ...
 
 
 def sharded_topk(model: Predicting, X: CSR, k: int, run: RunContext) -> TopK:
-    """The k best labels of each row, by the run's executor; equal to what the model itself says."""
+    """The k best labels of each row, by the run's executor; equal to the model's own answer."""
     manifest, arrays = model.to_saved()
     shared = {_MODEL + name: array for name, array in arrays.items()}
     setting = {
@@ -61,7 +61,7 @@ def sharded_topk(model: Predicting, X: CSR, k: int, run: RunContext) -> TopK:
 def predict_shard(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
-    """The k best labels of some rows; the model is restored once a process."""
+    """The k best labels of some rows; the model is restored once per process."""
     if setting["token"] not in _RESTORED:
         own = {name.removeprefix(_MODEL): array for name, array in arrays.items() if name.startswith(_MODEL)}
         kind = getattr(import_module(setting["home"]), setting["class"])

@@ -1,4 +1,4 @@
-"""Units of work, the executors that run them, and threads, the executor that is always there."""
+"""Units of work, the protocol of executors, and the default executor: threads of this process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MILLION = 1_000_000  # kernels report progress in millionths
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work: what ``function(arrays, setting, n_threads, progress)`` returns, a dict of arrays.
+    """A piece of work: ``function(arrays, setting, n_threads, progress)``, which returns a dict of arrays.
 
-    ``function`` stands at the top of a module, so that any process finds it by name, and its result depends on arrays
-    and setting alone. It is given the arrays that all units of a call share and those in ``own``. ``name`` tells
-    units of one training apart; ``cost`` compares units of one call.
+    ``function`` is defined at the top of a module, so that any process finds it by name. Its result depends on arrays
+    and setting alone. It gets the arrays that all units of a call share and those in ``own``. ``name`` is unique within
+    a training; ``cost`` compares units of one call.
     """
 
     name: str
@@ -33,17 +33,17 @@ class Unit:
 
 
 def perform(unit: Unit, shared: Arrays, n_threads: int, progress: Progress) -> dict[str, npt.NDArray[Any]]:
-    """Do the work of one unit, here and now."""
+    """Do the work of one unit in this process."""
     return unit.function({**shared, **unit.own}, unit.setting, n_threads, progress)
 
 
 class Executor(Protocol):
-    """Runs units, anywhere and in any order."""
+    """Runs units, in any process and in any order."""
 
     def map(
         self, units: Sequence[Unit], shared: Arrays, n_threads: int, progress: Progress
     ) -> Iterator[tuple[Unit, dict[str, npt.NDArray[Any]]]]:
-        """Each unit with its result, as they come; ``progress`` is told millionths of the work."""
+        """Each unit with its result, as results arrive; ``progress`` is called with millionths of the work."""
         ...
 
 
@@ -68,7 +68,7 @@ THREADS = Threads()
 
 @dataclass(frozen=True)
 class _Share:
-    """Progress of one unit as progress of all."""
+    """Turns the progress of one unit into the progress of all."""
 
     progress: Callable[[int], None]
     start: float
@@ -81,7 +81,7 @@ class _Share:
 def complete(
     title: str, units: Sequence[Unit], shared: Arrays, run: RunContext
 ) -> list[dict[str, npt.NDArray[Any]]]:
-    """The results of all units, in their order: from the checkpoint if they are there, else by the run's executor."""
+    """The results of all units, in order: from the checkpoint if it has them, else by the run's executor."""
     executor, checkpoint = run.executor or THREADS, run.checkpoint
     found = {} if checkpoint is None else checkpoint.read(unit.name for unit in units)
     left = [unit for unit in units if unit.name not in found]

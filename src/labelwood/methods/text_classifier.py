@@ -1,4 +1,4 @@
-"""TextClassifier: a text encoder and a method in one model, so that texts go in and label names come out."""
+"""TextClassifier: a text encoder and a method in one model, from texts to label names."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 ENCODER = "encoder"  # the key of the manifest
-_PREFIX = ENCODER + "."  # opens the name of an array that the encoder learnt
+_PREFIX = ENCODER + "."  # starts the names of the encoder's arrays
 _MILLION = 1_000_000
 
 
 class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A method that takes texts: an encoder turns them into vectors, a classifier learns from those.
+    """A model of texts: an encoder turns texts into vectors, a classifier learns from the vectors.
 
     ``classifier`` is any method of the library (default: ``LinearTree()``), ``encoder`` a text encoder (default:
-    ``TfidfEncoder()``). Both are kept untouched; ``classifier_`` and ``encoder_`` are the fitted ones. They are saved
+    ``TfidfEncoder()``). Both stay as they are; ``classifier_`` and ``encoder_`` are the fitted copies. They are saved
     together in one directory.
 
     >>> texts = ["cats and dogs", "a dog barks", "tax law", "income tax"]
@@ -66,10 +66,10 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from texts and Y, which is what the classifier takes: lists of label names or a 0/1 matrix.
+        """Learn from texts and Y: lists of label names or a 0/1 matrix.
 
-        ``max_memory`` is checked before the classifier learns, when the texts are encoded; see its ``fit``, also for
-        ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
+        ``max_memory`` is checked after the texts are encoded, before the classifier learns. See the classifier's
+        ``fit`` for ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
         """
         encoder, classifier, features, run = self._encode_first(texts)
         classifier.fit(
@@ -93,7 +93,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         grade: Grade = "exact",
         label_names: Sequence[Hashable] | None = None,
     ) -> Estimate:
-        """What fit would need on these texts, which are encoded for it; see the classifier's ``estimate``."""
+        """What fit would need on these texts; see the classifier's ``estimate``. The texts are encoded for it."""
         _, classifier, features, _ = self._encode_first(texts)
         return classifier.estimate(features, Y, grade=grade, label_names=label_names)
 
@@ -107,7 +107,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return encoder, classifier, features, run
 
     def encode(self, texts: Iterable[str]) -> CSR:
-        """The vectors of texts, as the classifier takes them."""
+        """The vectors of texts."""
         self._check_fitted()
         run = RunContext(verbose=bool(self.classifier_.verbose))
         with run.phase("encode", _MILLION) as progress:
@@ -116,7 +116,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def calibrate(
         self, texts: Iterable[str], Y: Any, *, method: Kind = "auto", by_depth: bool | None = None
     ) -> Self:
-        """Make scores mean something, on texts not trained on; see the classifier's ``calibrate``."""
+        """Turn scores into probabilities, on held-out texts; see the classifier's ``calibrate``."""
         vectors = self.encode(texts)
         self.classifier_.calibrate(vectors, Y, method=method, by_depth=by_depth)
         return self
@@ -130,7 +130,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         level: float = 0.9,
         per_label: bool = False,
     ) -> Self:
-        """Choose the thresholds of ``predict``, on texts not trained on; see the classifier's."""
+        """Choose the thresholds of ``predict``, on held-out texts; see the classifier's ``choose_thresholds``."""
         vectors = self.encode(texts)
         self.classifier_.choose_thresholds(vectors, Y, target=target, level=level, per_label=per_label)
         return self
@@ -162,7 +162,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         missed: Sequence[Hashable] = (),
         n_features: int | None = 10,
     ) -> list[Explanation]:
-        """Why the k best labels of each text are suggested, with its words; see the classifier's ``explain``."""
+        """Why the k best labels of each text are suggested, by its words; see the classifier's ``explain``."""
         listed = list(texts)
         vectors = self.encode(listed)
         found = []

@@ -1,6 +1,6 @@
-"""Packed label trees made smaller on purpose: small weights dropped, the others in fewer bits.
+"""Packed label trees made smaller on request: small weights dropped, the others stored in fewer bits.
 
-Nothing here is done unasked. What it costs in precision depends on the data: ``labelwood shrink`` measures it.
+The loss of precision depends on the data: ``labelwood shrink`` measures it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from labelwood.packed.label_tree import NodeWeights, PackedTree, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.sparse import F32, I64
 
-_STEPS = 127  # of an int8 on either side of 0
+_STEPS = 127  # largest int8
 _BISECTIONS = 60
 
 
 def prune(packed: PackedTree, threshold: float) -> PackedTree:
-    """The tree without the weights of at most this size, and without features that have none left."""
+    """The tree without the weights of at most this size, and without features that have no weight left."""
     node_weights, tree = packed.node_weights, packed.tree
     if node_weights.dense:
         node_weights = _sparse(node_weights, tree, threshold)
@@ -34,7 +34,7 @@ def prune(packed: PackedTree, threshold: float) -> PackedTree:
 def quantize(packed: PackedTree, dtype: str) -> PackedTree:
     """The tree with weights of this type; dense blocks lose the weights that are 0.
 
-    ``int8``: a node's weights are whole multiples of a 127th of its largest; what rounds to 0 is dropped.
+    ``int8``: a node's weights become whole multiples of 1/127 of its largest; weights that round to 0 are dropped.
     """
     node_weights, tree = packed.node_weights, packed.tree
     if node_weights.dense:
@@ -71,14 +71,14 @@ def threshold_for(trees: Sequence[PackedTree], target: int) -> float:
 
 
 class _Sizes:
-    """The sizes of a tree's weights, and of the largest of each feature's row, for counting what remains."""
+    """The sizes of a tree's weights and the largest of each feature, to count what a threshold leaves."""
 
     def __init__(self, weights: F32, largest: F32, per_weight: int, fixed: int) -> None:
         self.weights, self._largest, self._per_weight, self._fixed = weights, largest, per_weight, fixed
 
     @classmethod
     def of(cls, packed: PackedTree) -> _Sizes:
-        """Those of a tree, as it would be laid out after pruning."""
+        """The sizes of a tree, in the layout that it has after pruning."""
         node_weights, tree = packed.node_weights, packed.tree
         weights, starts = sizes_of(node_weights), _row_starts(node_weights, tree)
         largest = np.maximum.reduceat(weights, starts) if len(starts) else np.empty(0, np.float32)
@@ -97,19 +97,19 @@ class _Sizes:
         return cls(weights, largest, child_bytes + node_weights.weights.itemsize, fixed)
 
     def bytes_above(self, threshold: float) -> int:
-        """Bytes of all arrays when what is at most this size is dropped."""
+        """Bytes of all arrays without the weights of at most this size."""
         kept, rows = np.count_nonzero(self.weights > threshold), np.count_nonzero(self._largest > threshold)
         return int(kept) * self._per_weight + int(rows) * 8 + self._fixed
 
 
 def sizes_of(node_weights: NodeWeights) -> F32:
-    """The sizes of all weights."""
+    """The absolute values of all weights."""
     sizes: F32 = np.abs(_plain(node_weights))
     return sizes
 
 
 def narrow_child(tree: LabelTree) -> np.dtype[np.generic]:
-    """The smallest type that numbers the children of any node."""
+    """The smallest type for the numbers of the children of any node."""
     return np.min_scalar_type(int(np.diff(tree.child_ptr).max(initial=1)) - 1)
 
 
@@ -122,7 +122,7 @@ def _plain(node_weights: NodeWeights) -> F32:
 
 
 def _row_starts(node_weights: NodeWeights, tree: LabelTree) -> I64:
-    """Where each feature's weights begin."""
+    """The index of each feature's first weight."""
     owner = np.repeat(np.arange(len(tree.inner)), np.diff(node_weights.feature_ptr))
     if not node_weights.dense:
         return node_weights.row_start.astype(np.int64) + node_weights.weight_ptr[owner]
@@ -131,7 +131,7 @@ def _row_starts(node_weights: NodeWeights, tree: LabelTree) -> I64:
 
 
 def _sparse(node_weights: NodeWeights, tree: LabelTree, threshold: float) -> NodeWeights:
-    """Dense blocks as pairs, node by node, since a block may fill most of the memory."""
+    """Dense blocks as pairs, node by node, because a block may fill most of the memory."""
     features, starts, children, weights = [], [], [], []
     n_children = np.diff(tree.child_ptr)[tree.inner]
     for node in range(len(tree.inner)):
@@ -157,7 +157,7 @@ def _sparse(node_weights: NodeWeights, tree: LabelTree, threshold: float) -> Nod
 
 
 def _select(node_weights: NodeWeights, keep: npt.NDArray[np.bool_]) -> NodeWeights:
-    """The pairs to keep of sparse node_weights, and the features that still have any."""
+    """Sparse weights with only the pairs to keep, and the features that still have any."""
     n_inner = len(node_weights.feature_ptr) - 1
     owner = np.repeat(np.arange(n_inner), np.diff(node_weights.feature_ptr))
     before = np.concatenate([[0], np.cumsum(keep)])
@@ -165,7 +165,7 @@ def _select(node_weights: NodeWeights, keep: npt.NDArray[np.bool_]) -> NodeWeigh
     counts = np.diff(before[np.append(starts, len(keep))])
     weight_ptr = before[node_weights.weight_ptr]
     alive = counts > 0
-    if not alive.any():  # empty arrays read as dense blocks, whose weights are float32 as they are
+    if not alive.any():  # empty arrays are read as dense blocks, whose weights are float32
         node_weights = replace(
             node_weights, weights=node_weights.weights.astype(np.float32), scale=np.empty(0, np.float32)
         )

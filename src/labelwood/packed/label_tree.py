@@ -1,11 +1,11 @@
 """Packed label trees: weights laid out by node, and the search over them.
 
-A :class:`PackedTree` is what a label-tree method ships: the tree, and per inner node the features it uses (stored once)
-with the weights of its children side by side. Two layouts share the arrays:
+A :class:`PackedTree` is the fitted state of a label-tree method: the tree, and per inner node the features it uses
+(stored once) with the weights of its children side by side. There are two layouts of the same arrays:
 
 - dense: every weight kept, a block [used features x children] of float32 per node;
-- sparse: after a threshold, per feature the surviving (child, weight) pairs, in float16 by default. Pairs in int8 are
-  multiples of a number per node.
+- sparse: after a threshold, per feature the remaining (child, weight) pairs, in float16 by default. Weights in int8
+  are multiples of one number per node.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class NodeWeights:
 
     @property
     def dense(self) -> bool:
-        """Whether every weight is kept."""
+        """True if every weight is kept."""
         return len(self.row_start) == 0 and len(self.child) == 0
 
     @property
     def n_weights(self) -> int:
-        """Weights that are not zero, biases apart."""
+        """Number of weights that are not zero, without biases."""
         return int(np.count_nonzero(self.weights)) if self.dense else len(self.weights)
 
     def weights_of(self, inner: int) -> npt.NDArray[Any]:
-        """The weights of an inner node as the numbers they stand for."""
+        """The weights of an inner node, scaled if they are stored as int8."""
         own = self.weights[self.weight_ptr[inner] : self.weight_ptr[inner + 1]]
         return own if len(self.scale) == 0 else own * self.scale[inner]
 
@@ -119,12 +119,12 @@ class NodeWeights:
 
 
 def child_type(widest: int) -> type[np.integer[Any]]:
-    """The smallest type that numbers as many children."""
+    """The smallest integer type for the numbers of this many children."""
     return next(t for t in _CHILD_TYPES if widest - 1 <= np.iinfo(t).max)
 
 
 def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype: str) -> NodeWeights:
-    """NodeWeights from a training kernel's arrays, in the smallest types that hold them."""
+    """The weights from a training kernel's arrays, in the smallest types that hold them."""
     widest = int(np.diff(tree.child_ptr).max(initial=0))
     sparse = len(arrays["row_start"]) > 0
     return NodeWeights(
@@ -164,14 +164,14 @@ class PackedTree(PicklesFieldsOnly):
 
     def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: RunContext) -> TopK:
         """The k best labels of each row by beam search, or exactly by uniform-cost search."""
-        # A beam has memory of its width for every row, and no level is wider than all nodes.
+        # A beam allocates its width for every row, and no level is wider than all nodes.
         width = min(beam_width, len(self.tree.label))
         with run.phase("search", X.nnz) as progress:
             labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress)
         return TopK(labels, scores)
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
-        """The arrays to save, under names that open with ``prefix``."""
+        """The arrays to save, under names that start with ``prefix``."""
         own = {part.name: getattr(self.node_weights, part.name) for part in fields(NodeWeights)}
         if len(self.node_weights.scale) == 0:
             del own["scale"]
@@ -202,7 +202,7 @@ class LabelledTree(NamedTuple):
 
 
 def average(members: Sequence[TopK], k: int) -> TopK:
-    """The average of several top-k lists a row; a label that a member does not list counts as 0 there."""
+    """The average of several top-k lists per row; a label that a list lacks counts as 0 there."""
     if not members:
         raise LabelwoodError("average: at least one member is needed")
     if len(members) == 1:

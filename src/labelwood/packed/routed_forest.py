@@ -1,9 +1,9 @@
 """Packed instance forests: trees that route a row to leaves, and leaves that are label distributions.
 
-A :class:`RoutedForest` is what every instance-forest method ships. All trees lie in one set of flat arrays.
-A node scores each of its children by the dot product of the row with the child's sparse vector, plus a
-bias, and sends the row to the best child, or to every child above a threshold. Prediction averages the
-leaves reached within a tree, then the trees.
+A :class:`RoutedForest` is the fitted state of every instance-forest method. All trees lie in one set of flat arrays. A
+node scores each of its children by the dot product of the row with the child's sparse vector, plus a bias, and sends
+the row to the best child, or to every child above a threshold. Prediction averages the leaves reached within a tree,
+then the trees.
 """
 
 from __future__ import annotations
@@ -36,13 +36,12 @@ _HALF_MOST = 2**16  # ids below this fit 16 bits
 class Routing:
     """How a row is prepared and which children it visits.
 
-    ``threshold`` None: the best child, the first of equals. Else every child that scores above it, and the
-    best if none does. Once features have been weighted, of each row the largest entries are kept that make up
-    ``row_share`` of its squared length, but no fewer than :data:`SHORT_ROW`; ``normalize``: it is then scaled
-    to unit length.
-    ``projection`` "hash": column j becomes column h(j) of ``n_columns`` with a sign s(j); "gaussian": a
-    dense normal matrix; the coefficients follow from a seed and are never stored.
-    ``seed_per_node``: each inner node has its own, else each tree.
+    ``threshold`` None: the row visits the best child, the first of equals. Else it visits every child that scores above
+    the threshold, and the best if none does. After features are weighted, a row keeps its largest entries that make up
+    ``row_share`` of its squared length, at least :data:`SHORT_ROW`; ``normalize`` then scales it to unit length.
+    ``projection`` "hash": column j becomes column h(j) of ``n_columns`` with a sign s(j); "gaussian": a dense normal
+    matrix. The coefficients follow from a seed and are never stored. ``seed_per_node``: each inner node has its own
+    seed, else each tree.
     """
 
     threshold: float | None = None
@@ -60,7 +59,7 @@ class Routing:
     def restore(cls, facts: Any) -> Routing:
         """The inverse of :meth:`facts`; checks every value."""
         _require(isinstance(facts, dict), "routing must be an object")
-        whole_rows = {"row_share": 1.0}  # where a model tells nothing else
+        whole_rows = {"row_share": 1.0}  # older models do not say
         routing = cls(**{field.name: {**whole_rows, **facts}[field.name] for field in fields(cls)})
         threshold = routing.threshold
         _require(
@@ -171,7 +170,7 @@ class RoutedForest(PicklesFieldsOnly):
         return path[::-1]
 
     def prepare(self, X: CSR) -> CSR:
-        """Rows as training saw them: weighted, cut and scaled, not yet projected."""
+        """Rows in the form of training: weighted, cut and scaled, not yet projected."""
         routing = self.routing
         return prepare(X, self.feature_weights, normalize=routing.normalize, row_share=routing.row_share)
 
@@ -289,10 +288,9 @@ def narrow(
     arrays: Mapping[str, npt.NDArray[Any]], *, routing: Routing, n_features: int, n_labels: int,
     weight_dtype: str = "float16", leaf_dtype: str = "float16",
 ) -> RoutedForest:  # fmt: skip
-    """The forest of a growing kernel's arrays, in the smallest types that hold them.
+    """The forest from a growing kernel's arrays, in the smallest types that hold them.
 
-    ``arrays`` has those of ``FlatForest`` in grown_forest.hpp; ``seeds`` and ``feature_weights`` may be
-    left out.
+    ``arrays`` are those of ``FlatForest`` in grown_forest.hpp; ``seeds`` and ``feature_weights`` are optional.
     """
     n_columns = routing.n_columns or n_features
     return RoutedForest(
@@ -312,7 +310,7 @@ def narrow(
 
 
 def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float = 1.0) -> CSR:
-    """Weighted features, of each row the largest that make up a share of its squared length, then unit length."""
+    """Weight features, keep each row's largest entries that make up a share of its squared length, then normalize."""
     indptr, indices = X.indptr, X.indices
     data = X.data * feature_weights[indices] if len(feature_weights) else X.data
     if row_share < 1:

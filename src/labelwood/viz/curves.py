@@ -1,6 +1,6 @@
-"""The figures people expect of tree models, as curves: quality against trees, nodes and size, depth, recall, J.
+"""Figures of tree models as curves: quality against trees, nodes and size, depth, recall, objective.
 
-Each function takes fitted models by name and gives a :class:`Figure`; :mod:`labelwood.viz.draw` draws it.
+Each function takes fitted models by name and returns a :class:`Figure`; :mod:`labelwood.viz.draw` draws it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.methods.forest.split_plots import by_level
 from labelwood.metrics import precision_at_k, reliability
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
@@ -26,7 +27,7 @@ Models = Mapping[str, TreeEstimator]
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one line, and a band around it where there is one."""
+    """Points of one line, and optionally a band around it."""
 
     name: str
     x: list[float]
@@ -37,7 +38,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Figure:
-    """Curves with what the axes say."""
+    """Curves and the labels of the axes."""
 
     x_label: str
     y_label: str
@@ -54,7 +55,7 @@ class Measured:
 
 
 def against_trees(models: Models, data: Mapping[str, Measured], k: int, *, nodes: bool = False) -> Figure:
-    """P@k of the first trees of each model; ``nodes`` counts their nodes instead of them."""
+    """P@k of the first trees of each model, against the number of trees, or of their ``nodes``."""
     curves = []
     for name, model in models.items():
         rows = data[name]
@@ -77,7 +78,7 @@ def against_size(models: Models, data: Mapping[str, Measured], k: int) -> Figure
 
 
 def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
-    """The share of true labels found among the first k, by how many rows their labels had in training."""
+    """The share of true labels found among the first k, by the number of training rows of the label."""
     curves = []
     for name, model in models.items():
         rows = data[name]
@@ -97,7 +98,7 @@ def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) ->
 
 
 def by_depth(models: Models) -> Figure:
-    """How many labels each depth has, of the first tree; leaves in a forest."""
+    """The number of labels at each depth of the first tree; of leaves in a forest."""
     curves = []
     kinds = set()
     for name, model in models.items():
@@ -113,26 +114,20 @@ def by_depth(models: Models) -> Figure:
 
 
 def objective_by_depth(models: Models) -> Figure:
-    """LdSM's objective J of the splits on each level: the median and the tenth to ninetieth percentile."""
+    """LdSM's objective J of the splits on each level: the median and the 10th to 90th percentile."""
     curves = []
     for name, model in models.items():
         splits = getattr(model, "splits_", None)
         forest = model.trees()
         if splits is None or not isinstance(forest, RoutedForest):
             raise LabelwoodError(f"plot: J is an objective of ldsm-forest; {name} is {model.method_name}")
-        inner = np.setdiff1d(np.arange(forest.n_nodes), forest.leaves)
-        level = np.searchsorted(forest.level_ptr, inner, side="right") - 1
-        quantiles = [
-            np.quantile(splits[level == depth, 0], [0.1, 0.5, 0.9]).tolist()
-            for depth in range(int(level.max(initial=-1)) + 1)
-        ]
-        low, middle, high = ([float(q[place]) for q in quantiles] for place in range(3))
+        low, middle, high = by_level(forest, splits[:, 0]).T.tolist()
         curves.append(Curve(name, [float(d) for d in range(len(middle))], middle, low, high))
     return Figure("depth", "J of the splits", tuple(curves))
 
 
 def reliable(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
-    """The share of right labels against their score, of the first k of each row; the diagonal is the promise."""
+    """The share of right labels against their score, of the first k of each row; calibrated is the diagonal."""
     curves = [Curve("as promised", [0.0, 1.0], [0.0, 1.0])]
     for name, model in models.items():
         found = reliability(data[name].truth, model.topk_ids(data[name].X, k))

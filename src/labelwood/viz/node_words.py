@@ -1,4 +1,4 @@
-"""The features that speak most for a node: those of the largest positive weights by which its parent scores it."""
+"""The words of a node: the features with the largest positive weights by which its parent scores it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy.typing as npt
 from labelwood.packed.label_tree import PackedTree
 from labelwood.packed.routed_forest import RoutedForest
 
-Words = list[list[tuple[int, float]]]  # of each node (feature, weight), the largest first
+Words = list[list[tuple[int, float]]]  # for each node (feature, weight), largest first
 
 _COLUMNS_AT_ONCE = 256
 
 
 def label_tree_words(packed: PackedTree, count: int) -> Words:
-    """The words of every node of a label tree; the root, which nobody scores, has none."""
+    """The words of every node of a label tree; the root has none."""
     found: Words = [[] for _ in range(packed.tree.n_nodes)]
     for inner, node in enumerate(packed.tree.inner.tolist()):
         first = int(packed.tree.child_ptr[node])
@@ -28,7 +28,7 @@ def label_tree_words(packed: PackedTree, count: int) -> Words:
 
 
 def forest_words(forest: RoutedForest, nodes: npt.NDArray[Any], count: int) -> Words:
-    """The words of nodes of a forest; none behind a projection, whose columns are no features."""
+    """The words of nodes of a forest; none after a projection, whose columns are not features."""
     if forest.routing.projection != "none":
         return [[] for _ in nodes]
     found: Words = []

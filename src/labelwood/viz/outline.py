@@ -1,6 +1,6 @@
-"""A tree of a model as people look at it: of every node its size, its balance, its labels and its words.
+"""A tree of a model for people to look at: the size, balance, labels and words of every node.
 
-:func:`outline` makes an :class:`Outline` of any fitted model; :mod:`labelwood.viz.render` turns that into a page, a
+:func:`outline` makes an :class:`Outline` of any fitted model; :mod:`labelwood.viz.render` turns it into a page, a
 drawing or JSON.
 """
 
@@ -59,7 +59,7 @@ def outline(
 ) -> Outline:
     """The outline of one tree of a fitted model; ``feature_name`` names its features.
 
-    Of a blend it is a tree of the member with the largest weight.
+    For a blend it is a tree of the member with the largest weight.
     """
     names = [str(name) for name in model.classes_.tolist()]
     named = feature_name or model.feature_namer()
@@ -153,7 +153,7 @@ def _nodes_of_tree(forest: RoutedForest, tree: int) -> npt.NDArray[np.int64]:
 def _shares_below(
     forest: RoutedForest, nodes: npt.NDArray[Any], parent: npt.NDArray[Any], size: npt.NDArray[Any]
 ) -> list[Shares]:
-    """The labels of highest mean share in the leaves below each node."""
+    """The labels with the highest mean share in the leaves below each node."""
     totals: list[dict[int, float]] = [{} for _ in nodes]
     found: list[Shares] = [[] for _ in nodes]
     for place in range(len(nodes) - 1, -1, -1):  # children come after their parents
@@ -172,7 +172,7 @@ def _shares_below(
 
 
 def _sums(own: npt.NDArray[np.int64], parent: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The sum of a number over all nodes below and including each node; children come after their parents."""
+    """The sum of a number over each node and all nodes below it; children come after their parents."""
     total = own.copy()
     for node in range(len(own) - 1, 0, -1):
         total[parent[node]] += total[node]

@@ -1,4 +1,4 @@
-"""What the first trees of a model would predict alone, tree after tree, without training anything again."""
+"""Predictions of the first trees of a model, for a growing number of trees, without training again."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from labelwood.params import Param
 from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
 from labelwood.scoring.rerank import CANDIDATES, MEANS, TailReranker
-from labelwood.sparse import CSR, F32, TopK
+from labelwood.sparse import CSR, F32, TopK, training_arrays
 
 NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
 Idf = Annotated[
@@ -32,13 +32,8 @@ Idf = Annotated[
 ]
 RowShare = Annotated[
     float,
-    Param(
-        "keep the largest entries of a row that make up this share of its squared length, at least 100 entries",
-        gt=0,
-        le=1,
-    ),
+    Param("keep a row's largest entries up to this share of its squared length, at least 100", gt=0, le=1),
 ]
-Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
 LeafSize = Annotated[int | None, Param("labels kept in a leaf, the most probable; None: all", ge=1)]
 WeightDtype = Annotated[
@@ -102,7 +97,7 @@ class ForestEstimator(TreeEstimator):
 
     def _grown(self, X: CSR, Y: CSR, options: dict[str, Any], run: RunContext) -> dict[str, npt.NDArray[Any]]:
         """The arrays of the trees, grown by this process or as work units."""
-        arrays, setting = sharding.arrays_of(X, Y), sharding.setting_of(X, Y, options, run.seed)
+        arrays, setting = training_arrays(X, Y), sharding.setting_of(X, Y, options, run.seed)
         if run.is_divided:
             seed_per_node = self._routing(X).seed_per_node
             return sharding.grow(self._kernel(), self.n_trees, arrays, setting, run, node_seeds=seed_per_node)

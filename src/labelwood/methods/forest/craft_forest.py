@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
-from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import (
@@ -24,7 +24,6 @@ from labelwood.methods.forest.base import (
     Idf,
     LeafSize,
     MaxLeaf,
-    Normalize,
     NTrees,
     Rerank,
     RowShare,
@@ -60,7 +59,7 @@ class CraftForest(ForestEstimator):
         self,
         *,
         n_trees: NTrees = 50,
-        arity: Annotated[int, Param("clusters, and so children, of a node (k)", ge=2)] = 10,
+        arity: Annotated[int, Param("clusters, and thus children, of a node (k)", ge=2)] = 10,
         max_leaf: MaxLeaf = 10,
         sample: Annotated[int, Param("rows drawn to train a node (n_s)", ge=2)] = 20_000,
         kmeans_rounds: Annotated[int, Param("rounds of k-means (i)", ge=1)] = 2,
@@ -68,11 +67,7 @@ class CraftForest(ForestEstimator):
             Literal["hash", "gaussian", "none"], Param("random projection of features and labels")
         ] = "hash",
         feature_columns: Annotated[
-            int,
-            Param(
-                "columns of projected features (d'_x); more of them collide less, above 65536 take 4 bytes",
-                ge=1,
-            ),
+            int, Param("columns of projected features (d'_x); more of them collide less", ge=1)
         ] = 10_000,
         label_columns: Annotated[
             int, Param("columns of projected labels (d'_y); more of them collide less", ge=1)
@@ -86,25 +81,16 @@ class CraftForest(ForestEstimator):
         ] = "cosine",
         row_share: RowShare = 0.95,
         centroid_share: Annotated[
-            float,
-            Param(
-                "keep the largest entries of a centroid that make up this share of its squared length, at least 100",
-                gt=0,
-                le=1,
-            ),
+            float, Param("as row_share, for the entries of a centroid; at least 100 are kept", gt=0, le=1)
         ] = 0.95,
         centroid_size: Annotated[
             int | None,
-            Param(
-                "entries kept of a centroid for every centroid_rows rows of its node; None: all",
-                ge=1,
-            ),
+            Param("entries kept of a centroid, see centroid_rows; None: all", ge=1),
         ] = 10,
         centroid_rows: Annotated[
             int,
             Param(
-                "a centroid keeps centroid_size entries for every centroid_rows rows of its node, at least once",
-                ge=1,
+                "a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1
             ),
         ] = 33,
         leaf_size: LeafSize = None,
@@ -116,28 +102,13 @@ class CraftForest(ForestEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.arity = arity
-        self.max_leaf = max_leaf
-        self.sample = sample
-        self.kmeans_rounds = kmeans_rounds
-        self.projection = projection
-        self.feature_columns = feature_columns
-        self.label_columns = label_columns
-        self.diversity = diversity
-        self.metric = metric
-        self.row_share = row_share
-        self.centroid_share = centroid_share
-        self.centroid_size = centroid_size
-        self.centroid_rows = centroid_rows
-        self.leaf_size = leaf_size
-        self.rerank = rerank
-        self.idf = idf
-        self.normalize = normalize
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.arity, self.max_leaf, self.sample = n_trees, arity, max_leaf, sample
+        self.kmeans_rounds, self.projection, self.feature_columns = kmeans_rounds, projection, feature_columns
+        self.label_columns, self.diversity, self.metric = label_columns, diversity, metric
+        self.row_share, self.centroid_share, self.centroid_size = row_share, centroid_share, centroid_size
+        self.centroid_rows, self.leaf_size, self.rerank, self.idf = centroid_rows, leaf_size, rerank, idf
+        self.normalize, self.weight_dtype, self.n_jobs = normalize, weight_dtype, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     def _kernel(self) -> Function:
         return grow_trees

@@ -8,13 +8,12 @@ hyperplane on the features is learned that keeps neighbours on one side and rand
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.errors import LabelwoodError
-from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import (
@@ -22,7 +21,6 @@ from labelwood.methods.forest.base import (
     Idf,
     LeafSize,
     MaxLeaf,
-    Normalize,
     NTrees,
     Rerank,
     WeightDtype,
@@ -55,8 +53,8 @@ class GraphForest(ForestEstimator):
         self,
         *,
         n_trees: NTrees = 50,
-        n_neighbors: Annotated[int, Param("nearest rows by labels that a row is kept with", ge=1)] = 10,
-        n_negatives: Annotated[int, Param("random rows that each row is parted from", ge=0)] = 10,
+        n_neighbors: Annotated[int, Param("nearest rows by labels that a row should stay with", ge=1)] = 10,
+        n_negatives: Annotated[int, Param("random rows that each row should be separated from", ge=0)] = 10,
         label_threshold: Annotated[
             int, Param("only labels of fewer rows of a node count for its graph", ge=2)
         ] = 50,
@@ -88,26 +86,12 @@ class GraphForest(ForestEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.n_neighbors = n_neighbors
-        self.n_negatives = n_negatives
-        self.label_threshold = label_threshold
-        self.graph = graph
-        self.epochs = epochs
-        self.l1 = l1
-        self.learning_rate = learning_rate
-        self.start = start
-        self.tolerance = tolerance
-        self.feature_rows = feature_rows
-        self.max_leaf = max_leaf
-        self.leaf_size = leaf_size
-        self.rerank = rerank
-        self.idf = idf
-        self.normalize = normalize
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.n_neighbors, self.n_negatives = n_trees, n_neighbors, n_negatives
+        self.label_threshold, self.graph, self.epochs, self.l1 = label_threshold, graph, epochs, l1
+        self.learning_rate, self.start, self.tolerance = learning_rate, start, tolerance
+        self.feature_rows, self.max_leaf, self.leaf_size = feature_rows, max_leaf, leaf_size
+        self.rerank, self.idf, self.normalize, self.weight_dtype = rerank, idf, normalize, weight_dtype
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {
@@ -116,13 +100,6 @@ class GraphForest(ForestEstimator):
             "feature_rows": 1, "max_leaf": 10, "idf": False,
         },
     }  # fmt: skip
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """An estimator with a published setting, ``"paper"``, and any changes to it."""
-        if name not in cls.PRESETS:
-            raise LabelwoodError(f"GraphForest: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
-        return cls(**{**cls.PRESETS[name], **changes})
 
     def _kernel(self) -> Function:
         return grow_trees

@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError
-from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import (
     ForestEstimator,
     Idf,
     LeafSize,
-    Normalize,
     NTrees,
     Rerank,
     WeightDtype,
@@ -90,26 +89,12 @@ class LdsmForest(ForestEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.arity = arity
-        self.max_nodes = max_nodes
-        self.epochs = epochs
-        self.lambda_integrity = lambda_integrity
-        self.lambda_multiway = lambda_multiway
-        self.loss = loss
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.weight_threshold = weight_threshold
-        self.shuffle = shuffle
-        self.leaf_counts = leaf_counts
-        self.idf = idf
-        self.normalize = normalize
-        self.leaf_size = leaf_size
-        self.rerank = rerank
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.arity, self.max_nodes, self.epochs = n_trees, arity, max_nodes, epochs
+        self.lambda_integrity, self.lambda_multiway, self.loss = lambda_integrity, lambda_multiway, loss
+        self.optimizer, self.learning_rate, self.weight_threshold = optimizer, learning_rate, weight_threshold
+        self.shuffle, self.leaf_counts, self.idf, self.normalize = shuffle, leaf_counts, idf, normalize
+        self.leaf_size, self.rerank, self.weight_dtype, self.n_jobs = leaf_size, rerank, weight_dtype, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     def _kernel(self) -> Function:
         return grow_trees

@@ -15,13 +15,6 @@ from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, Arrays, label_matrix
 
 
-def arrays_of(X: CSR, Y: CSR) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of features and labels, which all work units share."""
-    return {
-        "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr, "y_indices": Y.indices,
-    }  # fmt: skip
-
-
 def setting_of(X: CSR, Y: CSR, options: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """What all trees have in common: sizes, the kernel's own options, the seed."""
     return {"n_features": X.n_cols, "n_labels": Y.n_cols, "options": dict(options), "seed": seed}

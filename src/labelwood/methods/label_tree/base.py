@@ -34,16 +34,13 @@ Loss = Annotated[
     Literal["squared_hinge", "logistic"],
     Param("loss of a node's classifiers; logistic scores are probabilities"),
 ]
-Cost = Annotated[float, Param("C: weight of the loss against the L2 penalty", gt=0)]
+Cost = Annotated[float, Param("weight of the loss against the L2 penalty", gt=0)]
 Tolerance = Annotated[
     float, Param("a classifier stops when its projected gradients spread less than this", gt=0)
 ]
 MaxPasses = Annotated[int, Param("maximum passes over a node's rows", ge=1)]
-Intercept = Annotated[
-    float, Param("start of a classifier's intercept, towards which it is pulled: most labels are rare")
-]
+Intercept = Annotated[float, Param("start of the intercepts; negative, because most labels are rare")]
 Bias = Annotated[float, Param("value of the bias feature; 0 keeps intercepts at their start", ge=0)]
-Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 WeightThreshold = Annotated[
     float | None, Param("drop weights of at most this size; None keeps every weight exactly", ge=0)
 ]

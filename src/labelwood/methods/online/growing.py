@@ -1,4 +1,4 @@
-"""The growing state behind OnlineTree: how rows reach it, how it is searched, frozen, saved and restored."""
+"""The growing tree behind OnlineTree: learning, search, explanation, saving and restoring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
 
-# Work between two looks at the world outside, in features times labels: a few tenths of a second.
+# Work of one kernel call, in features times labels: a few tenths of a second, then Python handles signals.
 CHUNK = 1_000_000
 _RECORD = "record."
 _PACKED = "packed."
@@ -35,7 +35,7 @@ _COUNTED = ("growing", "seen", "updates", "decisions", "cursor", "rows_learned")
 class GrowingEstimator(StreamLearner):
     """An estimator whose fitted state is a growing tree, or the packed tree it was frozen into."""
 
-    _held_in_training: ClassVar[float] = 1.3  # the tree as it is, and room that its tables have left
+    _held_in_training: ClassVar[float] = 1.3  # the tree, and free room in its tables
     _growth: ClassVar[Growth] = Growth(0.0, 1.3, slows=True)
 
     policy: str
@@ -123,14 +123,14 @@ class GrowingEstimator(StreamLearner):
             return TopK(*tree.search(X, k, run.n_threads, progress))
 
     def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
-        """Rows as a packed tree takes them: scaled if the method scales, without features it has not seen."""
+        """Rows for a packed tree: scaled if the method scales, without features that the tree has not seen."""
         values = _core.unit_rows(as_i32(X, MAX_COLUMNS)) if self.normalize else X.data
         return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
 
     def _topk_packed(self, X: CSR, k: int, run: RunContext) -> TopK:
         assert self._packed is not None
         rows = self._packed_rows(X, self._packed)
-        # Leaves of merged labels suggest the same label: ask for as many more as there are doubles.
+        # Leaves of merged labels suggest the same label: ask for more, by the number of such leaves.
         doubles = len(self._leaf_labels) - len(np.unique(self._leaf_labels))
         wide = min(k + doubles, len(self._leaf_labels))
         top = self._packed.topk(rows, wide, beam_width=self.beam_width, exact=self.search == "exact", run=run)
@@ -140,7 +140,7 @@ class GrowingEstimator(StreamLearner):
     def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
-        """Explained on the packed tree; a live one is packed for it with every weight, which takes a copy."""
+        """Explain on the packed tree; a live tree is packed for it with every weight, which takes a copy."""
         top = self.topk_rows(row, k, run)
         view = self.row_in_tree(row, asked, number=0)
         beam_width = self.beam_width if self._packed is not None and self.search == "beam" else None
@@ -241,13 +241,13 @@ class GrowingEstimator(StreamLearner):
         self._kept_records = check_records(records, self.n_labels_)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled and copied: the kernel's tree as its saved state."""
+        """The state to pickle and copy: the kernel's tree as its saved state."""
         state: dict[str, Any] = super().__getstate__()
         tree = state.get("_tree")
         return state if tree is None else {**state, "_tree": (tree.facts(), tree.state())}
 
     def __copy__(self) -> Self:
-        """A copy shares nothing: what grows would grow in both."""
+        """A copy shares nothing: else learning would change both."""
         return copy.deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -278,7 +278,7 @@ class GrowingEstimator(StreamLearner):
         return _core.OnlineTree({**options, "normalize": bool(self.normalize), "seed": self._seed})
 
     def _plant(self, tree: LabelTree, labels: npt.NDArray[Any], *, growing: bool) -> None:
-        """Start from a tree whose label j is our ``labels[j]``."""
+        """Start from a tree whose label j is this model's label ``labels[j]``."""
         assert self._tree is not None
         label = np.where(tree.label >= 0, labels[tree.label], -1).astype(np.int32)
         self._tree.plant(tree.parent, label, growing)
@@ -312,7 +312,7 @@ class GrowingEstimator(StreamLearner):
         return self._tree
 
     def _count(self, X: CSR, Y: CSR, n_rows: int) -> None:
-        """Note when and from how much the model has learned: the first rows of X and Y."""
+        """Count the first ``n_rows`` rows of X and Y as learned, and note the time."""
         trained, n_marks = self.trained_, int(Y.indptr[n_rows])
         trained["at"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         trained["rows"] += n_rows
@@ -322,7 +322,7 @@ class GrowingEstimator(StreamLearner):
         np.add.at(self.label_counts_, Y.indices[:n_marks], 1)
 
     def _fit_counts(self) -> None:
-        """Give the labels that are new a count of 0."""
+        """Give new labels a count of 0."""
         lacking = len(self._names) - len(self.label_counts_)
         if lacking:
             self.label_counts_ = np.pad(self.label_counts_, (0, lacking))
@@ -345,7 +345,7 @@ def chunk_bounds(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> tuple[list[int], np
 
 
 def _first_of_each(top: TopK, k: int) -> TopK:
-    """Lists in which every label keeps its best place only, k wide."""
+    """Lists of k in which every label has only its best place."""
     n_rows = len(top.labels)
     labels, scores = np.full((n_rows, k), -1, np.int32), np.zeros((n_rows, k), np.float32)
     for row in range(n_rows):

@@ -39,11 +39,11 @@ class Labels:
         return entries
 
     def rename(self, old: Hashable, new: Hashable) -> None:
-        """Give a label another name; what it has learned stays."""
+        """Give a label another name; it keeps what was learned."""
         self._model.label_names.rename(old, new, owner=self._owner)
 
     def retire(self, name: Hashable) -> None:
-        """Never suggest the label again. Its statistics stay, and examples that carry it go on teaching it."""
+        """Stop suggesting the label. Its statistics stay, and examples that have it still teach it."""
         label = self._id(name)
         self._set(label, retired=True, answers_as=self._target(label))
 
@@ -58,7 +58,7 @@ class Labels:
             raise LabelwoodError(
                 f"{self._owner}: two different labels are needed to merge; got {source!r} twice"
             )
-        for entry in self.list():  # labels merged into the source follow it
+        for entry in self.list():  # labels merged into the source are merged into the target too
             if entry.id == one or (entry.state == "merged" and self._target(entry.id) == one):
                 self._set(entry.id, retired=False, answers_as=other)
 

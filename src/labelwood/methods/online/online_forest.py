@@ -27,20 +27,20 @@ from labelwood.methods.online.stream_inputs import GrowingNames
 from labelwood.packed.label_tree import LabelledTree, average
 from labelwood.params import Param, check_parameters
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, Arrays, Progress, TopK
+from labelwood.sparse import CSR, Arrays, Progress, TopK, training_arrays
 
 T = TypeVar("T")
 
-_CANDIDATES = 4  # times k: how many labels each tree contributes to an average
+_CANDIDATES = 4  # times k: labels that each tree contributes to an average
 _SEEDS = 2**32
 
 
 class OnlineForest(StreamLearner):
     """Several label trees that grow as they learn; their scores are averaged.
 
-    Use it instead of OnlineTree where quality matters more than time and memory, of which it takes ``n_trees`` times
-    as much. Trees are trained apart, on as many machines as an executor has. ``partial_fit`` teaches all trees the
-    same rows in the same order: they differ only in how labels are placed, if the policy draws at random.
+    Use it instead of OnlineTree where quality matters more: it takes ``n_trees`` times the time and memory. ``fit``
+    trains the trees apart, on all machines of an executor. ``partial_fit`` teaches all trees the same rows in the same
+    order: they differ only in the places of labels, if the policy draws at random.
 
     Fitted attributes: ``trees_``, the :class:`OnlineTree` estimators.
 
@@ -65,10 +65,7 @@ class OnlineForest(StreamLearner):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.tree = tree
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.n_trees, self.tree, self.n_jobs, self.random_state = n_trees, tree, n_jobs, random_state
         self.verbose = verbose
 
     def describe(self) -> dict[str, Any]:
@@ -216,7 +213,7 @@ class OnlineForest(StreamLearner):
     def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
-        """Explained on the packed trees."""
+        """Explain on the packed trees."""
         members = self.topk_by_tree(row, k, run)
         views = [tree.row_in_tree(row, asked, number=number) for number, tree in enumerate(self.trees_)]
         lists = [members_of(member) for member in members]
@@ -240,7 +237,7 @@ class OnlineForest(StreamLearner):
         self._lead()
 
     def __copy__(self) -> Self:
-        """A copy shares nothing: what grows would grow in both."""
+        """A copy shares nothing: else learning would change both."""
         return copy.deepcopy(self)
 
 
@@ -261,16 +258,12 @@ def _learn_divided(
     trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext
 ) -> list[dict[str, npt.NDArray[Any]]]:
     """The arrays of the trees, each learned by a work unit."""
-    shared: dict[str, npt.NDArray[Any]] = {
-        "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr,
-        "y_indices": Y.indices,
-    }  # fmt: skip
     sizes = {"n_features": X.n_cols, "n_labels": Y.n_cols}
     units = [
         Unit(f"tree{number}", learn_tree, setting={**sizes, "parameters": tree.get_params()})
         for number, tree in enumerate(trees)
     ]
-    return executors.complete("learn", units, shared, run)
+    return executors.complete("learn", units, training_arrays(X, Y), run)
 
 
 def learn_tree(

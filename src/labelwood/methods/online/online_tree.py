@@ -1,7 +1,7 @@
 """OnlineTree: a label tree that learns from a stream; labels and features may appear at any time.
 
 The method of "Online probabilistic label trees" (Jasinska-Kobus, Wydmuch, Thiruvenkatachari and Dembczyński, 2021).
-``docs/methods/online_tree.md`` sets its algorithms beside our functions.
+``docs/methods/online_tree.md`` maps its algorithms to our functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
-from labelwood.estimator import FittedModel, NJobs, RandomState, Verbose
+from labelwood.estimator import FittedModel, NJobs, Normalize, RandomState, Verbose
 from labelwood.label_names import LabelNames
 from labelwood.methods.online.growing import GrowingEstimator
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
@@ -32,11 +32,10 @@ _WARM_ROUNDS = 20
 class OnlineTree(GrowingEstimator):
     """A label tree that grows as it learns.
 
-    Use it when labels or features appear over time, when the data do not fit in memory, or when a model must take
-    in an example at once: ``partial_fit`` learns any number of rows, ``fit`` forgets what was and makes ``epochs``
-    passes over shuffled rows. Whatever the order, every classifier is the one that training on the final tree from
-    the start would have given. Parameters are read when learning starts; changing them later has no effect until
-    the next ``fit``.
+    Use it when labels or features appear over time, when the data do not fit in memory, or when a model must learn an
+    example at once. ``partial_fit`` learns any number of rows; ``fit`` starts afresh and makes ``epochs`` passes over
+    shuffled rows. Whatever the order, every classifier equals the one that training on the final tree from the start
+    would give. Parameters are read when learning starts; later changes have no effect until the next ``fit``.
 
     >>> model = OnlineTree(n_jobs=1)
     >>> _ = model.partial_fit([{0: 1.0, 7: 0.5}], [["red"]]).partial_fit([{3: 1.0}], [["blue", "sky"]])
@@ -53,83 +52,65 @@ class OnlineTree(GrowingEstimator):
         *,
         policy: Annotated[
             Literal["best-greedy", "random", "complete", "flat"],
-            Param(
-                "where a new label goes: where it fits and balances, anywhere, level by level, or below the root"
-            ),
+            Param("place of a new label: by fit and balance, at random, level by level, or below the root"),
         ] = "best-greedy",
         arity: Annotated[int, Param("children of an inner node", ge=2)] = 2,
-        max_leaf: Annotated[int, Param("labels below a last inner node (best-greedy, random)", ge=2)] = 100,
+        max_leaf: Annotated[
+            int, Param("labels below an inner node of the last level (best-greedy, random)", ge=2)
+        ] = 100,
         alpha: Annotated[
             float,
-            Param("balance of the tree against fit (best-greedy); below 0.25 it grows deep", ge=0, le=1),
+            Param("weight of balance against fit (best-greedy); below 0.25 the tree grows deep", ge=0, le=1),
         ] = 0.75,
         learning_rate: Annotated[float, Param("AdaGrad's step size", gt=0)] = 1.0,
-        epsilon: Annotated[float, Param("AdaGrad's addition to the sums of squared gradients", gt=0)] = 0.01,
+        epsilon: Annotated[float, Param("added to AdaGrad's sums of squared gradients", gt=0)] = 0.01,
         epochs: Annotated[int, Param("passes of fit over the rows, shuffled each time", ge=1)] = 1,
         warm_share: Annotated[
             float,
-            Param(
-                "share of the rows whose labels fit clusters into the first tree (OPLT-W); 0: none",
-                ge=0,
-                le=1,
-            ),
+            Param("share of the rows from which fit builds the first tree (OPLT-W); 0: none", ge=0, le=1),
         ] = 0.0,
-        bias: Annotated[
-            float, Param("value of the constant feature added to every row; 0: none", ge=0)
-        ] = 1.0,
-        normalize: Annotated[
-            bool, Param("scale every row to unit length, in training and in prediction")
-        ] = True,
+        bias: Annotated[float, Param("value of the bias feature added to every row; 0: none", ge=0)] = 1.0,
+        normalize: Normalize = True,
         search: Annotated[
             Literal["exact", "beam"],
-            Param("search of a frozen model: exact, or a faster beam; a live one is exact"),
+            Param("search of a frozen model: exact, or a faster beam; a live model searches exactly"),
         ] = "exact",
         beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 20,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.policy = policy
-        self.arity = arity
-        self.max_leaf = max_leaf
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.epsilon = epsilon
-        self.epochs = epochs
-        self.warm_share = warm_share
-        self.bias = bias
-        self.normalize = normalize
-        self.search = search
-        self.beam_width = beam_width
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.policy, self.arity, self.max_leaf, self.alpha = policy, arity, max_leaf, alpha
+        self.learning_rate, self.epsilon, self.epochs = learning_rate, epsilon, epochs
+        self.warm_share, self.bias, self.normalize, self.search = warm_share, bias, normalize, search
+        self.beam_width, self.n_jobs, self.random_state = beam_width, n_jobs, random_state
         self.verbose = verbose
 
     def warm_start_from(
         self, tree: FittedModel | LabelTree, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None
     ) -> Self:
-        """Begin with a tree that exists, trained on X and Y, and open to new labels: the paper's OPLT-W.
+        """Start from a given tree, train it on X and Y, and keep it open to new labels: the paper's OPLT-W.
 
-        ``tree`` is a fitted LinearTree, of which the first tree and the label names are taken, or a LabelTree over the
-        columns of Y. Labels of Y that it lacks are added where they appear.
+        ``tree`` is a fitted LinearTree, whose first tree and label names are used, or a LabelTree over the columns of
+        Y. Labels of Y that the tree lacks are added when they appear.
         """
         return self._learn_planted(tree, X, Y, label_names, growing=True)
 
     def learn_tree(
         self, tree: FittedModel | LabelTree, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None
     ) -> Self:
-        """Train the classifiers of a given tree, which stays as it is: the paper's IPLT.
+        """Train the classifiers of a given tree, whose shape is fixed: the paper's IPLT.
 
-        As ``warm_start_from``, but without auxiliary classifiers: labels that the tree lacks are refused, then and
-        later. Makes ``epochs`` passes over shuffled rows.
+        As ``warm_start_from``, but without auxiliary classifiers: labels that the tree lacks are refused, also later.
+        Makes ``epochs`` passes over shuffled rows.
         """
         return self._learn_planted(tree, X, Y, label_names, growing=False)
 
     def freeze(self, *, weight_threshold: float | None = None) -> Self:
-        """A copy for prediction only, packed as LinearTree packs: it predicts faster and learns no more.
+        """A copy for prediction only, packed like a LinearTree: it predicts faster and cannot learn.
 
-        Without a threshold every weight is kept and the answers are those of this model, up to the rounding of scores.
-        With one, smaller weights are dropped and the others kept in half precision. Retired labels are left out.
+        Without a threshold every weight is kept and the answers are those of this model, up to rounding. With a
+        threshold, smaller weights are dropped and the others kept in half precision. Retired labels are left out.
         """
         tree = self._growing_tree()
         if self.n_features_in_ > MAX_COLUMNS:
@@ -216,7 +197,7 @@ class OnlineTree(GrowingEstimator):
     def _clustered(
         self, X: CSR, Y: CSR, rows: npt.NDArray[Any], run: RunContext
     ) -> tuple[LabelTree, npt.NDArray[Any]]:
-        """Balanced 2-means over the labels of a sample: the tree, and the label of each of its leaves."""
+        """Balanced 2-means over the labels of sampled rows: the tree, and the label of each leaf."""
         features, targets = X.take(rows), Y.take(rows)
         labels, local = np.unique(targets.indices, return_inverse=True)
         if len(labels) == 0:

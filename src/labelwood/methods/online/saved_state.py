@@ -1,4 +1,4 @@
-"""Saved growing trees: the checks that a damaged file must not pass."""
+"""Checks of a saved growing tree: a damaged file must not reach the kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPES = {
 }  # fmt: skip
 RECORDS = ("answers_as", "retired", "support", "first_seen", "last_seen")
 
-_LARGEST = 2**62  # a count that learning on will not bring to overflow
+_LARGEST = 2**62  # counts below this cannot overflow by learning on
 
 
 _OWNER = "the growing tree is damaged"
@@ -27,7 +27,7 @@ _require = partial(require, _OWNER)
 
 
 def check_records(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
-    """The label records, if they fit ``n_labels`` labels."""
+    """The label records, checked against ``n_labels`` labels."""
     kept = {name: np.ascontiguousarray(arrays[name]) for name in RECORDS}
     count = len(kept["support"])
     for name, array in kept.items():
@@ -41,7 +41,7 @@ def check_records(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
 
 
 def check_growing(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a growing tree, every one that the kernel reads, if nothing in them leads it astray."""
+    """The arrays of a growing tree, checked for every invariant that the kernel relies on."""
     kept = {name: np.ascontiguousarray(arrays[name]) for name in _TYPES}
     for name, array in kept.items():
         _require(array.dtype == _TYPES[name] and array.ndim == 1, f"{name} must be {np.dtype(_TYPES[name])}")
@@ -63,7 +63,7 @@ def check_growing(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
 
 
 def _check_no_cycle(parent: npt.NDArray[np.int32]) -> None:
-    # Pointer doubling: after log2(n) rounds every node must have arrived at the root.
+    # Pointer doubling: after log2(n) rounds every node must have reached the root.
     above = np.maximum(parent, 0)
     for _ in range(max(1, len(parent).bit_length())):
         above = above[above]
