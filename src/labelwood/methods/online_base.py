@@ -23,7 +23,7 @@ from labelwood.methods.online_rows import as_i32, check_size, read_features
 from labelwood.methods.online_state import RECORDS, check_growing, check_records
 from labelwood.progress import Run
 from labelwood.search import LOGISTIC, PackedTree
-from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
+from labelwood.sparse import CSR, I32, TopK
 from labelwood.trees import LabelTree
 
 # Work between two looks at the world outside, in features times labels: a few tenths of a second.
@@ -121,7 +121,7 @@ class GrowingEstimator(TreeEstimator):
 
     def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
         """Rows as a packed tree takes them: scaled if the method scales, without features it has not seen."""
-        values = _core.unit_rows(as_i32(X, MAX_COLUMNS)) if self.normalize else X.data
+        values = _core.unit_rows(X.indptr, X.data) if self.normalize else X.data
         return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
 
     def _topk_packed(self, X: CSR, k: int, run: Run) -> TopK:
