@@ -4,21 +4,19 @@
 // a namespace of its name.
 #pragma once
 
-#include <cassert>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 
 #include "base/span.hpp"
 
 namespace labelwood {
 
-// A compressed sparse row matrix that someone else owns. Validated in Python: indptr rises from 0 to nnz,
-// indices of a row are strictly increasing and lie in [0, n_cols).
+// A view of a compressed sparse row matrix, validated in Python: indptr rises from 0 to nnz, and the indices
+// of a row rise strictly within [0, n_cols).
 struct Csr {
     const int64_t* indptr;
     const int32_t* indices;
-    const float* data;  // may be null for a pattern matrix (labels)
+    const float* data;  // null in a pattern matrix (labels)
     int64_t n_rows;
     int64_t n_cols;
 
@@ -26,7 +24,7 @@ struct Csr {
     int64_t row_nnz(int64_t row) const { return indptr[row + 1] - indptr[row]; }
 };
 
-// The same matrix, owned.
+// A matrix that owns its arrays.
 struct OwnedCsr {
     Vector<int64_t> indptr{0};
     Vector<int32_t> indices;
@@ -37,7 +35,7 @@ struct OwnedCsr {
     Csr view() const { return {indptr.data(), indices.data(), data.data(), n_rows(), n_cols}; }
 };
 
-// Lists of rows end to end, those of each list ascending.
+// Lists of rows, end to end; the rows of a list ascend.
 struct RowLists {
     Vector<int64_t> ptr{0};
     Vector<int32_t> rows;
@@ -59,8 +57,8 @@ inline Query row_of(const Csr& x, int64_t row) {
     return {x.indices + x.indptr[row], x.data + x.indptr[row], x.row_nnz(row)};
 }
 
-// What scales a vector of this squared length to unit length. Of a vector so short that the factor would not
-// be a float32, nothing is left.
+// The factor that scales a vector of this squared length to unit length; 0 for a vector so short that the
+// factor would not be a float.
 inline float unit_factor(double square) {
     return square > 1e-76 ? static_cast<float>(1.0 / std::sqrt(square)) : 0.0f;
 }

@@ -12,7 +12,8 @@ struct Half {
     uint16_t bits;
 };
 
-// Always inlined, so that what the .cpp files of simd/ compile for newer machines is never linked elsewhere.
+// Always inlined: the files of simd/ compile this for newer instruction sets, and a copy of theirs must not
+// be linked into code for older machines.
 [[gnu::always_inline]] inline float widen(float value) {
     return value;
 }
@@ -23,7 +24,7 @@ struct Half {
     uint32_t bits = static_cast<uint32_t>(half.bits & 0x7fffu) << 13;
     float value;
     __builtin_memcpy(&value, &bits, 4);
-    value *= 0x1.0p112f;  // moves the exponent's bias from 15 to 127; subnormals come out right as well
+    value *= 0x1.0p112f;  // changes the exponent's bias from 15 to 127, also of subnormals
     __builtin_memcpy(&bits, &value, 4);
     bits |= static_cast<uint32_t>(half.bits & 0x8000u) << 16;
     __builtin_memcpy(&value, &bits, 4);

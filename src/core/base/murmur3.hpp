@@ -16,7 +16,7 @@ namespace labelwood::murmur3 {
     return ((h << 13) | (h >> 19)) * 5u + 0xe6546b64u;
 }
 
-// The hash of a key of `size` bytes, of which all whole blocks have been added and `rest` is what is left.
+// The hash of a key of `size` bytes whose whole blocks have been added; `rest` holds its last bytes.
 [[gnu::always_inline]] inline uint32_t finish(uint32_t hash, uint32_t rest, uint32_t size) {
     hash ^= scrambled(rest);
     hash ^= size;

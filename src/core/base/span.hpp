@@ -1,5 +1,5 @@
-// Arrays that are indexed by int64_t, as sizes and pointers of sparse matrices are: Span someone else's,
-// Vector its own. With _GLIBCXX_ASSERTIONS an index out of range, a negative one included, ends the process.
+// Arrays indexed by int64_t, like the sizes and row pointers of sparse matrices: Span is a view, Vector and
+// Deque own their items. With _GLIBCXX_ASSERTIONS an index out of range aborts, a negative one included.
 #pragma once
 
 #include <array>
@@ -40,8 +40,8 @@ class Span {
     std::span<T> items_;
 };
 
-// A std::vector whose sizes and indices are int64_t. It has nothing of its own: a std::vector may be moved
-// out of it.
+// A std::vector with int64_t sizes and indices. It adds no data, so that a std::vector can be moved out of
+// it.
 template <class T, class Allocator = std::allocator<T>>
 class Vector : public std::vector<T, Allocator> {
     using Base = std::vector<T, Allocator>;
@@ -68,7 +68,7 @@ class Vector : public std::vector<T, Allocator> {
     }
 };
 
-// A std::deque likewise.
+// A std::deque with int64_t size and indices.
 template <class T>
 class Deque : public std::deque<T> {
     using Base = std::deque<T>;

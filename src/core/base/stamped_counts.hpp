@@ -1,4 +1,4 @@
-// Numbers by column that are forgotten at once.
+// Counts per column that are cleared in O(1).
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace labelwood {
 
-// A number per column that can be forgotten in O(1): a stale stamp reads as absent. One per worker.
+// A number per column. A cell with an old stamp counts as absent, so clear() only raises the stamp. One per
+// worker.
 class StampedCounts {
   public:
     explicit StampedCounts(int64_t size = 0) : cells_(size) {}
@@ -29,7 +30,7 @@ class StampedCounts {
         ++cell.value;
         return false;
     }
-    // The column's number; `fresh` becomes it if the column was absent.
+    // The number of the column, which is set to `fresh` if it was absent.
     int32_t value_or(int32_t column, int32_t fresh) {
         Cell& cell = cells_[column];
         if (cell.stamp != stamp_) cell = {stamp_, fresh};

@@ -2,21 +2,20 @@
 //
 //   min_w  1/2 |w|^2 + C sum_i loss(y_i (w.x_i + offset))
 //
-// Hsieh et al. 2008 (squared hinge), Yu et al. 2011 (logistic). Siblings see the same rows, so one visit to a
-// row serves all lanes of a block: its non-zeros are streamed once, each meeting a contiguous row of weights.
+// Hsieh et al. 2008 (squared hinge), Yu et al. 2011 (logistic). Siblings share their rows, so one visit to a
+// row serves all lanes of a block: every non-zero meets one contiguous row of weights.
 //
 // Intercepts start at `offset` (-1: most labels are rare) and are learned through a constant feature of value
-// `bias`. A row that is negative for a rare label then sits exactly on its margin until a positive row's
-// features reach it, and needs no update. So the first passes visit the rows that are positive in any lane;
-// then passes alternate between all rows and those that the pass before found restless, until these are
-// settled. Only a full pass finishes a lane. Under a coarse tolerance the full passes after the first leave
-// out the rows that no lane holds (alpha = 0): most were looked at once and found on the right side.
+// `bias`. A negative row of a rare label then lies exactly on its margin until the features of a positive row
+// reach it, and needs no update. So the first passes visit the rows that are positive in any lane. Then full
+// passes alternate with partial passes over the rows that the last pass updated, until these settle. Only a
+// full pass finishes a lane. With a coarse tolerance, full passes after the first skip the rows whose alpha
+// is 0 in every lane: most of them were visited once and found on the right side.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
@@ -35,8 +34,8 @@ struct SolverOptions {
     Loss loss;
     float cost;       // C
     float tolerance;  // a sibling stops when its projected gradients spread less than this
-    float skip;       // share of the tolerance below which a coordinate is left alone
-    int max_passes;   // full or not
+    float skip;       // coordinates with gradients below this share of the tolerance are skipped
+    int max_passes;   // full and partial ones
     float bias;
     float offset;
 };
@@ -46,14 +45,14 @@ struct SolverScratch {
     memory::AlignedVector<float> weights, duals;
     Vector<uint16_t> masks;
     Vector<int32_t> order;
-    Vector<int32_t> large;  // of a finished block: features with a weight worth keeping, and in which lanes
-    Vector<uint16_t> large_lanes;
+    Vector<int32_t> large;         // features of a finished block with a weight to keep
+    Vector<uint16_t> large_lanes;  // and in which lanes
     RowWindow window;
-    int64_t weight_bytes = 0;  // moved between weights and registers so far
+    int64_t weight_bytes = 0;  // moved between memory and registers so far
 };
 
-// Siblings that finished in one pass: the weight of lane l for compacted feature f is weights[f * width + l],
-// the bias weight last; lane l is child[l].
+// Siblings that finished in one pass. The weight of lane l for compacted feature f is weights[f * width + l],
+// the bias last; lane l is child[l].
 struct Finished {
     const float* weights;
     int width;
@@ -68,10 +67,10 @@ struct Finished {
     }
 };
 
-// At most this many partial passes between two full ones.
+// Partial passes between two full passes, at most.
 constexpr int kPartialPasses = 2;
 
-// From this tolerance on, a row is trusted to stay where a full pass found it.
+// From this tolerance on, a row is trusted to stay on the side where a full pass found it.
 constexpr float kCoarse = 0.5f;
 
 // One block of at most kMaxLanes siblings in training.
@@ -87,7 +86,7 @@ class BlockSolver {
           scratch_(scratch),
           n_rows_(rows_.n_rows),
           n_weights_(problem.n_features() + (options.bias != 0.0f ? 1 : 0)),
-          // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
+          // The dual of the logistic loss starts at a logit so low that its alpha is 0 in float.
           initial_(options.loss == Loss::kLogistic ? -80.0f : 0.0f) {}
 
     // Solves the children and calls sink(Finished) whenever some are done.
@@ -134,7 +133,8 @@ class BlockSolver {
     }
 
   private:
-    // One pass over the first rows of the order: all at once, or window by window where they are not held.
+    // One pass over the first n_visits rows of the order: all at once, or window by window if they are not
+    // held.
     template <class Pass>
     int64_t visit(Pass pass, int64_t n_visits, const simd::SiblingLanes& block,
                   simd::GradientSpread* spread) {
@@ -182,7 +182,7 @@ class BlockSolver {
         active_ = static_cast<uint16_t>((1u << count) - 1);
     }
 
-    // Puts the rows that are wanted into the order and returns their number.
+    // Puts the wanted rows into the order and returns their number.
     template <class Wanted>
     int64_t rows_where(Wanted&& wanted) {
         int64_t count = 0;
@@ -196,12 +196,12 @@ class BlockSolver {
         return rows_where([](int64_t) { return true; });
     }
 
-    // Positive in any lane.
+    // Rows that are positive in any lane.
     int64_t positive_rows() {
         return rows_where([&](int64_t row) { return scratch_.masks[row] != 0; });
     }
 
-    // With an alpha above 0 in any lane still in training.
+    // Rows with an alpha above 0 in a lane that is still in training.
     int64_t held_rows() {
         float least[simd::kMaxLanes];
         for (int lane = 0; lane < lanes_; ++lane) {
@@ -216,14 +216,14 @@ class BlockSolver {
         });
     }
 
-    // LIBLINEAR's stopping rules: the spread of projected gradients, or for the logistic loss their largest
+    // LIBLINEAR's stopping rules: the spread of projected gradients, or for the logistic loss the largest in
     // size.
     float gap(const simd::GradientSpread& spread, int lane) const {
         return options_.loss == Loss::kLogistic ? std::max(spread.highest[lane], -spread.lowest[lane])
                                                 : spread.highest[lane] - spread.lowest[lane];
     }
 
-    // Moves the active lanes to the front of a block half as wide, while half of the lanes are idle.
+    // Moves the active lanes to the front of a narrower block, if at most half of the lanes are active.
     void narrow() {
         int source[simd::kMaxLanes], kept = 0;
         for (int lane = 0; lane < lanes_; ++lane) {
@@ -239,7 +239,7 @@ class BlockSolver {
         mark(kept);
     }
 
-    // In place: a row's new home never passes its old one.
+    // In place: a row never moves past its old position.
     void squeeze(memory::AlignedVector<float>& array, int64_t count, const int* source, int kept, int width,
                  float blank) const {
         for (int64_t i = 0; i < count; ++i) {

@@ -1,10 +1,10 @@
-// Grows label trees by clustering label vectors: balanced 2-means (Parabel) and k-means (the paper's
-// section 2.2).
+// Grows label trees by clustering label vectors: balanced 2-means (Parabel) and k-means (the paper's section
+// 2.2).
 //
-// A tree is grown as (parent, label) pairs in any order that puts parents before children, and frozen into
-// flat arrays in Python. Nodes of a level are split in parallel; a node large enough to keep the others
-// waiting is split by all threads together. Every sum is taken in an order fixed by the data, so threads
-// cannot change the result.
+// A tree is grown as (parent, label) pairs, parents before children, and frozen into flat arrays in Python.
+// The nodes of a level are split in parallel; a level of few nodes is split node by node, by all threads
+// together. Every sum is taken in an order fixed by the data, so the number of threads does not change the
+// result.
 #pragma once
 
 #include <algorithm>
@@ -42,14 +42,14 @@ struct ClusterOptions {
     int n_threads;
 };
 
-// Splits one node's labels. `ids` is the worker's own, so that splits can run side by side.
+// Splits the labels of one node. `ids` belongs to the worker, so that splits can run side by side.
 class Splitter {
   public:
     Splitter(const Csr& vectors, const ClusterOptions& options, int n_threads, StampedCounts& ids,
              Monitor& monitor)
         : vectors_(vectors), options_(options), n_threads_(n_threads), ids_(ids), monitor_(monitor) {}
 
-    // Balanced: `parts` groups whose sizes differ by at most one, by recursive 2-means.
+    // Balanced: splits into `parts` groups whose sizes differ by at most one, by recursive 2-means.
     void balanced(Vector<int32_t> labels, int32_t parts, Rng& rng, Vector<Vector<int32_t>>* out) {
         if (parts <= 1 || labels.size() <= 1) {
             out->push_back(std::move(labels));
@@ -64,7 +64,8 @@ class Splitter {
         balanced(std::move(right), parts - left_parts, rng, out);
     }
 
-    // k-means on unit vectors in Euclidean distance from `arity` random labels; empty clusters are dropped.
+    // k-means on unit vectors in Euclidean distance, starting from `arity` random labels; empty clusters are
+    // dropped.
     void kmeans(const Vector<int32_t>& labels, Rng& rng, Vector<Vector<int32_t>>* out) {
         const int64_t n = labels.size();
         const int64_t k = options_.arity;
@@ -96,7 +97,7 @@ class Splitter {
   private:
     static constexpr int64_t kPiece = 64;  // labels per unit of parallel work
 
-    // The node's vectors on its own columns, so that centres stay small.
+    // Copies the node's vectors onto its own columns, so that centres stay small.
     void compact(const Vector<int32_t>& labels) {
         ids_.clear();
         ptr_.assign(1, 0);
@@ -130,7 +131,7 @@ class Splitter {
     }
 
     // Orders the labels so that the first left_size belong to the first cluster. The centres are unit
-    // vectors; only their difference decides. Sums follow the labels that changed sides, which are few after
+    // vectors; only their difference matters. Sums are updated by the labels that changed sides, few after
     // the first rounds.
     void two_means(Vector<int32_t>* labels, int64_t left_size, Rng& rng) {
         const int64_t n = labels->size();
@@ -227,8 +228,7 @@ class Splitter {
             }
         }
         for (int64_t c = 0; c < k; ++c) {
-            // An emptied cluster would win every label that no centre attracts; it is put out of reach
-            // instead.
+            // An empty cluster would win every label that no centre attracts: put it out of reach.
             (*half_norm)[c] = size[c] > 0 ? static_cast<float>(0.5 * square[c]) : 1e30f;
         }
     }
@@ -276,13 +276,13 @@ inline GrownTree grow(const Csr& vectors, const ClusterOptions& options, Monitor
                 splitter.kmeans(p.labels, rng, &p.parts);
             }
         };
-        // Few nodes: each is split by all threads. Many: one thread each. The result is the same.
+        // Few nodes are split one by one, by all threads; many nodes in parallel, by one thread each.
         const bool few = level.size() < 4 * options.n_threads;
         parallel_for(level.size(), few ? 1 : options.n_threads, monitor,
                      [&](int64_t i, int worker) { split(level[i], few ? options.n_threads : 1, worker); });
         next.clear();
         for (Pending& p : level) {
-            if (p.parts.size() <= 1) {  // small enough, or labels that clustering cannot tell apart
+            if (p.parts.size() <= 1) {  // small enough, or clustering cannot separate the labels
                 for (const int32_t label : p.labels) tree.add(p.node, label);
                 continue;
             }

@@ -1,18 +1,18 @@
-// From a column to its position among the ascending features of an inner node.
+// Finds columns among the ascending features of an inner node.
 #pragma once
 
 #include <cstdint>
 
-#include "base/csr.hpp"
 #include "base/span.hpp"
 #include "simd/search.hpp"
 
 namespace labelwood::label_tree {
 
-// Looks columns up in one of two ways, chosen per node by size. A node that uses at least one column in
-// kSparse has ranks: a bit per column and the number of features before each word, small enough to stay in
-// cache. Another has buckets: columns are hashed by their high bits into buckets of about two features, whose
-// starts are kept. Either is at most about twice the features' own bytes and is built when a model is loaded.
+// Finds columns in one of two ways, chosen per node by size. A node that uses at least one column in kSparse
+// has ranks: a bit per column and the number of features before each word, small enough to stay in cache. A
+// sparser node has buckets: columns with the same high bits share a bucket of about two features, and the
+// starts of the buckets are kept. Either takes at most about twice the bytes of the features, and is built
+// when a model is loaded.
 class FeatureIndex {
   public:
     FeatureIndex(const int64_t* feature_ptr, const int32_t* features, int64_t n_inner, int64_t n_cols)
@@ -37,8 +37,8 @@ class FeatureIndex {
         return entry.ranked ? ranks_.data() + entry.at : nullptr;
     }
 
-    // Ranks of a node that has none, for as long as a batch needs them: written into `scratch`, all zero
-    // before and after. Pays once the look-ups outnumber the node's features.
+    // Ranks for a node that has buckets, while a batch needs them. They are written into `scratch`, which is
+    // all zero before and after. Worth it once the look-ups outnumber the node's features.
     const simd::Rank* lend_ranks(int64_t node, Vector<simd::Rank>& scratch) const {
         if (scratch.empty()) scratch.resize(n_words_);
         set_ranks(node, scratch.data());
@@ -50,8 +50,8 @@ class FeatureIndex {
         }
     }
 
-    // Look-up by buckets. The positions of the query's columns that the node uses, and their values; returns
-    // how many. A single query meets cold memory: its look-ups are announced some steps ahead.
+    // Finds a query's columns in the node's buckets: their positions among the features, and the values.
+    // Returns how many. Prefetches look-ups, since a single query meets cold memory.
     int64_t match_buckets(int64_t node, const int32_t* columns, const float* values, int64_t count,
                           int32_t* rows, float* matched) const {
         const Node& entry = nodes_[node];
@@ -74,7 +74,8 @@ class FeatureIndex {
     }
 
   private:
-    static constexpr int64_t kSparse = 32;  // where ranks, 8 bytes per 32 columns, take 8 bytes per feature
+    static constexpr int64_t kSparse =
+        32;  // ranks take 8 bytes per 32 columns: at this density, 8 bytes per feature
 
     struct Node {
         bool ranked;

@@ -1,4 +1,4 @@
-// One inner node's training problem: its own rows on its own features, compacted.
+// The training problem of one inner node: its rows on its own, compacted features.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace labelwood::label_tree {
 
 // The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the
-// weights touched most lie together in cache; the bias comes last (id n_features) with the same value in
-// every row. The entries of a node of more than `most_entries` are not held: a RowWindow reads them again,
-// from rows and with column numbers that must stay as they were when the problem was built.
+// weights used most lie together in cache. The bias comes last (id n_features), with the same value in every
+// row. A node of more than `most_entries` entries does not hold them: a RowWindow reads them again from
+// `source`, which must stay as it is, like `columns`.
 struct NodeProblem {
     Vector<int32_t> features;  // compacted id -> column
     Vector<int64_t> indptr;
@@ -26,7 +26,7 @@ struct NodeProblem {
     float bias = 0.0f;
     int64_t most_entries = 0;
     const sparse::TrainingRows* source = nullptr;
-    const int32_t* members = nullptr;        // place in the source of each row
+    Span<const int32_t> members;             // the row of the source, for each row
     const StampedCounts* columns = nullptr;  // column -> compacted id
 
     int64_t n_rows() const { return diagonal.size(); }
@@ -37,7 +37,7 @@ struct NodeProblem {
     }
 };
 
-// The entries of a row on compacted features, bias last.
+// Writes the entries of a row on compacted features, bias last.
 inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features, float* values) {
     const Csr& x = problem.source->x;
     const int32_t member = problem.members[row];
@@ -52,10 +52,11 @@ inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features,
     }
 }
 
-// `most_entries` 0: all are held, whatever their number.
-inline void build_problem(const sparse::TrainingRows& rows, const int32_t* members, int64_t n_rows,
-                          float bias, int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
+// `most_entries` 0 holds all entries.
+inline void build_problem(const sparse::TrainingRows& rows, Span<const int32_t> members, float bias,
+                          int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
     const Csr& x = rows.x;
+    const int64_t n_rows = members.size();
     problem->bias = bias;
     problem->most_entries = most_entries;
     problem->source = &rows;
@@ -78,7 +79,7 @@ inline void build_problem(const sparse::TrainingRows& rows, const int32_t* membe
         problem->diagonal[i] = norm;
         problem->indptr[i + 1] = problem->indptr[i] + x.row_nnz(members[i]) + (bias != 0.0f ? 1 : 0);
     }
-    // A counting sort by frequency, most frequent first; beyond 1023 the order no longer matters to a cache.
+    // A counting sort by frequency, most frequent first; above 1023 the order does not matter to a cache.
     constexpr int32_t kClasses = 1024;
     auto frequency_class = [&](int32_t column) { return kClasses - std::min(columns[column], kClasses); };
     std::sort(used.begin(), used.end());

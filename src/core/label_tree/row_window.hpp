@@ -1,4 +1,4 @@
-// Some rows of a node at a time, for nodes whose rows do not fit in memory together.
+// A window on the rows of a node that do not fit in memory together.
 #pragma once
 
 #include <algorithm>
@@ -6,11 +6,11 @@
 
 #include "base/span.hpp"
 #include "label_tree/node_problem.hpp"
+#include "simd/solver.hpp"
 
 namespace labelwood::label_tree {
 
-// The rows that come next in a pass, gathered from the training rows in the order of their places there. One
-// per worker, kept between nodes.
+// The next rows of a pass, gathered in the order of the training rows. One per worker, kept between nodes.
 class RowWindow {
   public:
     // Reads the first rows of `order` that fit, at least one, and returns their number.

@@ -1,12 +1,11 @@
 // Searching a label tree: beam search for batches and single rows, and exact uniform-cost search.
 //
 // The score of a label is the product of the probabilities on its path, kept as a sum of logarithms. A batch
-// is walked level by level and, within a level, node by node: all queries that reached a node meet its
-// weights while they are in cache.
+// is walked level by level and, within a level, node by node: all queries at a node use its weights while
+// they are in cache.
 //
-// Probabilities never rise along a path. So a query's nodes are opened in waves, the best first, and those
-// that have fallen behind its k-th label by then are left closed: no label below them could be among the k
-// best.
+// Probabilities never rise along a path. So the nodes of a query are opened in waves, best first, and a node
+// that scores below the query's k-th label is not opened: no label below it can be among the k best.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +19,12 @@
 #include "label_tree/feature_index.hpp"
 #include "label_tree/tree.hpp"
 #include "label_tree/weights.hpp"
+#include "simd/search.hpp"
 
 namespace labelwood::label_tree {
 
-// From a margin to the logarithm of a probability: kLogistic, or the power to which a hinge's slack lowers
-// it.
+// Turns a margin into the logarithm of a probability: kLogisticLink, or the power of a hinge's slack to
+// subtract.
 using Link = int;
 constexpr Link kLogisticLink = 0;
 
@@ -44,6 +44,15 @@ inline void log_probabilities(Link link, float base, int32_t count, float* margi
     }
 }
 
+// The order of uniform-cost search: by score. Among equals, nodes are opened before labels are given out, and
+// labels leave in the order of their ids. label(node) is -1 for an inner node.
+template <class Label>
+bool opened_after(const Scored& a, const Scored& b, Label&& label) {
+    if (a.score != b.score) return a.score < b.score;
+    const int32_t la = label(a.id), lb = label(b.id);
+    return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
+}
+
 struct Searchable {
     Tree tree;
     const int32_t* inner_of;  // tree node -> number among inner nodes
@@ -60,11 +69,11 @@ struct SearchOptions {
 
 // Buffers of one worker.
 struct SearchScratch {
-    Vector<int32_t> matched;  // positions within the node of the query's columns that it uses
-    Vector<float> values;     // and the query's values there
+    Vector<int32_t> matched;  // positions of the query's columns among the node's features
+    Vector<float> values;     // the query's values of these columns
     Vector<float> scores;
     Vector<float> unpacked;    // the current node's weights as floats
-    Vector<simd::Rank> ranks;  // the current node's, if it has none of its own; all zero between nodes
+    Vector<simd::Rank> ranks;  // of the current node, if it has buckets; all zero between nodes
 };
 
 template <class Weights>
@@ -74,7 +83,8 @@ class Searcher {
         : model_(model), weights_(weights), x_(x), options_(options) {}
 
     void beam(Monitor& monitor, int32_t* labels, float* scores) {
-        // Large shards share the set-up of a node among many queries; small batches still use every thread.
+        // Large shards share the preparation of a node among many queries; small batches still use every
+        // thread.
         const int64_t per_thread = (x_.n_rows + options_.n_threads - 1) / std::max(options_.n_threads, 1);
         const int64_t shard = std::clamp<int64_t>(per_thread, 1, 8192);
         run((x_.n_rows + shard - 1) / shard, monitor, [&](int64_t task, SearchScratch& scratch) {
@@ -94,7 +104,7 @@ class Searcher {
     }
 
   private:
-    // Fewer queries than this have little to share, and are best served by waves of a single node each.
+    // Fewer queries than this share little work: their waves are a single node each.
     static constexpr int64_t kFew = 32;
 
     struct Visit {
@@ -110,8 +120,8 @@ class Searcher {
                      [&](int64_t i, int worker) { task(i, scratches[worker]); });
     }
 
-    // Log-probabilities of the children of a node for one query, left in scratch.scores. Null ranks: the node
-    // is searched by its buckets.
+    // Log-probabilities of the children of a node for one query, left in scratch.scores. With null ranks the
+    // node's buckets are searched.
     void score_children(int32_t node, const Query& query, float base, const simd::Rank* ranks,
                         const float* unpacked, SearchScratch& scratch) {
         const int64_t inner = model_.inner_of[node];
@@ -191,7 +201,7 @@ class Searcher {
             }
             const int32_t node = visits[i].node;
             const int64_t inner = model_.inner_of[node];
-            // Preparing a node pays once the look-ups outnumber its features.
+            // Preparing a node is worth it once the look-ups outnumber its features.
             const bool many = look_ups > model_.index.n_features(inner);
             const simd::Rank* ranks = model_.index.ranks(inner);
             const bool lent = many && ranks == nullptr;
@@ -218,14 +228,11 @@ class Searcher {
         }
     }
 
-    // Best first from the root: probabilities never rise along a path, so labels come out best first,
+    // Opens the best node first. Probabilities never rise along a path, so labels come out best first,
     // exactly.
     void uniform_cost(int64_t row, SearchScratch& scratch, int32_t* labels, float* scores) {
-        auto worse = [&](const Scored& a, const Scored& b) {
-            if (a.score != b.score) return a.score < b.score;
-            // Among equals nodes are opened before labels are given out, and labels leave in id order.
-            const int32_t la = model_.tree.label[a.id], lb = model_.tree.label[b.id];
-            return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
+        const auto worse = [&](const Scored& a, const Scored& b) {
+            return opened_after(a, b, [&](int32_t node) { return model_.tree.label[node]; });
         };
         Vector<Scored> queue{{0.0f, 0}}, found;
         while (!queue.empty() && found.size() < options_.k) {
@@ -244,14 +251,12 @@ class Searcher {
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
         }
-        write(row, found.data(), static_cast<int32_t>(found.size()), labels, scores);
+        write(row, found.data(), found.size(), labels, scores);
     }
 
-    void write(int64_t row, const Scored* items, int32_t count, int32_t* labels, float* scores) const {
-        for (int32_t j = 0; j < options_.k; ++j) {
-            labels[row * options_.k + j] = j < count ? items[j].id : -1;
-            scores[row * options_.k + j] = j < count ? std::exp(items[j].score) : 0.0f;
-        }
+    void write(int64_t row, const Scored* items, int64_t count, int32_t* labels, float* scores) const {
+        const int64_t at = row * options_.k;
+        write_topk(items, count, options_.k, labels + at, scores + at, [](float x) { return std::exp(x); });
     }
 
     const Searchable model_;

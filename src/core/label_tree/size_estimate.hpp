@@ -1,5 +1,5 @@
-// The size of a label tree before it is trained: the features each inner node uses (Eq. 18 of the paper),
-// what the rows of each child reach, and what a few sampled siblings keep of their weights.
+// The size of a label tree before it is trained: the features of each inner node (Eq. 18 of the paper), the
+// columns that the rows of each child reach, and the weights that a few sampled siblings keep.
 #pragma once
 
 #include <algorithm>
@@ -12,26 +12,21 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
+#include "base/stamped_counts.hpp"
 #include "label_tree/block_solver.hpp"
 #include "label_tree/node_problem.hpp"
 #include "label_tree/tree.hpp"
+#include "simd/solver.hpp"
 #include "sparse/label_vectors.hpp"
+#include "sparse/training_rows.hpp"
 
 namespace labelwood::label_tree {
 
 struct NodeSizes {
-    Vector<int64_t> features;  // per inner node, in the order of ids: used by its rows
-    Vector<int64_t> entries;   // likewise: non-zeros of its rows
+    Vector<int64_t> features;  // per inner node, in id order: features that its rows use
+    Vector<int64_t> entries;   // per inner node: non-zeros of its rows
     Vector<int64_t> rows;      // per node, leaves included
 };
-
-inline Vector<int32_t> inner_nodes(const Tree& tree) {
-    Vector<int32_t> inner;
-    for (int32_t u = 0; u < tree.n_nodes; ++u) {
-        if (!tree.is_leaf(u)) inner.push_back(u);
-    }
-    return inner;
-}
 
 inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& members, const Tree& tree,
                              int n_threads, Monitor& monitor) {
@@ -40,7 +35,7 @@ inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& m
     const int64_t n = inner.size();
     NodeSizes sizes{Vector<int64_t>(n), Vector<int64_t>(n), {}};
     for (int32_t node = 0; node < tree.n_nodes; ++node) sizes.rows.push_back(members.count(node));
-    // A bit per column is enough to know it again, and stays in cache.
+    // A bit per column is enough to recognise it, and stays in cache.
     const int64_t n_words = (x.n_cols + 63) / 64;
     Vector<Vector<uint64_t>> seen(std::max(n_threads, 1));
     parallel_for(n, n_threads, monitor, [&](int64_t i, int worker) {
@@ -63,16 +58,16 @@ inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& m
     return sizes;
 }
 
-// What the rows of siblings reach: columns in which the sum of a sibling's rows, in size, exceeds each of the
-// rising thresholds. A weight comes from the rows that are positive for its sibling, so that this tells, from
-// the data alone, about how many weights will be of some size.
+// Counts the columns that siblings reach. A sibling reaches a column if the sum of its rows there, in size,
+// exceeds a threshold; the thresholds rise. Weights come from the positive rows of a sibling, so the counts
+// predict, from the data alone, about how many weights exceed a size.
 class Reach {
   public:
     Reach(int64_t n_cols, Span<const float> thresholds)
         : thresholds_(thresholds.begin(), thresholds.end()), sum_(n_cols), best_(n_cols, 0) {}
 
-    // One sibling's rows: adds the columns it reaches to `counts`, by threshold, and returns the squared
-    // length of the sum.
+    // Adds the columns that one sibling's rows reach to `counts`, by threshold. Returns the squared length of
+    // the sum.
     double add(const sparse::TrainingRows& rows, Span<const int32_t> own, int64_t* counts) {
         for (const int32_t row : own) sum_.add_row(rows.x, row, rows.open(row));
         double square = 0.0;
@@ -89,7 +84,7 @@ class Reach {
         });
         return square;
     }
-    // Columns that any sibling has reached since the last call, by threshold.
+    // Adds the columns that any sibling has reached since the last call to `counts`, by threshold.
     void together(int64_t* counts) {
         for (const int32_t column : reached_) {
             uint8_t& best = best_[column];
@@ -107,8 +102,8 @@ class Reach {
 };
 
 struct ReachCounts {
-    Vector<int64_t> by_node;   // per node and threshold; 0 for the root, which is no child
-    Vector<int64_t> together;  // per inner node, by all of its children, and threshold
+    Vector<int64_t> by_node;   // per node and threshold; 0 for the root
+    Vector<int64_t> together;  // per inner node and threshold: reached by any of its children
     Vector<double> square;     // per node: the squared length of the sum of its rows
 };
 
@@ -130,21 +125,21 @@ inline ReachCounts reach_nodes(const sparse::TrainingRows& rows, const RowLists&
     return found;
 }
 
-// Some siblings of one inner node, trained to see what they keep, on so many of its rows.
+// Siblings of one inner node to be trained on n_rows of its rows, to see how many weights they keep.
 struct SiblingSample {
     int32_t node;
     Vector<int32_t> children;  // counted from the node's first
     int64_t n_rows;
 };
 
-// What a sample kept, by threshold; `weights` and `reach` also by sibling, siblings first. `features` are
-// those that any of the siblings kept, `reached` those that their rows reach.
+// Counts of a sample by threshold: `weights` that siblings kept and columns that they `reach`, by sibling
+// first; `features` that any sibling kept, columns that any `reached`.
 struct Kept {
     Vector<int64_t> weights, features, reach, reached;
     double build_seconds = 0.0, solve_seconds = 0.0;
 };
 
-// So many rows of a node, evenly spread.
+// n_rows rows of a node, evenly spread.
 inline Vector<int32_t> some_rows(const RowLists& members, int32_t node, int64_t n_rows) {
     Vector<int32_t> rows;
     const int64_t count = members.count(node);
@@ -161,7 +156,7 @@ inline Kept train_sample(const sparse::TrainingRows& x, const RowLists& members,
     const auto started = Clock::now();
     NodeProblem problem;
     const Vector<int32_t> rows = some_rows(members, sample.node, sample.n_rows);
-    build_problem(x, rows.data(), sample.n_rows, options.bias, most_entries, columns, &problem);
+    build_problem(x, rows, options.bias, most_entries, columns, &problem);
     Kept kept{Vector<int64_t>(n_levels * n_siblings), Vector<int64_t>(n_levels),
               Vector<int64_t>(n_levels * n_siblings), Vector<int64_t>(n_levels)};
     RowLists positives;

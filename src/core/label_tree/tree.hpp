@@ -1,4 +1,4 @@
-// Label trees as flat arrays, and which training rows reach which node.
+// Label trees as flat arrays, and the training rows that reach each node.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace labelwood::label_tree {
 
-// A label tree someone else owns. Ids are breadth-first, so children of a node are contiguous and follow it:
-// children of u are child_ptr[u] .. child_ptr[u + 1]. label[u] is a leaf's label, -1 for an inner node.
+// A view of a label tree. Ids are breadth-first: the children of u are child_ptr[u] .. child_ptr[u + 1],
+// after u. label[u] is the label of a leaf, -1 for an inner node.
 struct Tree {
     const int32_t* child_ptr;
     const int32_t* label;
@@ -19,6 +19,14 @@ struct Tree {
     bool is_leaf(int32_t node) const { return label[node] >= 0; }
 };
 
+inline Vector<int32_t> inner_nodes(const Tree& tree) {
+    Vector<int32_t> inner;
+    for (int32_t u = 0; u < tree.n_nodes; ++u) {
+        if (!tree.is_leaf(u)) inner.push_back(u);
+    }
+    return inner;
+}
+
 inline Vector<int32_t> parents_of(const Tree& tree) {
     Vector<int32_t> parent(tree.n_nodes, -1);
     for (int32_t u = 0; u < tree.n_nodes; ++u) {
@@ -27,7 +35,7 @@ inline Vector<int32_t> parents_of(const Tree& tree) {
     return parent;
 }
 
-// For every node the training rows that carry a label below it, in row order.
+// For every node the training rows that have a label below it, in row order.
 inline RowLists node_members(const Csr& labels, const Tree& tree) {
     const Vector<int32_t> parent = parents_of(tree);
     Vector<int32_t> leaf_of(labels.n_cols, -1);
@@ -35,7 +43,8 @@ inline RowLists node_members(const Csr& labels, const Tree& tree) {
         if (tree.is_leaf(u)) leaf_of[tree.label[u]] = u;
     }
     Vector<int32_t> seen(tree.n_nodes, -1);
-    // Climbs from each label of a row to the root, stopping where an earlier label of the row has passed.
+    // Climbs from each label of a row towards the root, and stops where an earlier label of the row has
+    // passed.
     auto visit = [&](int32_t row, auto&& found) {
         for (int64_t j = labels.indptr[row]; j < labels.indptr[row + 1]; ++j) {
             int32_t u = leaf_of[labels.indices[j]];

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
 
@@ -10,17 +9,21 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
+#include "base/stamped_counts.hpp"
 #include "label_tree/block_solver.hpp"
 #include "label_tree/node_problem.hpp"
 #include "label_tree/tree.hpp"
 #include "memory/allocators.hpp"
+#include "simd/solver.hpp"
+#include "sparse/training_rows.hpp"
 
 namespace labelwood::label_tree {
 
-// Packed weights of a tree; inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
-// 1]], ascending. Dense: weights of feature j are the children's, side by side, at j * n_children from
-// weight_ptr[i]. Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i];
-// a node's last row ends at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
+// Packed weights of a tree, inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
+// 1]], ascending. Dense: the weights of feature j are the children's, side by side, at j * n_children from
+// weight_ptr[i]. Sparse: the entries of feature j are row_start[j] .. row_start[j + 1], relative to
+// weight_ptr[i]; the last row of a node ends at weight_ptr[i + 1]. An entry is a child number and a weight.
+// bias is per tree node.
 struct PackedWeights {
     Vector<int64_t> feature_ptr{0};
     Vector<int32_t> features;
@@ -29,43 +32,42 @@ struct PackedWeights {
     Vector<int32_t> child;
     Vector<float> weights;
     Vector<float> bias;
-    int64_t weight_bytes = 0;  // moved between weights and registers by the solver
+    int64_t weight_bytes = 0;  // moved between memory and registers by the solver
 };
 
 struct TrainOptions {
     SolverOptions solver;
-    float threshold;  // weights of at most this size are dropped; negative keeps all and packs dense blocks
+    float threshold;  // drops weights of at most this size; negative keeps all, in dense blocks
     uint64_t seed;
     int n_threads;
-    int64_t most_entries =
-        0;  // a node of more non-zeros is not held, but read again in every pass; 0: no limit
+    // A node of more non-zeros is not held, but read again in every pass; 0: no limit.
+    int64_t most_entries = 0;
 };
 
 // A part of a label tree as a tree of its own: its leaves are labels, or nodes whose subtrees are trained
-// elsewhere. `ids` are the nodes' numbers in the whole tree, which key their random numbers; row i of the
-// labels is row rows[i] of the features. Null: the same numbers.
+// elsewhere. `ids` are the nodes' ids in the whole tree, which key their random numbers; row i of the labels
+// is row rows[i] of the features. Null: the same numbers.
 struct TreePart {
     Tree tree;
     const int32_t* ids = nullptr;
     const int32_t* rows = nullptr;
 };
 
-// One node's share of Packed, before concatenation.
+// One node's share of PackedWeights, before concatenation.
 struct PackedNode {
     Vector<int32_t> features;
     Vector<uint32_t> row_start;
     Vector<int32_t> child;
-    memory::OwnVector<float> weights;  // let go one by one when they are put together
+    memory::OwnVector<float> weights;  // freed one by one when they are joined
 };
 
-// A finished sibling's surviving weights, by compacted feature.
+// The weights kept of a finished sibling, by compacted feature.
 struct Column {
     Vector<int32_t> features;
     Vector<float> weights;
 };
 
-// The bias of a child below which no training row has a label: its probability is 0 in float under either
-// loss.
+// The bias of a child that has no training row: its probability is 0 in float under either loss.
 constexpr float kNever = -128.0f;
 
 class TreeTrainer {
@@ -78,15 +80,13 @@ class TreeTrainer {
           tree_(part.tree),
           options_(options),
           monitor_(monitor),
-          members_(node_members(y, part.tree)) {
+          members_(node_members(y, part.tree)),
+          inner_(inner_nodes(part.tree)) {
         if (part.rows == nullptr) return;
         for (int32_t& row : members_.rows) row = part.rows[row];
     }
 
     PackedWeights run() {
-        for (int32_t u = 0; u < tree_.n_nodes; ++u) {
-            if (!tree_.is_leaf(u)) inner_.push_back(u);
-        }
         done_.resize(inner_.size());
         packed_.bias.assign(tree_.n_nodes, 0.0f);
         const int64_t n_workers = std::max(options_.n_threads, 1);
@@ -101,7 +101,7 @@ class TreeTrainer {
             if (options_.most_entries == 0 || entries <= options_.most_entries)
                 most = std::max(most, entries);
         }
-        // Room for any node from the start: arrays that grow leave holes behind. Unused, it takes no memory.
+        // Reserve for the largest node: growing arrays leave holes in memory, and unused room takes none.
         for (auto& scratch : scratches_) {
             scratch.problem.indices.reserve(most);
             scratch.problem.values.reserve(most);
@@ -109,7 +109,7 @@ class TreeTrainer {
         Vector<int64_t> order(inner_.size());
         std::iota(order.begin(), order.end(), int64_t{0});
         std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return work[a] > work[b]; });
-        // A node that would keep one worker busy while the others idle is shared by all of them, group by
+        // A node that would keep one worker busy while the others idle is shared by all workers, group by
         // group.
         const int64_t total = std::accumulate(work.begin(), work.end(), int64_t{0});
         const int64_t large = total / (4 * n_workers) + 1;
@@ -133,7 +133,7 @@ class TreeTrainer {
         SolverScratch solver;
     };
 
-    // Non-zeros of a node's rows, with the constant one.
+    // Non-zeros of a node's rows, bias included.
     int64_t entries_of(int32_t node) const {
         int64_t nnz = 0;
         for (const int32_t row : members_[node]) nnz += x_.row_nnz(row) + 1;
@@ -142,11 +142,14 @@ class TreeTrainer {
 
     bool dense() const { return options_.threshold < 0.0f; }
 
+    void build(int32_t node, Scratch& scratch) const {
+        build_problem(rows_, members_[node], options_.solver.bias, options_.most_entries, scratch.columns,
+                      &scratch.problem);
+    }
+
     void train_alone(int64_t index, int worker) {
         Scratch& scratch = scratches_[worker];
-        const int32_t node = inner_[index];
-        build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
-                      options_.most_entries, scratch.columns, &scratch.problem);
+        build(inner_[index], scratch);
         NodeTask task(*this, index, scratch.problem);
         for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, scratch.solver);
         task.pack();
@@ -154,9 +157,7 @@ class TreeTrainer {
 
     void train_shared(int64_t index) {
         Scratch& owner = scratches_.front();
-        const int32_t node = inner_[index];
-        build_problem(rows_, members_[node].data(), members_.count(node), options_.solver.bias,
-                      options_.most_entries, owner.columns, &owner.problem);
+        build(inner_[index], owner);
         NodeTask task(*this, index, owner.problem);
         parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
             task.solve(static_cast<int32_t>(group), scratches_[worker].solver);
@@ -184,7 +185,7 @@ class TreeTrainer {
                     trainer.packed_.bias[trainer.tree_.child_ptr[node] + c] = kNever;
                 }
             }
-            // Siblings of a block should settle together: frequent ones with frequent ones.
+            // Siblings of a block should settle together: sort by frequency.
             std::stable_sort(trained.begin(), trained.end(),
                              [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
             n_trained = static_cast<int32_t>(trained.size());
@@ -265,7 +266,7 @@ class TreeTrainer {
                 }
                 return;
             }
-            // Columns to rows by counting; children come out ascending within a row.
+            // Columns to rows by counting; the children of a row come out ascending.
             Vector<uint32_t> count(problem.features.size() + 1, 0);
             int64_t total = 0;
             for (const Column& column : columns) {

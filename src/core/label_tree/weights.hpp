@@ -1,4 +1,4 @@
-// Packed weights of a label tree, read side: from a query and an inner node to the scores of its children.
+// Packed weights of a label tree for search: from a query and an inner node to the scores of its children.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct DenseWeights {
     const int64_t* weight_ptr;
     const float* weights;
 
-    // A node's weights as floats, which here they are.
+    // Dense weights are floats: nothing to unpack.
     const float* unpack(int64_t, Vector<float>&) const { return nullptr; }
 
     // scores[child] += sum over matched features; `rows` are positions from FeatureIndex.
@@ -24,7 +24,7 @@ struct DenseWeights {
     }
 };
 
-// Pruned rows: a feature's surviving weights as (child, weight) pairs, in the types of the file.
+// Pruned rows: the weights kept of a feature as (child, weight) pairs, in the types of the file.
 struct SparseWeights {
     const int64_t* feature_ptr;
     const int64_t* weight_ptr;
@@ -34,8 +34,7 @@ struct SparseWeights {
     const void* weights;
     bool half;
 
-    // A node's weights as floats, widened once for a batch that will read them often; null if they are
-    // floats.
+    // The node's weights as floats, widened once for a batch that reads them often; null if they are floats.
     const float* unpack(int64_t node, Vector<float>& scratch) const {
         if (!half) return nullptr;
         const int64_t count = weight_ptr[node + 1] - weight_ptr[node];
@@ -60,15 +59,15 @@ struct SparseWeights {
     }
 };
 
-// Pruned rows whose weights are int8, multiples of a number per node. They are predicted from as they are, so
-// that a small model stays small in memory.
+// Pruned rows with int8 weights, multiples of a scale per node. They are searched as they are, so that a
+// small model stays small in memory.
 struct QuantizedWeights {
     SparseWeights pairs;  // everything but the weights
     const int8_t* weights;
     const float* scale;  // per inner node
 
-    // Never unpacked, not for a batch either: sums would round differently, and a row's scores depend on how
-    // many others are asked about with it.
+    // Never unpacked: sums would round differently, and the scores of a row would depend on the size of its
+    // batch.
     const float* unpack(int64_t, Vector<float>&) const { return nullptr; }
 
     void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count, const float*,

@@ -1,5 +1,4 @@
-// Numbers too small to matter are treated as zero while this lives: arithmetic on them is a hundred times
-// slower.
+// Treats denormal numbers as zero while it lives: arithmetic on them is a hundred times slower.
 #pragma once
 
 #if defined(__SSE2__)

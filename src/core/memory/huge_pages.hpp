@@ -1,4 +1,4 @@
-// Memory that is read all over, a few bytes at a time.
+// Memory in huge pages, for data that is read at random.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace labelwood::memory {
 
-// Memory that is never moved. With pages of 4 KB nearly every access to much of it costs a walk through the
-// page tables; Linux is asked for pages of 2 MB.
+// A block that never moves. Linux is asked for pages of 2 MB: with pages of 4 KB nearly every random access
+// to a large block walks the page tables.
 class LargeMemory {
   public:
     static constexpr size_t kPage = size_t{2} << 20;
@@ -42,7 +42,7 @@ class LargeMemory {
     void* data_;
 };
 
-// An array of zeros in it.
+// An array of zeros in huge pages.
 template <class T>
 class ZeroArray {
   public:
@@ -57,7 +57,7 @@ class ZeroArray {
     LargeMemory memory_;
 };
 
-// A copy of an array in it.
+// A copy of an array in huge pages.
 template <class T>
 class LargeCopy {
   public:

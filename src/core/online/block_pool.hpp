@@ -1,9 +1,9 @@
-// All sibling blocks of a growing tree, and the examples they have not learned yet.
+// All sibling blocks of a growing tree, and the examples that they have not learned yet.
 //
-// A node's classifiers depend on nothing but the examples that reach it, in their order. So an example is
-// only noted at the blocks it reaches, and a block learns what it has noted when someone looks at it, or at
-// the end of the call: the result is that of learning example by example, but a block meets its examples in
-// one go, while its weights are in cache, and different blocks learn on different threads.
+// A node's classifiers depend only on the examples that reach the node, in their order. So an example is only
+// noted at the blocks it reaches. A block learns its noted examples when it is read, or at the end of the
+// call. The result equals learning example by example, but a block learns its examples in one go, while its
+// weights are in cache, and blocks learn on different threads.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace labelwood::online {
 
-// Examples in the order of learning, features by number.
+// Examples in the order of learning; features are numbers of FeatureNumbers.
 struct Batch {
     Vector<int64_t> ptr{0};
     Vector<uint32_t> features;
@@ -43,12 +43,12 @@ class BlockPool {
     // A block that has learned nothing.
     SiblingBlock made(int32_t n_lanes) const { return SiblingBlock(n_lanes, memory_); }
 
-    // The examples that the rows of notes refer to, until learn_noted.
+    // The examples that noted rows refer to, until learn_noted.
     void begin(Batch&& batch) { batch_ = std::move(batch); }
     const Batch& batch() const { return batch_; }
 
-    // A visit of an example to a block, and one of its positive lanes, or -1; a row's notes follow one
-    // another.
+    // Notes that an example visits a block, and one of its positive lanes, or -1. The notes of a row follow
+    // one another.
     void note(int32_t block, int64_t row, int32_t positive) {
         Held& held = blocks_[block];
         if (held.visits.empty()) noted_.push_back(block);
@@ -59,7 +59,7 @@ class BlockPool {
         }
     }
 
-    // Learns what one block has noted.
+    // Learns the examples noted at one block.
     void catch_up(int32_t block) { catch_up(block, scratch_); }
 
     void learn_noted(int n_threads) {
@@ -71,7 +71,7 @@ class BlockPool {
         };
         int64_t total = 0;
         for (const int32_t block : noted_) total += work(block);
-        // The heaviest first, so that the threads end together; a small batch is not worth a thread.
+        // The heaviest first, so that the threads end together. A small batch is not worth a second thread.
         std::stable_sort(noted_.begin(), noted_.end(),
                          [&](int32_t a, int32_t b) { return work(a) > work(b); });
         const int threads = total < 20000 ? 1 : std::max(n_threads, 1);
@@ -96,7 +96,7 @@ class BlockPool {
         int64_t row;
         int32_t n_positives;
     };
-    // A block and the visits it has not learned yet, with their positive lanes one after the other.
+    // A block, its noted visits, and the positive lanes of all visits in turn.
     struct Held {
         SiblingBlock block;
         Vector<Visit> visits;

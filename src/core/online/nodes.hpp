@@ -1,10 +1,10 @@
-// The growing tree without its classifiers: nodes, labels, and how a policy chooses where a new label goes.
+// The growing tree without its classifiers: nodes, labels, and the policies that place a new label.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-#include "base/csr.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
 
@@ -16,20 +16,20 @@ struct GrowthOptions {
     Policy policy;
     int32_t arity;     // b: children of an inner node
     int32_t max_leaf;  // b_max: children of a node whose children are all leaves
-    double alpha;      // balance against fit, Best-Greedy
+    double alpha;      // Best-Greedy: weight of balance against fit
     uint64_t seed;
 };
 
-// Children are in the order of their ids, which is the order of their lanes: child c has lane 1 + c.
+// Children are in the order of their ids and of their lanes: child c has lane 1 + c.
 struct Node {
     int32_t parent = -1;
     int32_t label = -1;
     int32_t lane = 1;
-    int32_t block = -1;      // of its children and its auxiliary classifier; -1: neither
+    int32_t block = -1;      // of its children and its auxiliary classifier; -1: it has neither
     bool auxiliary = false;  // lane 0 of its block is in use
     int32_t n_leaf_children = 0;
     int32_t n_leaves = 0;  // |L_v|
-    int32_t n_active = 0;  // leaves below, or itself, whose label may be suggested
+    int32_t n_active = 0;  // leaves at or below it whose label may be suggested
     Vector<int32_t> children;
 
     bool is_leaf() const { return children.empty(); }
@@ -55,7 +55,7 @@ class Nodes {
         return child;
     }
 
-    // Whether the policy may still extend the tree at this node, so that it needs its auxiliary classifier.
+    // True if the policy may still extend the tree here, so that the node needs an auxiliary classifier.
     bool may_extend(int32_t node) const {
         const Node& v = (*this)[node];
         switch (options_.policy) {
@@ -68,14 +68,14 @@ class Nodes {
         }
         if (!v.is_leaf()) return v.is_pre_leaf() || v.n_children() < options_.arity;
         if (v.parent < 0) return true;
-        // A leaf among leaves stays one; a leaf beside inner nodes, or alone, may become the parent of two.
+        // A leaf among leaves stays a leaf; a leaf beside inner nodes, or alone, may become the parent of two
+        // leaves.
         const Node& parent = (*this)[v.parent];
         return !parent.is_pre_leaf() || parent.n_leaf_children == 1;
     }
 
     // Algorithm 8, lines 1 to 9: the node to extend. `probability(node)` is the estimate for the current
-    // example given its parent; `previous` is the node chosen for an earlier label of the same example, or
-    // -1.
+    // example, given the parent; `previous` is the node chosen for an earlier label of the example, or -1.
     template <class Probability>
     int32_t select(int32_t previous, Probability&& probability) {
         if (options_.policy == Policy::kFlat) return kRoot;
@@ -102,7 +102,7 @@ class Nodes {
         return v;
     }
 
-    // Algorithm 8, line 10.
+    // Algorithm 8, line 10: true if a node is inserted below the chosen one.
     bool inserts(int32_t node) const {
         const Node& v = (*this)[node];
         if (v.is_leaf()) return true;
@@ -130,8 +130,8 @@ class Nodes {
     const GrowthOptions& options() const { return options_; }
 
   private:
-    // The printed score divides the balance term by |L_v|, which builds combs; the logarithm of the ratio of
-    // the even share to |L_v| is 0 for a balanced child and falls as it grows.
+    // The printed score divides the balance term by |L_v|, which builds combs. The logarithm of the even
+    // share over |L_v| is 0 for a balanced child and falls as the child grows.
     template <class Probability>
     int32_t best_child(const Node& node, Probability&& probability) const {
         const double even = static_cast<double>(node.n_leaves) / node.n_children();
@@ -150,7 +150,7 @@ class Nodes {
 
     GrowthOptions options_;
     Deque<Node> nodes_;
-    uint64_t decisions_ = 0;  // observations for which a descent was made: the counter of the random policy
+    uint64_t decisions_ = 0;  // examples that descended the tree: seeds the random policy
     int32_t cursor_ = kRoot;  // complete policy: the node to extend next
 };
 

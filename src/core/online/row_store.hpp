@@ -14,7 +14,7 @@ namespace labelwood::online {
 
 using PoolPointer = std::shared_ptr<memory::SlabPool>;
 
-// Rows of `width` floats in segments of 16 rows: growing takes a segment and moves nothing.
+// Rows of `width` floats in segments of 16 rows. Growing adds a segment and moves nothing.
 class RowStore {
   public:
     RowStore(int32_t width, PoolPointer pool) : width_(width), pool_(std::move(pool)) {}
@@ -36,7 +36,7 @@ class RowStore {
     float* row(uint32_t i) { return segments_[i / kRows] + int64_t{i % kRows} * width_; }
     const float* row(uint32_t i) const { return segments_[i / kRows] + int64_t{i % kRows} * width_; }
 
-    // A row of zeros; rows given back are used first.
+    // Adds a row of zeros; released rows are reused first.
     uint32_t add() {
         uint32_t i = size_;
         if (!free_.empty()) {
@@ -51,7 +51,7 @@ class RowStore {
     }
     void release(uint32_t i) { free_.push_back(i); }
 
-    // Rewrites every row to another width by fill(old row, new row); an old segment is given back once it is
+    // Rewrites every row to another width by fill(old row, new row), and frees each old segment once it is
     // copied.
     template <class Fill>
     void rewrite(int32_t width, Fill&& fill) {
@@ -96,7 +96,7 @@ class HashMap {
         return *this;
     }
 
-    // Where a key is, or would go: to prefetch, and to find.
+    // Prefetches the place of a key.
     void prefetch(Key key) const {
         if (n_slots_ > 0) __builtin_prefetch(&slots_[home(key)]);
     }
@@ -115,8 +115,8 @@ class HashMap {
         count_ += slots_[i].key == kEmpty;
         slots_[i] = {key, value};
     }
-    // Room for this many keys. Whoever copies a map must ask for it: keys come in the order of their homes,
-    // and would crowd at the front of every table that is too small for all of them.
+    // Makes room for this many keys. Necessary before a map is copied: keys come in the order of their homes,
+    // and would crowd at the front of a table that is too small.
     void reserve(int64_t count) {
         size_t n_slots = std::max<size_t>(n_slots_, 8);
         while (4 * static_cast<size_t>(count) > 3 * n_slots) n_slots *= 2;
@@ -174,7 +174,7 @@ class HashMap {
     int shift_ = 63;
 };
 
-// Feature ids of up to 63 bits to consecutive numbers in order of first sight, so that every block keys by 4
+// Numbers feature ids of up to 63 bits in the order of their first appearance, so that blocks use keys of 4
 // bytes.
 class FeatureNumbers {
   public:

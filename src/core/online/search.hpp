@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/parallel.hpp"
 #include "base/span.hpp"
 #include "base/topk.hpp"
 #include "label_tree/search.hpp"
+#include "memory/flush_denormals.hpp"
 #include "online/tree.hpp"
 
 namespace labelwood::online {
@@ -22,17 +24,14 @@ class Searcher {
   public:
     Searcher(const Tree& tree, int32_t k) : tree_(tree), nodes_(tree.nodes()), k_(k) {}
 
-    // Writes k labels and scores; short answers end in -1 and 0.
+    // Writes k labels and scores, padded with -1 and 0.
     void search(const Example& x, SearchScratch& scratch, int32_t* labels, float* scores) const {
         auto& queue = scratch.queue;
         auto& found = scratch.found;
         queue.clear();
         found.clear();
         const auto worse = [&](const Scored& a, const Scored& b) {
-            if (a.score != b.score) return a.score < b.score;
-            // Among equals nodes are opened before labels are given out, and labels leave in id order.
-            const int32_t la = answer(a.id), lb = answer(b.id);
-            return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
+            return label_tree::opened_after(a, b, [&](int32_t node) { return answer(node); });
         };
         const int32_t root = Nodes::kRoot;
         if (nodes_[root].n_active > 0) {
@@ -55,11 +54,7 @@ class Searcher {
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
         }
-        for (int32_t j = 0; j < k_; ++j) {
-            const bool there = j < found.size();
-            labels[j] = there ? found[j].id : -1;
-            scores[j] = there ? std::exp(found[j].score) : 0.0f;
-        }
+        write_topk(found.data(), found.size(), k_, labels, scores, [](float x) { return std::exp(x); });
     }
 
   private:
@@ -69,7 +64,7 @@ class Searcher {
         return label < 0 ? -1 : tree_.labels()[label].answers_as;
     }
 
-    // Leaves of merged labels suggest the same label; the best of them counts.
+    // Leaves of merged labels suggest the same label; the best one counts.
     void give_out(int32_t label, float score, Vector<Scored>& found) const {
         if (tree_.labels()[label].retired) return;
         for (const Scored& earlier : found) {

@@ -1,5 +1,5 @@
-// The growing tree as flat arrays and back: everything that learning on needs, in an order that depends on
-// nothing but the model, so that equal models are equal files.
+// Saves the growing tree as flat arrays and restores it. The order of the arrays depends on the model only,
+// so that equal models give equal files.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace labelwood::online {
 
-// Blocks one after the other; within a block features by ascending id. Lanes are saved from `first_lane` (0
-// with an auxiliary classifier, else 1) to the last in use.
+// Blocks in turn; within a block features by ascending id. Lanes are saved from `first_lane` (0 with an
+// auxiliary classifier, else 1) to the last in use.
 struct BlockArrays {
     Vector<int64_t> feature_ptr{0};
     Vector<int64_t> features;  // ids
-    Vector<int32_t> first;  // per feature: the first-touch gradients it rests on, in its block; -1: has a row
-    Vector<float> value;    // per feature: its value at first touch; 0: has a row
+    Vector<int32_t> first;  // per feature: its first visit, a row of the block's gradients; -1: it has a row
+    Vector<float> value;    // per feature: its value at its first visit; 0: it has a row
     Vector<int64_t> row_ptr{0};   // per block, into weights and sums
-    Vector<float> weights, sums;  // the constant feature's row, then those of features with rows
+    Vector<float> weights, sums;  // the row of the constant feature, then of features with rows
     Vector<int64_t> gradient_ptr{0};
-    Vector<float> gradients;  // per first-touch visit
+    Vector<float> gradients;  // per first visit
 };
 
 struct BlockState {
@@ -115,8 +115,7 @@ struct BlockState {
         }
     }
 
-    // Calls use(feature id, weights by lane) for every feature in ascending order, use(-1, ...) first for the
-    // constant.
+    // Calls use(feature id, weights by lane): first for the constant with id -1, then by ascending id.
     template <class Use>
     static void each_row(const SiblingBlock& block, const FeatureNumbers& numbers,
                          const LearnerOptions& options, Use&& use) {
@@ -149,7 +148,7 @@ struct TreeArrays {
 };
 
 struct TreeState {
-    // Block 0, then the blocks of the nodes that have one, in the order of the nodes.
+    // Saves block 0, then the blocks of the nodes that have one, in the order of the nodes.
     static TreeArrays save(const Tree& tree) {
         TreeArrays out;
         const Nodes& nodes = tree.nodes_;
@@ -185,7 +184,8 @@ struct TreeState {
         int32_t cursor;
     };
 
-    // Fills a new tree. The arrays have been checked: sizes agree, parents form a tree, ids are in range.
+    // Fills a new tree. The caller has checked the arrays: sizes agree, parents form a tree, ids are in
+    // range.
     static void load(Tree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
         const auto n_nodes = static_cast<int32_t>(from.parent.size());
         const LabelArrays& r = from.records;

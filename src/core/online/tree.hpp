@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "base/csr.hpp"
 #include "base/span.hpp"
@@ -21,7 +20,7 @@ struct LabelRecord {
     int32_t answers_as = -1;  // the label it was merged into, or itself
     bool retired = false;
     int64_t support = 0;  // examples seen with it
-    int64_t first = -1;   // number of the first and the last of them
+    int64_t first = -1;   // numbers of the first and the last of these examples
     int64_t last = -1;
 };
 
@@ -38,8 +37,8 @@ class Tree {
         give_auxiliary(Nodes::kRoot);  // Algorithm 2
     }
 
-    // Starts from a given tree instead (parents before or after children, siblings in id order): for IPLT
-    // without auxiliary classifiers and closed to new labels, for a warm start with them.
+    // Starts from a given tree, siblings in id order: for IPLT closed to new labels and without auxiliary
+    // classifiers, for a warm start with them.
     void plant(const int32_t* parent, const int32_t* label, int32_t n_nodes, bool growing) {
         for (int32_t v = 1; v < n_nodes; ++v) nodes_.add_child(Nodes::kRoot);
         nodes_[Nodes::kRoot].children.clear();
@@ -112,7 +111,7 @@ class Tree {
         }
     }
 
-    // A label that is retired, or answers as another, is never suggested itself; its leaf goes on learning.
+    // A label that is retired, or merged into another, is never suggested itself; its leaf goes on learning.
     void set_lifecycle(int32_t label, bool retired, int32_t answers_as) {
         LabelRecord& record = labels_[label];
         if (record.leaf >= 0 && retired != record.retired) {
@@ -146,7 +145,7 @@ class Tree {
         nodes_[node].auxiliary = true;
     }
 
-    // The labels of a row, each once; labels that were merged stand for what they were merged into.
+    // Reads the labels of a row, each once; a merged label stands for the label it was merged into.
     void read_labels(const Csr& y, int64_t row) {
         row_labels_.clear();
         for (int64_t e = y.indptr[row]; e < y.indptr[row + 1]; ++e) {
@@ -178,9 +177,9 @@ class Tree {
         }
     }
 
-    // Algorithm 5. The block of v goes to the new node with all its lanes; v gets a block that knows of v's
-    // auxiliary classifier only, as the new node's classifier and as v's own. If v is a leaf there is nothing
-    // but that.
+    // Algorithm 5. The new node takes over the block of v with all its lanes. v gets a block made of its
+    // auxiliary classifier only, as the new node's classifier and as its own. If v is a leaf, that is all
+    // there is.
     void insert_node(int32_t v) {
         blocks_.catch_up(nodes_[v].block);
         if (nodes_[v].is_leaf()) {
@@ -219,7 +218,7 @@ class Tree {
         block_of(v) = block_of(inserted).from_auxiliary(true);
     }
 
-    // Algorithm 6, and the auxiliary classifiers that the policy has no more use for.
+    // Algorithm 6; ends auxiliary classifiers that the policy does not need any more.
     void add_leaf(int32_t label, int32_t v) {
         const int32_t leaf = nodes_.add_child(v);
         block_of(v).add_lane();
@@ -240,8 +239,8 @@ class Tree {
         }
     }
 
-    // AssignToNodes: the positive nodes are the ancestors of the row's labels; every block below or at one is
-    // visited.
+    // AssignToNodes: the positive nodes are the ancestors of the row's labels. Visits every block at or below
+    // one.
     void note(int64_t row) {
         stamps_.resize(nodes_.size(), -1);
         blocks_.note(0, row, row_labels_.empty() ? -1 : 1);
@@ -258,7 +257,8 @@ class Tree {
         updates_ += 1;
     }
 
-    // Classifiers updated below the positive nodes of a label, nodes of earlier labels of the row apart.
+    // Counts the classifiers updated below the positive nodes of a label, except those counted for earlier
+    // labels of the row.
     void count_updates(int32_t leaf) {
         for (int32_t v = leaf; v >= 0 && counted_of(v) != seen_; v = nodes_[v].parent) {
             counted_[v] = seen_;

@@ -1,4 +1,4 @@
-// Blocks of the children of a node: which of a row's columns they have, and the scores. Part of
+// Dense blocks of the weights of a node's children: finding a row's columns in them, and scoring. Part of
 // simd/forest.cpp.
 #pragma once
 
@@ -60,7 +60,7 @@ inline __m256d four_doubles(const float* plain) {
     return _mm256_cvtps_pd(_mm_loadu_ps(plain));
 }
 
-// Two sets of accumulators hide the latency of the additions. `Lanes` are as lanes_read() says.
+// Two sets of accumulators hide the latency of the additions. `Lanes` is lanes_read(lanes).
 template <int Lanes, class Value>
 void scores_in_lanes(const int32_t* at, const float* values, int64_t count, const Value* block,
                      const Ahead<Value>& next, double* scores) {
@@ -185,7 +185,7 @@ int64_t find_places(const int32_t* columns, const float* values, int64_t count, 
     return n;
 }
 #else
-// Without a branch: what is not found is overwritten by the next.
+// Branch-free: a column that is not found is overwritten by the next one.
 int64_t find_places(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
                     const RowPlaces& places, int32_t* at, float* found) {
     int64_t n = 0;

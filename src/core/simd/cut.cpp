@@ -11,7 +11,7 @@ using I = Native<kNative>::I;
 
 inline F gather(const float* dense, const int32_t* at) {
 #if defined(__AVX512F__)
-    // Into zeros under a full mask: the plain form waits for the register's last value.
+    // With a full mask over zeros: the plain form waits for the register's previous value.
     const __m512i ids = _mm512_loadu_si512(at);
     const __m512 there = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, ids, dense, 4);
     return reinterpret_cast<F>(there);
@@ -25,8 +25,8 @@ inline F gather(const float* dense, const int32_t* at) {
 #endif
 }
 
-// AVX-512 has estimates to 14 bits, which one Newton step doubles at a fifth of the cost of the exact
-// instructions. The floor keeps the root of zero from being a quotient of zeros.
+// AVX-512 estimates to 14 bits; one Newton step doubles the bits at a fifth of the cost of the exact
+// instructions. The floor avoids 0 / 0 in the root of zero.
 inline F root(F v) {
 #if defined(__AVX512F__)
     const F positive = larger(v, splat<F>(1e-30f));
@@ -90,7 +90,7 @@ inline void scatter(float* dense, const int32_t* at, F v) {
 #endif
 }
 
-// Partners are drawn at random, which hides their rows from the hardware's prefetcher.
+// Partners are drawn at random, so the hardware does not prefetch their rows.
 inline void prefetch(const NodeRows& rows, int32_t row) {
     const int64_t end = rows.indptr[row + 1];
     for (int64_t j = rows.indptr[row]; j < end; j += 16) {
@@ -99,7 +99,7 @@ inline void prefetch(const NodeRows& rows, int32_t row) {
     }
 }
 
-// One vector of FTRL-Proximal with per-coordinate AdaGrad rates. Where the gradient is zero nothing changes.
+// One vector of FTRL-Proximal with AdaGrad rates per coordinate. A zero gradient changes nothing.
 struct Coordinates {
     F z, spread, weights;
 
@@ -126,8 +126,8 @@ void step_all(const CutState& s) {
     }
 }
 
-// A feature may be listed twice if its gradient passed zero: the second visit finds a zero and does nothing,
-// or both are lanes of one vector and write the same.
+// A feature is listed twice if its gradient passed zero. The second visit then finds a zero gradient, or both
+// are lanes of one vector and write the same values.
 void step_touched(const CutState& s, int64_t count) {
     const float per_rate = 1.0f / s.rate;
     while (count % kNative != 0) s.touched[count++] = s.touched[0];
@@ -142,8 +142,8 @@ void step_touched(const CutState& s, int64_t count) {
     }
 }
 
-// The derivatives of the partners' terms by their margins, with the sign that they enter the gradient with;
-// dot(row) is w.x of a row.
+// Derivatives of the partners' terms by their margins, with the sign they have in the gradient; dot(row) is
+// w.x of a row.
 template <class Dot>
 inline void slopes(int32_t example, const int32_t* partners, int32_t n_near, int32_t n, const CutState& s,
                    Dot&& dot) {
@@ -168,7 +168,7 @@ inline float dense_dot(const float* row, const float* weights, int64_t width) {
     return total(even + odd);
 }
 
-// The gradient of N vectors of features stays in registers, from the partners to the step.
+// Keeps the gradient of N vectors of features in registers from the first partner to the step.
 template <int N>
 inline void step_features(const int32_t* partners, int32_t n, int64_t f, const CutState& s) {
     F gradient[size_t{N}] = {};

@@ -8,7 +8,7 @@
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
-// A product of two floats is exact in double precision, so a fused addition changes nothing: every
+// A product of two floats is exact in double precision, so that fused additions change nothing: every
 // instruction set gives the same bits.
 template <int G>
 inline void block_scores_of(const int32_t* columns, const float* values, int64_t count,

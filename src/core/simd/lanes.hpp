@@ -118,7 +118,7 @@ inline uint32_t bits_above(F v, F limit) {
     return found;
 }
 
-// Bit i of `bits` widened to a full lane: -1 where set, 0 where not.
+// Lane i is -1 where bit i of `bits` is set, else 0.
 template <class I>
 inline I spread_bits(uint32_t bits) {
     constexpr int W = sizeof(I) / 4;
@@ -133,8 +133,8 @@ inline I spread_bits(uint32_t bits) {
 template <class F, class I>
 inline F exponential(F x) {
     x = larger(smaller(x, splat<F>(87.0f)), splat<F>(-87.0f));
-    const F shifter =
-        splat<F>(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low mantissa bits
+    // 1.5 * 2^23: adding it leaves the rounded integer in the low bits of the mantissa.
+    const F shifter = splat<F>(12582912.0f);
     const F shifted = x * 1.44269504f + shifter;
     const F n = shifted - shifter;
     const F r = (x - n * 0.693359375f) + n * 2.12194440e-4f;

@@ -1,8 +1,8 @@
-// The arithmetic of online logistic regression with AdaGrad on a block of siblings, once per instruction set.
+// Online logistic regression with AdaGrad on a block of siblings, once per instruction set; see
+// simd/solver.hpp.
 //
-// Compiled without contraction to fused multiply-add: every lane does the same roundings wherever it lies in
-// a block and on every machine, which is what makes a copied or inverted classifier equal, bit for bit, to
-// one trained in place.
+// Compiled without fused multiply-add: a lane rounds the same wherever it lies in a block and on every
+// machine. A copied or inverted classifier therefore equals, bit for bit, one that is trained in place.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Packed rows: their dot products with a row that is laid out, and sums of leaves. Part of simd/forest.cpp.
+// Dot products of packed rows with a dense row, and sums of leaves. Part of simd/forest.cpp.
 #pragma once
 
 #include "simd/forest.hpp"
@@ -55,9 +55,9 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// Thirty-two ids at a time meet the filter in registers; few get through and are listed. Neither how many of
-// them there are nor which row one belongs to is branched upon, as no processor guesses it. Neighbours in the
-// list belong to one row mostly: two sums of a row do not wait for each other.
+// Tests 32 ids at a time against the filter, which stays in registers, and lists the few that pass. Neither
+// their number nor the row of an id is branched on, since both are unpredictable. Neighbours in the list
+// mostly belong to one row: two sums per row keep the additions independent.
 template <class Value>
 void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* ptr, int32_t n,
                      const float* dense, const uint16_t* filter, double* dots) {
@@ -109,8 +109,7 @@ void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* pt
 }
 
 #else
-// Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
-// precision.
+// Eight independent sums pipeline the additions; a product of two floats is exact in double precision.
 template <class Id, class Value>
 double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense) {
     using D = double __attribute__((vector_size(64)));
@@ -146,7 +145,7 @@ void gather_dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t
     }
 }
 
-// The ids of a row differ, so the additions do not wait for each other.
+// The ids of a row differ, so the additions are independent.
 template <bool Marks, class Id, class Value>
 void add_to_sums(const Id* ids, const Value* values, int64_t count, float share, float* sums,
                  uint8_t* marks) {

@@ -6,7 +6,7 @@
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
-// N vectors of the sum stay in registers while the rows go by.
+// Keeps N vectors of the sum in registers over all rows.
 template <int N>
 inline void accumulate_tile(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                             int64_t width, float* out) {
@@ -39,7 +39,7 @@ void accumulate(const int32_t* rows, const float* values, int64_t count, const f
     }
 }
 
-// Without a branch: what is not matched is overwritten by the next.
+// Branch-free: a column without a match is overwritten by the next one.
 int64_t match(const int32_t* columns, const float* values, int64_t count, const Rank* ranks, int32_t* rows,
               float* matched) {
     int64_t n = 0;

@@ -7,17 +7,17 @@
 
 namespace labelwood::simd {
 
-// How many steps ahead of its use memory is asked for.
+// Prefetch distance in loop steps.
 constexpr int64_t kAhead = 6;
 
-// 32 columns as a node of a packed tree sees them: which are its features, and how many features come before
-// the first of them (undefined where there are none).
+// 32 columns in the feature index of a node: `bits` marks the columns that are features, `before` counts the
+// features of earlier words. `before` is undefined where bits is 0.
 struct Rank {
     uint32_t before;
     uint32_t bits;
 };
 
-// A node's pruned weights: row r has the (child, weight) pairs start[r] .. start[r + 1], the last one to
+// A node's pruned weights: row r has the (child, weight) pairs start[r] .. start[r + 1]; the last row ends at
 // `total`.
 struct PairRows {
     const uint32_t* start;
@@ -33,10 +33,11 @@ struct SearchKernels {
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width].
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
                        int64_t width, float* out);
-    // Positions among a node's features of the columns that it uses, and their values; returns their number.
+    // Finds the columns that are features of a node: their positions among its features, and their values.
+    // Returns how many.
     int64_t (*match)(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
                      int32_t* rows, float* matched);
-    // scores[child] += values[i] * weight for the pairs of each of the rows.
+    // scores[child] += values[i] * weight for the pairs of every row.
     void (*add_pairs)(const PairRows&, const int32_t* rows, const float* values, int64_t count,
                       float* scores);
     // Widens half-precision numbers.

@@ -7,7 +7,7 @@ namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
 // Margins of all lanes for one row: z = sum_j x_j W[j]. Two sets of accumulators hide the latency of the
-// adds.
+// additions.
 template <int S>
 inline Lanes<S> margins(const int32_t* features, const float* values, int64_t count, const float* weights) {
     using L = Lanes<S>;
@@ -42,7 +42,7 @@ inline void add_row(const int32_t* features, const float* values, int64_t count,
     }
 }
 
-// The rows are visited in random order, which hides them from the hardware's prefetcher.
+// Rows are visited in random order, so the hardware does not prefetch them.
 inline void prefetch_row(const NodeRows& rows, int32_t row) {
     const int64_t begin = rows.start[row], end = begin + rows.indptr[row + 1] - rows.indptr[row];
     for (int64_t j = begin; j < end; j += 16) {
@@ -68,9 +68,9 @@ struct SquaredHinge {
     }
 };
 
-// Logistic: the dual variable is kept as its logit t, alpha = C sigmoid(t); the gradient is t + y z, and one
-// coordinate's optimum is the root of t' + y z + q (C sigmoid(t') - alpha), increasing in t' with slope in
-// [1, 1 + q C / 4]: Newton inside a shrinking bracket.
+// Logistic: the dual variable is kept as its logit t, alpha = C sigmoid(t), and the gradient is t + y z. The
+// optimum of one coordinate is the root of t' + y z + q (C sigmoid(t') - alpha), which rises in t' with a
+// slope in [1, 1 + q C / 4]: Newton's method inside a shrinking bracket finds it.
 struct Logistic {
     template <class F, class I>
     static F sigmoid(F t) {
@@ -172,7 +172,7 @@ int64_t pass_of(const NodeRows& rows, const int32_t* order, int64_t count, const
     }
 }
 
-// Without a branch: a row that is not wanted is overwritten by the next.
+// Branch-free: a row without a large entry is overwritten by the next one.
 template <int S>
 int64_t larger_of(const float* block, int64_t count, uint32_t lanes, float threshold, int32_t* rows,
                   uint16_t* found) {

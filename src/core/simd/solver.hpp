@@ -1,8 +1,9 @@
-// The hot loops of the solver of label trees, once per instruction set.
+// The hot loops of the label tree solver, once per instruction set.
 //
-// The .cpp files of this folder are compiled several times with different flags, each into a namespace of its
-// own. A function of a shared header that is compiled there could be linked into code that runs on older
-// machines: they use plain structs, and of functions only those that are always inlined (base/half.hpp).
+// The .cpp files of this folder are compiled once per instruction set, each time into a namespace of that
+// name, and a table of functions is chosen at run time. They share plain structs with other code, and no
+// functions but those that are always inlined: an out-of-line copy that was compiled here could be linked
+// into code for older machines.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct NodeRows {
     const float* values;
     const float* diagonal;  // per row: squared norm including the bias
     int64_t n_rows;
-    const int64_t* start;  // where a row's entries begin: indptr, unless only some rows are there
+    const int64_t* start;  // where each row's entries begin: indptr, unless a window holds only some rows
 };
 
 // One block of `lanes` siblings in training; arrays are row-major with `lanes` columns.
@@ -28,14 +29,14 @@ struct SiblingLanes {
     float* weights;             // [features, lanes]
     float* duals;               // [rows, lanes]: alpha (squared hinge) or its logit (logistic)
     const uint16_t* positives;  // per row: bit s set if lane s is positive there
-    uint16_t active;            // lanes still in training; the others are left untouched
+    uint16_t active;            // bits of the lanes still in training; other lanes stay untouched
     float cost;                 // C
     float offset;               // fixed part of every margin
-    float skip;                 // projected gradients below this are not worth an update
+    float skip;                 // a smaller projected gradient causes no update
 };
 
-// What a pass saw of each lane's projected gradient; its spread is the stopping rule.
-// `read` and `written`: non-zeros of rows whose weights it read, and of those whose weights it changed.
+// The range of each lane's projected gradients in a pass, from which the solver decides when to stop; `read`
+// and `written` count the non-zeros of rows whose weights the pass read and changed.
 struct GradientSpread {
     float highest[kMaxLanes];
     float lowest[kMaxLanes];
@@ -44,20 +45,19 @@ struct GradientSpread {
 };
 
 struct SolverKernels {
-    // One pass of dual coordinate descent over the rows in `order`. Writes the rows at which some lane's
-    // projected gradient was worth an update to `restless` (which may be `order` itself) and returns their
-    // number.
+    // One pass of dual coordinate descent over the rows in `order`. Lists the rows that caused an update in
+    // `restless`, which may be `order` itself, and returns their number.
     int64_t (*squared_hinge_pass)(const NodeRows&, const int32_t* order, int64_t count, const SiblingLanes&,
                                   GradientSpread*, int32_t* restless);
     int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const SiblingLanes&,
                              GradientSpread*, int32_t* restless);
-    // Rows of a block (`count` of `width` columns) in which one of the `lanes` holds more than `threshold` in
-    // size: their numbers and which lanes do. Returns how many; `rows` and `found` need room for one more.
+    // Finds the rows of a block [count, width] in which one of the `lanes` exceeds `threshold` in size: their
+    // numbers, and the bits of these lanes. Returns how many; `rows` and `found` need room for one more.
     int64_t (*larger_entries)(const float* block, int64_t count, int width, uint16_t lanes, float threshold,
                               int32_t* rows, uint16_t* found);
 };
 
-// The best kernels this machine can run; the environment variable LABELWOOD_ISA names another set.
+// The best kernels this machine can run, or those that the environment variable LABELWOOD_ISA names.
 const SolverKernels& solver();
 
 // The name of the instruction set in use.

@@ -13,17 +13,17 @@
 
 namespace labelwood::sparse {
 
-// Tells the `most` entries largest in size from the others: entries above `floor`, and the first `ties` of
-// those that equal it.
+// Separates the `most` entries largest in size from the others: it admits entries above `floor`, and the
+// first `ties` of those that equal it.
 struct Cutoff {
     float floor = -1.0f;
     int64_t ties = 0;
 
-    // Entries must be asked about in order.
+    // To be called once per entry, in order.
     bool admits(float size) { return size > floor || (size == floor && ties-- > 0); }
 };
 
-// For fewer than sizes.size() entries; reorders the sizes.
+// The cutoff of the `most` largest sizes, fewer than all; reorders the sizes.
 inline Cutoff cutoff_of(Vector<float>& sizes, int64_t most) {
     std::nth_element(sizes.begin(), sizes.begin() + (most - 1), sizes.end(), std::greater<float>());
     const float floor = sizes[most - 1];
@@ -32,8 +32,8 @@ inline Cutoff cutoff_of(Vector<float>& sizes, int64_t most) {
     return {floor, most - above};
 }
 
-// Calls keep(i) in order for the `most` entries of values[0:count] that are largest in size; of equals the
-// first.
+// Calls keep(i) in order for the `most` entries of values[0:count] that are largest in size; of equal entries
+// the first are kept.
 template <class Keep>
 void for_largest(const float* values, int64_t count, int64_t most, Vector<float>& sizes, Keep&& keep) {
     Cutoff cutoff;
@@ -47,7 +47,7 @@ void for_largest(const float* values, int64_t count, int64_t most, Vector<float>
     }
 }
 
-// Positions of the kept entries of every row, ascending.
+// Positions of the `most` largest entries of every row, ascending.
 inline Vector<int64_t> keep_largest(const int64_t* ptr, int64_t n_rows, const float* values, int64_t most) {
     Vector<int64_t> kept;
     Vector<float> sizes;
@@ -58,12 +58,12 @@ inline Vector<int64_t> keep_largest(const int64_t* ptr, int64_t n_rows, const fl
     return kept;
 }
 
-// Keeps the largest entries of a vector until they make up a share of its squared length. Squares are first
-// counted by their leading bits, so that only the entries about the last one kept are sorted.
+// Keeps the largest entries of a vector until they make up a share of its squared length. Counts squares by
+// their leading bits first, so that only the entries near the cut are sorted.
 class LargestShare {
   public:
     // Calls keep(i) in order for the chosen entries of values[0:count], at least `least` and at most `most`;
-    // of equals the first.
+    // of equal entries the first are chosen.
     template <class Keep>
     void choose(const float* values, int64_t count, double share, int64_t least, int64_t most, Keep&& keep) {
         squares_.resize(count);
@@ -110,8 +110,8 @@ class LargestShare {
     }
 
   private:
-    static constexpr int64_t kBuckets = 2048;  // of the bits of a positive float, without the last 20
-    static constexpr double kSlack = 1e-9;     // rounding must not decide where entries of one size end
+    static constexpr int64_t kBuckets = 2048;  // one per value of a positive float's leading 11 bits
+    static constexpr double kSlack = 1e-9;     // so that rounding does not separate equal entries
 
     static int64_t bucket(float square) { return std::bit_cast<uint32_t>(square) >> 20; }
 
@@ -126,8 +126,8 @@ struct KeptEntries {
 };
 
 // The largest entries of every row, at least `least` of them, until they make up a share below 1 of its
-// squared length; ascending positions. Squares are of values relative to the row's largest: none that matters
-// leaves the range.
+// squared length; ascending positions. Values are divided by the row's largest, so that their squares stay in
+// range.
 inline KeptEntries keep_share(const int64_t* ptr, int64_t n_rows, const float* values, double share,
                               int64_t least) {
     KeptEntries kept;

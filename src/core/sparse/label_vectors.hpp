@@ -1,4 +1,4 @@
-// The representations of labels: sums of the rows that have them.
+// Label representations: for each label the sum of its rows.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 
 namespace labelwood::sparse {
 
-// A dense accumulator over columns that remembers which it touched.
+// A dense accumulator over columns that lists the columns it touched.
 class SparseSum {
   public:
     explicit SparseSum(int64_t n_cols) : dense_(n_cols, 0.0f) {}
 
-    // Adds the row times `scale`. Whether a column is new cannot be foretold, so that noting it takes no
-    // branch.
+    // Adds the row times `scale`. Whether a column is new is unpredictable, so new columns are listed without
+    // a branch.
     void add_row(const Csr& x, int64_t row, float scale) {
         const int64_t room = n_touched_ + x.row_nnz(row) + 1;
         if (room > touched_.size()) touched_.resize(2 * room);
@@ -32,15 +32,15 @@ class SparseSum {
             touched_[count] = column;
             count += cell == 0.0f ? 1 : 0;
             cell += x.data[j] * scale;
-            may_repeat |= cell == 0.0f;  // it would be noted again
+            may_repeat |= cell == 0.0f;  // the column would be listed again
         }
         n_touched_ = count;
         may_repeat_ |= may_repeat;
     }
-    // Calls visit(column, value) for all columns in the order in which they came, and clears them.
+    // Calls visit(column, value) for all columns in the order of their first touch, and clears the sum.
     template <class Visit>
     void drain(Visit&& visit) {
-        for (int64_t i = 0; i < n_touched_; ++i) {  // one that came again after a sum of 0 is 0 by then
+        for (int64_t i = 0; i < n_touched_; ++i) {  // a column listed twice is 0 the second time
             float& cell = dense_[touched_[i]];
             const float value = cell;
             cell = 0.0f;
@@ -49,8 +49,8 @@ class SparseSum {
         n_touched_ = 0;
         may_repeat_ = false;
     }
-    // Moves the sum out as sorted (column, value) pairs, keeping the `most` largest in size (0 keeps all); of
-    // equal ones, the first columns. Only what may be kept is sorted.
+    // Moves the sum out as (column, value) pairs of ascending columns, keeping the `most` largest in size (0:
+    // all); of equal ones, the first columns. Only columns that may be kept are sorted.
     void take(int64_t most, Vector<int32_t>* columns, Vector<float>* values) {
         touched_.resize(n_touched_);
         if (may_repeat_) sort_unique(touched_);
@@ -94,7 +94,7 @@ class SparseSum {
 };
 
 // Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only
-// the largest entries are kept (before scaling). A label without rows, or whose rows are empty, gets an empty
+// the largest entries are kept, before scaling. A label without rows, or with empty rows, gets an empty
 // vector.
 inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t most, int n_threads,
                               Monitor& monitor) {

@@ -13,7 +13,7 @@
 
 namespace labelwood::sparse {
 
-// What is wrong with a matrix from outside, in the order it is looked for.
+// Faults of a matrix from outside, in the order of the checks.
 enum class CsrFault : int { kNone = 0, kPointers = 1, kRange = 2, kOrder = 3, kValue = 4 };
 
 inline CsrFault check_csr(const Csr& x, int64_t nnz) {
@@ -36,7 +36,7 @@ inline CsrFault check_csr(const Csr& x, int64_t nnz) {
     return finite ? CsrFault::kNone : CsrFault::kValue;
 }
 
-// The factors that scale every row to unit length; rows without length stay as they are.
+// Per row, the factor that scales it to unit length.
 inline Vector<float> unit_factors(const TrainingRows& rows) {
     const Csr& x = rows.x;
     Vector<float> factors(x.n_rows, 1.0f);
@@ -51,7 +51,7 @@ inline Vector<float> unit_factors(const TrainingRows& rows) {
     return factors;
 }
 
-// The given rows in the given order. They are read in the order of their places, which suits a file.
+// Copies rows in the given order. Reads them in the order of the matrix, which suits a mapped file.
 inline OwnedCsr take_rows(const TrainingRows& from, const int64_t* rows, int64_t count) {
     const Csr& x = from.x;
     OwnedCsr taken;
