@@ -107,7 +107,7 @@ class CSR:
 
     def unit_rows(self) -> CSR:
         """The rows scaled to unit length; rows of zeros stay as they are."""
-        return CSR(self.indptr, self.indices, _core.unit_rows(self), self.n_cols)
+        return CSR(self.indptr, self.indices, _core.unit_rows(self.indptr, self.data), self.n_cols)
 
     def rows(self, start: int, stop: int) -> CSR:
         """Return rows ``start`` to ``stop``; indices and data are views."""

@@ -61,4 +61,4 @@ def test_a_matrix_of_more_than_2_gb():
         np.ones(64 * n_rows, np.float32), 64,
     ).check()  # fmt: skip
     assert X.data.nbytes > 2**31
-    assert _core.unit_rows(X)[-1] == np.float32(0.125)
+    assert _core.unit_rows(X.indptr, X.data)[-1] == np.float32(0.125)

@@ -1,4 +1,4 @@
-// What crosses the border: contiguous arrays and scalars in, owned arrays out, one progress callback.
+// What all bindings share: array types, results, the interpreter lock and the progress callback.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -70,9 +70,8 @@ const T* data_or_null(const std::optional<Array<T>>& array) {
     return array ? array->data() : nullptr;
 }
 
-// Takes the interpreter lock. Where the interpreter ends meanwhile, Python ends the threads that ask for the
-// lock by unwinding their stacks, which C++ answers with an abort; this thread waits for the end of the
-// process instead.
+// Takes the interpreter lock. If the interpreter is shutting down, Python unwinds the stack of a thread that
+// asks for the lock, and C++ would abort. The thread waits for the end of the process instead.
 template <class Take>
 void take_lock(Take&& take) noexcept {
 #ifdef __GLIBC__
@@ -111,7 +110,7 @@ class WithoutLock {
     PyThreadState* state_;
 };
 
-// The Python side of a Monitor: delivers pending signals and, if a callable was given, the work done so far.
+// A Monitor that handles pending signals and, if `progress` is callable, calls it with the work done.
 inline Monitor monitor_of(const nb::object& progress) {
     PyObject* callback = progress.is_none() ? nullptr : progress.ptr();
     return Monitor([callback](int64_t done) {
@@ -135,7 +134,7 @@ struct Call {
     Monitor monitor;
 };
 
-// Runs a kernel without the GIL. An interrupt leaves the Python error set by the monitor in place.
+// Runs a kernel without the interpreter lock. After an interrupt, the monitor's Python error is raised.
 template <class Kernel>
 auto without_gil(Kernel&& kernel) {
     try {
@@ -146,7 +145,7 @@ auto without_gil(Kernel&& kernel) {
     }
 }
 
-// Runs fill(labels, scores) on two arrays of [n_rows, k] without the GIL; returns both.
+// Runs fill(labels, scores) without the interpreter lock on two new arrays of [n_rows, k]; returns both.
 template <class Fill>
 nb::tuple labels_and_scores(int64_t n_rows, int64_t k, Fill&& fill) {
     Vector<int32_t> labels(n_rows * k);

@@ -9,7 +9,7 @@ namespace {
 
 using nb::arg;
 
-// The arrays of a RoutedForest; halves come as their bits.
+// The arrays of a RoutedForest. A float16 array comes as uint16.
 struct RoutedForestArrays {
     Array<int32_t> child_ptr;
     Array<int64_t> weight_ptr;

@@ -1,4 +1,4 @@
-// A grown forest on its way to Python: the arrays that RoutedForest is made of.
+// The arrays of a grown forest as a dict for the Python class RoutedForest.
 #pragma once
 
 #include <utility>

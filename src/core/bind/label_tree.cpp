@@ -125,7 +125,7 @@ nb::dict sample(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
     return arrays;
 }
 
-// The arrays of a packed tree; halves come as their bits.
+// The arrays of a packed tree. A float16 array comes as uint16.
 struct PackedTreeArrays {
     LabelTreeArrays tree;
     Array<int32_t> inner_of;

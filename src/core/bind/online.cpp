@@ -1,7 +1,7 @@
-// Binding of the growing tree, the one stateful object of the module. Its callers have checked every array.
+// Binding of the growing tree, the only stateful object of the module. Callers in Python have checked the
+// arrays.
 //
-// Learning holds the lock alone, one call at a time; predictions share it, so a reader never sees half an
-// update.
+// Learning takes the lock exclusively, predictions share it: a reader never sees half an update.
 #include <mutex>
 #include <shared_mutex>
 
@@ -170,7 +170,7 @@ class OnlineTreeObject {
         return out;
     }
 
-    // Features (-1: the constant), weights and sums of a node's classifier, or of its auxiliary one.
+    // Features, weights and sums of a node's classifier or of its auxiliary classifier. The constant is -1.
     nb::tuple classifier(int32_t node, bool auxiliary) const {
         const std::shared_lock lock(mutex_);
         const online::Node& v = tree_.nodes()[node];

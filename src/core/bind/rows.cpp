@@ -1,4 +1,4 @@
-// Text rows in and out.
+// Bindings of the parser and the writer of text rows.
 #include "bind/arguments.hpp"
 #include "bind/options.hpp"
 #include "rows/format.hpp"

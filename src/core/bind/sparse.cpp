@@ -13,8 +13,10 @@ int check(const CsrArrays& x) {
     return static_cast<int>(without_gil([&] { return sparse::check_csr(x.view(), length(x.indices)); }));
 }
 
-Out<float> scale_to_unit(const CsrArrays& x) {
-    return to_numpy(without_gil([&] { return sparse::unit_rows(x.view()); }));
+// Takes no column ids: those of a stream may have 64 bits.
+Out<float> scale_to_unit(const Array<int64_t>& indptr, const Array<float>& data) {
+    const Csr x{indptr.data(), nullptr, data.data(), length(indptr) - 1, 0};
+    return to_numpy(without_gil([&] { return sparse::unit_rows(x); }));
 }
 
 Out<float> factors(const FileCsrArrays& x) {
@@ -51,7 +53,8 @@ nb::tuple largest_share(const Array<int64_t>& ptr, const Array<float>& values, d
 void bind_sparse(nb::module_& m) {
     m.def("check_csr", &check, arg("X"),
           "0 for a sound CSR matrix, else the number of its fault: 1 pointers, 2 range, 3 order, 4 values.");
-    m.def("unit_rows", &scale_to_unit, arg("X"), "Values of the rows scaled to unit length.");
+    m.def("unit_rows", &scale_to_unit, arg("indptr"), arg("data"),
+          "Values of the rows scaled to unit length.");
     m.def("unit_factors", &factors, arg("X"), "The factor that scales each row to unit length.");
     m.def("take_rows", &take, arg("X"), arg("rows"), "The given rows, copied, from a mapped matrix.");
     m.def("label_vectors", &vectors, arg("X"), arg("Y"), arg("most"), arg("n_threads"),

@@ -11,7 +11,7 @@ namespace {
 using namespace text;
 using nb::arg;
 
-// Below these sizes a call is small: a service encodes one text at a time.
+// A smaller call is small (see Call): a service encodes one text at a time.
 constexpr int64_t kSmallBytes = 1 << 16, kSmallEntries = 1 << 14;
 
 void read(OptionsReader& from, AnalyzerOptions& to) {
@@ -95,7 +95,7 @@ Out<float> weigh_counts(const Array<int64_t>& indptr, const Array<int32_t>& indi
     }));
 }
 
-// Every code point through the kernel's tables, so that a test can compare them with Python's.
+// The tables for every code point, for a test that compares them with Python's.
 nb::tuple unicode_properties() {
     const Unicode unicode;
     std::vector<uint8_t> flags(0x110000);

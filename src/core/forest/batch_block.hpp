@@ -1,4 +1,4 @@
-// The vectors of a node's children side by side in a dense block, for many rows to look their columns up in.
+// A dense block of a node's child vectors, side by side. Many rows look their columns up in it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace labelwood::forest {
 
-// Row u is the vector by which u's parent scores u.
+// Row u is the vector of node u: the parent of u scores u by it.
 template <class Index, class Weight>
 struct NodeVectors {
     const int64_t* ptr;
@@ -22,21 +22,21 @@ struct NodeVectors {
     int64_t length(int32_t node) const { return ptr[node + 1] - ptr[node]; }
 };
 
-// Buffers; `rows` and `position` are all zero between uses.
+// Scratch buffers. `rows` and `position` are all zero between uses.
 struct BatchBlock {
     Vector<float> rows;        // [columns, lanes]
-    Vector<int32_t> position;  // of a column among the rows
-    Vector<float> widened;     // one vector
-    Vector<float> found;       // of one query, the values whose columns have a position
-    Vector<int32_t> found_at;  // and the positions
+    Vector<int32_t> position;  // row of each column
+    Vector<float> widened;     // one vector as floats
+    Vector<float> found;       // values of the query's columns that have a row
+    Vector<int32_t> found_at;  // rows of those columns
 };
 
-// Children padded to what a block's row can hold.
+// The number of children, rounded up to the width of a block's row.
 inline int lanes_of(int32_t count) {
     return count <= 2 ? 2 : count <= 4 ? 4 : (count + 7) / 8 * 8;
 }
 
-// The weights of `count` entries from `from` on as floats; halves are widened into `scratch`.
+// Weights from .. from + count as floats. Halves are widened into `scratch`.
 template <class Index, class Weight>
 const float* plain_weights(const NodeVectors<Index, Weight>& vectors, int64_t from, int64_t count,
                            Vector<float>& scratch) {
@@ -59,7 +59,7 @@ void each_weight(const NodeVectors<Index, Weight>& vectors, int32_t node, BatchB
     }
 }
 
-// Whether the vectors of `first` and of the node after it use the same columns.
+// True if the vectors of `first` and `first + 1` have the same columns.
 template <class Index, class Weight>
 bool same_columns(const NodeVectors<Index, Weight>& vectors, int32_t first) {
     const Index* columns = vectors.features + vectors.ptr[first];
@@ -67,7 +67,7 @@ bool same_columns(const NodeVectors<Index, Weight>& vectors, int32_t first) {
     return length == vectors.length(first + 1) && std::equal(columns, columns + length, columns + length);
 }
 
-// Two vectors on the same columns at once.
+// Lays out two vectors that have the same columns.
 template <class Index, class Weight>
 void lay_pair(const NodeVectors<Index, Weight>& vectors, int32_t first, BatchBlock& block) {
     const int64_t from = vectors.ptr[first], length = vectors.length(first);
@@ -99,7 +99,7 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
         scores_of(row.columns, row.values, row.count, block.rows.data(), static_cast<int>(Lanes), scores);
     });
     const int64_t n_weights = vectors.ptr[first + count] - vectors.ptr[first];
-    if (n_weights * 8 > size) {  // clearing all is cheaper
+    if (n_weights * 8 > size) {  // clearing the whole block is cheaper
         std::fill_n(block.rows.data(), size, 0.0f);
         return;
     }
@@ -111,7 +111,7 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
     }
 }
 
-// Two children of which only the first has a vector, as in a hyperplane: it is laid out by itself.
+// A hyperplane: two children, only the first has a vector. The vector is laid out by itself.
 template <class Index, class Weight, class Use>
 void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t n_columns,
                   BatchBlock& block, Use&& use) {
@@ -125,8 +125,8 @@ void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
     for (int64_t j = vectors.ptr[first]; j < vectors.ptr[first + 1]; ++j) dense[vectors.features[j]] = 0.0f;
 }
 
-// Many children: one row of the block per column that some child uses, from 1. Most columns of a query are in
-// no child's vector and are sorted out first.
+// Many children: the block has a row, counted from 1, for each column that some child uses. Most columns of a
+// query have no row and are dropped first.
 template <class Index, class Weight, class Use>
 void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count, int32_t n_columns,
                 BatchBlock& block, Use&& use) {
@@ -158,8 +158,8 @@ void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_
     std::fill_n(block.rows.data(), (used + 1) * wide, 0.0f);
 }
 
-// Calls use(score) where score(query, scores) writes the dot products of a query with the vectors of the
-// children first .. first + count, and room for lanes_of(count) of them is needed.
+// Calls use(score). score(query, scores) writes the dot products of a query with the vectors of nodes
+// first .. first + count; `scores` needs room for lanes_of(count).
 template <class Index, class Weight, class Use>
 void score_together(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count,
                     int32_t n_columns, BatchBlock& block, Use&& use) {

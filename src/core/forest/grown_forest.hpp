@@ -8,21 +8,20 @@
 
 namespace labelwood::forest {
 
-// A node of a tree in growth. Children are contiguous; a node without children is a leaf. `weights_*` is the
-// range of the vector by which the parent scores this node, `leaf_*` the range of a leaf's label
-// distribution.
+// A node of a growing tree. Its children are contiguous; a leaf has none. The parent scores the node by the
+// vector weights_begin .. weights_end. A leaf's label distribution is leaf_begin .. leaf_end.
 struct GrownNode {
     int32_t first_child = 0;
     int32_t n_children = 0;
     float bias = 0.0f;
-    uint32_t seed = 0;  // of the projection at this node, where each node has its own
+    uint32_t seed = 0;  // of the node's projection, if every node has one
     int64_t weights_begin = 0;
     int64_t weights_end = 0;
     int64_t leaf_begin = 0;
     int64_t leaf_end = 0;
 };
 
-// One tree in growth: node 0 is the root, ids are otherwise in any order.
+// A growing tree: node 0 is the root, the other ids are in any order.
 struct GrownTree {
     Vector<GrownNode> nodes;
     Vector<int32_t> features;  // ascending within a node's range
@@ -31,7 +30,7 @@ struct GrownTree {
     Vector<float> values;
 };
 
-// The arrays of `RoutedForest` in forest.py, in their widest types.
+// The arrays of the Python class RoutedForest, in their widest types.
 struct FlatForest {
     Vector<int32_t> child_ptr;
     Vector<int64_t> weight_ptr{0};
@@ -41,11 +40,11 @@ struct FlatForest {
     Vector<int64_t> leaf_ptr{0};
     Vector<int32_t> leaf_labels;
     Vector<float> leaf_values;
-    Vector<uint32_t> seeds;  // of the inner nodes in id order
+    Vector<uint32_t> seeds;  // of the inner nodes, by id
 };
 
-// Numbers the nodes of all trees breadth-first (the roots are 0 .. n_trees, then all their children, ...).
-// Consumes the trees.
+// Numbers the nodes of all trees breadth-first: the roots are 0 .. n_trees, then come all their children, and
+// so on. Consumes the trees.
 inline FlatForest flatten(Vector<GrownTree>&& trees) {
     Vector<std::pair<int32_t, int32_t>> order;  // (tree, node) by final id
     int64_t n_nodes = 0, n_weights = 0, n_values = 0;

@@ -1,4 +1,4 @@
-// Scores summed per label, from packed rows to the best few.
+// Sums of leaf values per label, and the best labels by them.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace labelwood::forest {
 
-// Sums per label that are cheap to clear: one mark per cache line of them tells what was touched. Few labels
-// have no marks: looking at all lines is cheaper than marking them.
+// Sums per label that are cheap to clear: each cache line of sums has a mark, set when the line is touched.
+// With few labels there are no marks, because scanning all lines is cheaper.
 class LabelSums {
   public:
     void reserve(int64_t n_labels) {
@@ -68,7 +68,7 @@ class LabelSums {
     }
 
     Vector<float> sums_;     // all zero between rows
-    Vector<uint8_t> marks_;  // likewise
+    Vector<uint8_t> marks_;  // all zero between rows
     bool marked_ = true;
 };
 

@@ -1,4 +1,4 @@
-// From the leaves that rows reach to their top-k labels: leaves are averaged within a tree, then trees.
+// The top-k labels of rows from the leaves they reach: averages over the leaves of a tree, then over trees.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct LeafTable {
     }
 };
 
-// Gathers scratch.reached by row, keeping the order within a row: those of the row whose place is p are
-// by_row[reached_ptr[p]] onwards.
+// Sorts scratch.reached by the places of rows; the order within a row stays. The leaves of the row at place p
+// are by_row[reached_ptr[p]] .. by_row[reached_ptr[p + 1]].
 inline void sort_by_row(const Vector<int32_t>& place, RouterScratch& scratch) {
     Vector<int64_t>& ptr = scratch.reached_ptr;
     auto place_of = [&](const ReachedLeaf& r) { return place[r.row]; };
@@ -41,7 +41,7 @@ inline void sort_by_row(const Vector<int32_t>& place, RouterScratch& scratch) {
     for (const ReachedLeaf& r : scratch.reached) {
         scratch.by_row[ptr[place_of(r)]++] = r;
     }
-    // Filling moved each start to the next row's; move them back.
+    // Filling moved each start to the start of the next row; move them back.
     for (int64_t p = place.size(); p > 0; --p) ptr[p] = ptr[p - 1];
     ptr[0] = 0;
 }
@@ -51,8 +51,8 @@ inline void place_in_order(int64_t n_rows, RouterScratch& scratch) {
     for (int64_t row = 0; row < scratch.place.size(); ++row) scratch.place[row] = static_cast<int32_t>(row);
 }
 
-// Rows that meet in a leaf of the first tree come next to each other: they share leaves of other trees, which
-// are then still in the cache.
+// Puts rows that share a leaf of the first tree next to each other. Such rows share leaves of other trees
+// too, and find them in the cache.
 inline void place_alike(int64_t n_rows, RouterScratch& scratch) {
     scratch.place.assign(n_rows, -1);
     int32_t next = 0;
@@ -94,10 +94,10 @@ class LeafAverager {
     }
 
   private:
-    // A leaf lies in cold memory, behind a pointer that does.
+    // Prefetch distances: a leaf and the pointer to it are both in cold memory.
     static constexpr int64_t kLeavesAhead = 6, kPointersAhead = 16;
 
-    // The leaves from .. to are one row's, those of one tree together; `end` is that of all rows'.
+    // Sums the leaves from .. to of one row; leaves of a tree are adjacent. `end` is the end of all rows.
     void sum_leaves(int64_t from, int64_t to, int64_t end, const ReachedLeaf* all, LabelSums& sums) const {
         for (int64_t i = from; i < to;) {
             int64_t stop = i;
@@ -129,8 +129,8 @@ class LeafAverager {
     const int32_t n_trees_, k_;
 };
 
-// Splits rows into shards of about as many entries each, as many for every thread. A larger shard meets the
-// nodes of the trees less often: 256k entries are 3 MB with their projection.
+// Splits rows into shards of about equal numbers of entries; every thread gets the same number of shards.
+// Larger shards read the nodes less often. 256k entries take 3 MB with their projection.
 inline Vector<int64_t> shards_of(const Csr& x, int n_threads) {
     constexpr int64_t kEntries = 1 << 18;
     const int64_t threads = std::max(n_threads, 1);
@@ -139,7 +139,7 @@ inline Vector<int64_t> shards_of(const Csr& x, int n_threads) {
     Vector<int64_t> bounds{0};
     for (int64_t row = 1; row <= x.n_rows; ++row) {
         const auto shard = bounds.size();
-        // A row counts as an entry too, so that empty ones are shared out.
+        // A row counts as one entry more, so that empty rows are divided too.
         const bool full = (x.indptr[row] + row) * count >= shard * (x.nnz() + x.n_rows);
         if (full || row == x.n_rows) bounds.push_back(row);
     }

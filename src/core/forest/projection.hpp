@@ -1,4 +1,4 @@
-// Random projections of sparse rows that are never stored: a coefficient is a function of (seed, column).
+// Random projections of sparse rows. No matrix is stored: a coefficient is a function of seed and column.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace labelwood::forest {
 
 enum class ProjectionKind : int { kNone = 0, kHash = 1, kGaussian = 2 };
 
-// A standard normal number from the 64 bits that (seed, row, column) mix to.
+// A standard normal number, a function of (seed, row, column).
 inline float gaussian(int32_t row, int32_t column, uint32_t seed) {
     const uint64_t cell =
         (static_cast<uint64_t>(static_cast<uint32_t>(row)) << 32) | static_cast<uint32_t>(column);
@@ -23,9 +23,8 @@ inline float gaussian(int32_t row, int32_t column, uint32_t seed) {
     return static_cast<float>(standard_normal(u, v));
 }
 
-// Projects rows for one seed at a time. Columns of the result are in no order and may repeat: a dot product
-// or a scatter-add of it is the projected row's, and neither sorting nor merging pays (measured: 5x the cost
-// of hashing).
+// Projects rows, one seed at a time. Columns of the result are unsorted and may repeat. Dot products and
+// scatter-adds do not mind, and sorting or merging costs 5 times as much as hashing.
 class Projector {
   public:
     Projector(ProjectionKind kind, int64_t n_input, int32_t n_columns)
@@ -34,14 +33,14 @@ class Projector {
     }
 
     int32_t n_columns() const { return n_columns_; }
-    // Entries that a row of `count` entries has after projection.
+    // Number of entries of a projected row, from its number of entries before.
     int64_t width(int64_t count) const { return kind_ == ProjectionKind::kGaussian ? n_columns_ : count; }
 
     // Writes width(row.count) entries.
     void project(const Query& row, uint32_t seed, int32_t* columns, float* values) {
         if (kind_ == ProjectionKind::kGaussian) return project_densely(row, seed, columns, values);
         if (kind_ == ProjectionKind::kHash) {
-            // The hashing trick: one non-zero of +1 or -1 per column of the input.
+            // The hashing trick: each input column has one coefficient, +1 or -1.
             simd::forest().hash_columns(row.columns, row.values, row.count, seed,
                                         static_cast<uint32_t>(n_columns_), columns, values);
             return;
@@ -51,7 +50,7 @@ class Projector {
     }
 
   private:
-    // Rows of the matrix are generated when first met and kept for as long as the seed stays the same.
+    // Rows of the matrix are generated at first use and kept until the seed changes.
     void project_densely(const Query& row, uint32_t seed, int32_t* columns, float* values) {
         const int64_t width = n_columns_;
         if (matrix_.empty()) matrix_.resize(known_.size() * width);

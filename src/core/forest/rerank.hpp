@@ -1,5 +1,4 @@
-// Candidates of a forest in a new order: by their scores and by the row's nearness to the labels' mean rows
-// (the twin is reference/rerank.py).
+// Reorders a forest's candidates by their scores and by the distance of the row to the labels' mean rows.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +14,13 @@
 namespace labelwood::forest {
 
 struct RerankOptions {
-    double share;      // of the forest's score in the logarithm of the combined one
+    double share;      // weight of the forest's score in the logarithm of the combined score
     double sharpness;  // of the logistic function of the squared distance
     int32_t candidates, k;
 };
 
-// `labels` and `scores` have options.candidates columns, short rows padded with -1; the results have k. Rows
-// and means have unit length.
+// `labels` and `scores` have options.candidates columns, and short rows end in -1; the results have k
+// columns. Rows and means have unit length.
 inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const float* scores,
                    const RerankOptions& options, int n_threads, Monitor& monitor, int32_t* out_labels,
                    float* out_scores) {

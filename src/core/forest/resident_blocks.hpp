@@ -1,7 +1,7 @@
-// The vectors of the children of large nodes, column by column, for a row to look its columns up in.
+// Blocks of large nodes: the child vectors by column, so that a row looks its columns up.
 //
-// A large node near a root has thousands of weights, of which a row meets a few: reading all of them for one
-// row costs several times what looking up its columns does. Small nodes, which are nearly all of a forest,
+// A large node near a root has thousands of weights, and a row uses few of them. Reading all of them costs
+// several times as much as looking up the row's columns. Nearly all nodes are small and have no block; they
 // are read as they are packed.
 #pragma once
 
@@ -26,8 +26,8 @@ inline const auto& block_kernels(const float*) {
     return simd::forest().block_f32;
 }
 
-// A block has a row of weights, one for every child, for each column that some child uses; ranks tell which
-// those are.
+// A block has a row for each column that some child uses, with one weight per child. Ranks map columns to
+// rows.
 template <class Weight>
 class ResidentBlocks {
   public:
@@ -69,7 +69,7 @@ class ResidentBlocks {
         for (; ranks < end; ranks += kLine) __builtin_prefetch(ranks);
     }
 
-    // Which of a row's columns the node's children use, and where their weights are.
+    // Finds the row's columns that the node's children use, and the places of their weights.
     void match(int32_t node, int32_t n_children, const Query& row, Matched& matched) const {
         matched.reserve(row.count);
         matched.count =
@@ -77,13 +77,13 @@ class ResidentBlocks {
                                        places_for(n_children), matched.at.data(), matched.values.data());
     }
 
-    // What will be read of a node that has been matched.
+    // The memory that scoring a matched node will read.
     auto ahead(int32_t node, const Matched& matched) const {
         return simd::Ahead{matched.at.data(), matched.count, weights_of(node)};
     }
 
-    // The dot products of a row with the children's vectors; writes up to kMaxLanes beyond them. Asks for
-    // what is read `next`.
+    // The dot products of a row with the children's vectors. Writes up to kMaxLanes beyond them. Prefetches
+    // `next`.
     template <class Next>
     void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next,
                double* scores) const {
@@ -97,17 +97,16 @@ class ResidentBlocks {
     }
 
   private:
-    // Weights from which on a block is worth its memory; columns to a used one up to which ranks are; places
-    // of a block to a weight, more of them where a row would have many weights to read. A batch lays a few
-    // children out faster than it matches columns.
+    // Limits for a block: the least number of weights; the most columns per used column; the most places per
+    // weight, and more where a row would read many weights. For few children, a batch block is faster.
     static constexpr int64_t kLarge = 1024, kVeryLarge = 8192, kSparse = 32, kFill = 6, kVeryLargeFill = 12;
     static constexpr int32_t kFewest = 5;
-    static constexpr int64_t kMostPlaces = int64_t{1} << 30;  // they are told in 32 bits
+    static constexpr int64_t kMostPlaces = int64_t{1} << 30;  // places have 32 bits
     static constexpr int64_t kLine = 64;
     static constexpr int32_t kLineWeights = kLine / sizeof(Weight);
 
-    // As many rows as fit are put into a cache line, so that none is read from two. If that would leave more
-    // than a quarter of the memory unused, they follow one another.
+    // Rows are aligned so that none crosses a cache line. If that would waste more than a quarter of the
+    // memory, rows are adjacent.
     static simd::RowPlaces places_for(int32_t n_children) {
         const int32_t fit = (kLineWeights - simd::lanes_read(n_children)) / n_children + 1;
         if (std::max(n_children, simd::lanes_read(n_children)) > kLineWeights ||
@@ -126,7 +125,7 @@ class ResidentBlocks {
     const simd::Rank* ranks_of(int32_t node) const { return ranks_->data() + blocks_[node].ranks; }
     const Weight* weights_of(int32_t node) const { return weights_->data() + blocks_[node].weights; }
 
-    // Columns that the vectors of first .. last use; `used` is all zero before and after.
+    // The number of columns that vectors first .. last use. `used` is all zero before and after.
     template <class Index>
     int64_t count_columns(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t last,
                           Vector<uint32_t>& used) const {
@@ -169,7 +168,7 @@ class ResidentBlocks {
 
     int64_t n_words_;
     int64_t n_blocks_ = 0;
-    Vector<Block> blocks_;  // by node, up to the last that has one
+    Vector<Block> blocks_;  // by node, up to the last node with a block
     std::unique_ptr<memory::ZeroArray<simd::Rank>> ranks_;
     std::unique_ptr<memory::ZeroArray<Weight>> weights_;
 };

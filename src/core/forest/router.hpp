@@ -1,11 +1,12 @@
 // The router of every instance forest: from rows to the leaves they reach, tree by tree.
 //
-// A node scores each child by the dot product of the (projected) row with the child's sparse vector, plus a
-// bias. A large node may have a block (resident_blocks.hpp), in which a row looks its columns up. Many rows
-// at another node: the children's vectors are laid side by side in a dense block for them. A row alone: the
-// row is laid out dense, and each vector gathers from it; or a long vector is searched. Which is cheapest
-// depends on the lengths alone, and sums are taken in double precision, so that a row goes the same way alone
-// and in a batch.
+// A node scores each child by the dot product of the projected row with the child's sparse vector, plus a
+// bias. There are three ways to compute it:
+// - a large node has a resident block (resident_blocks.hpp), in which a row looks its columns up;
+// - for many rows, the child vectors are laid side by side in a dense block (batch_block.hpp);
+// - a single row is laid out dense, and each vector gathers from it, or is searched if it is long.
+// The choice depends on lengths only, and sums have double precision, so a row takes the same path alone and
+// in a batch.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,8 @@ class Router {
            const ResidentBlocks<Weight>* blocks, const Csr& x)
         : routing_(routing), vectors_(vectors), blocks_(blocks), x_(x) {}
 
-    // The leaves that rows begin .. end reach, in scratch.reached: of every row, trees in order, and the
-    // leaves of one tree from left to right.
+    // Writes the leaves that rows begin .. end reach to scratch.reached. For each row, trees are in order,
+    // and the leaves of a tree go from left to right.
     void route(int64_t begin, int64_t end, RouterScratch& scratch) const {
         scratch.reached.clear();
         const bool few =
@@ -54,11 +55,11 @@ class Router {
     using Next = simd::Ahead<Weight>;
 
     static constexpr int64_t kFewRows = 4;
-    static constexpr int32_t kTreesAtOnce = 8;  // whose projections of a row are laid out side by side
+    static constexpr int32_t kTreesAtOnce = 8;  // projections of a row that are laid out side by side
     static constexpr int64_t kNodesAhead = 3;
     static constexpr int32_t kSeveral = -1;
-    // Nanoseconds, roughly: an element laid out and cleared; a column looked up in a block, per 16 children;
-    // what a row loses by going on alone.
+    // Rough costs in nanoseconds: laying out and clearing an element; looking up a column, per 16 children;
+    // routing a row alone.
     static constexpr double kLay = 0.8, kLook = 0.9, kAlone = 100.0;
 
     bool has_block(int32_t node) const { return blocks_ != nullptr && blocks_->has(node); }
@@ -77,7 +78,7 @@ class Router {
         }
     }
 
-    // A row as `node` sees it.
+    // The row after the projection that `node` uses.
     Query seen(int32_t node, int64_t begin, int32_t row, RouterScratch& scratch) const {
         if (!per_node()) {
             const int64_t at = scratch.start[row];
@@ -123,7 +124,7 @@ class Router {
         }
     }
 
-    // Whether laying the children's vectors out once for the whole group is cheaper than walking row by row.
+    // True if laying the child vectors out for the whole group is cheaper than walking row by row.
     bool together(int32_t node, const RouterScratch& scratch) const {
         if (scratch.group.size() < 2) return false;
         const int32_t first = routing_.child_ptr[node], last = routing_.child_ptr[node + 1];
@@ -164,8 +165,8 @@ class Router {
         }
     }
 
-    // The best child, the first of equals; or kSeveral: every child above the threshold. Without branches, as
-    // no processor guesses where a row goes; so are the two functions below.
+    // The best child, the first if several are equal; or kSeveral: every child above the threshold. This and
+    // the next two functions have no branches, because no processor predicts where a row goes.
     int32_t choice(const double* scores, int32_t count) const {
         int32_t best = 0;
         double top = scores[0];
@@ -188,7 +189,7 @@ class Router {
         for (int64_t i = 0; i < scratch.group.size(); ++i) {
             scratch.choices[i] = choice(scratch.scores.data() + i * lanes, count);
         }
-        // Backwards, so that the first child is taken up first.
+        // Backwards, so that the first child is visited first.
         for (int32_t child = count - 1; child >= 0; --child) {
             const int64_t from = scratch.rows.size();
             scratch.rows.resize(from + scratch.group.size());
@@ -224,9 +225,9 @@ class Router {
         if (!per_node()) laid.clear();
     }
 
-    // Scores the children of an inner node for a row and appends those it goes to, the first last. A node
-    // with a block has been matched. Asks for the memory of the node that comes next line by line as it reads
-    // its own, which took three quarters of the time of asking for all of it before.
+    // Scores the children of an inner node and appends those that the row goes to, the first child last. A
+    // node with a block must be matched before. Prefetches the next node one cache line at a time, which is
+    // 25 % faster than prefetching it whole.
     void step(int32_t node, const LaidOut& row, const Matched& matched, const Next& next,
               Vector<int32_t>& path, RouterScratch& scratch) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
@@ -246,8 +247,8 @@ class Router {
         }
     }
 
-    // One row through all trees. Its nodes lie in cold memory: several trees take turns, so that the vectors
-    // of one are on their way while those of others are used.
+    // Routes one row through all trees. Nodes are in cold memory, so trees take turns: the vectors of one
+    // tree are prefetched while those of others are used.
     void route_row(int64_t begin, int64_t row, RouterScratch& scratch) const {
         const bool plain = routing_.projection == ProjectionKind::kNone;
         const int32_t at_once = plain ? routing_.n_trees : kTreesAtOnce;
@@ -279,7 +280,7 @@ class Router {
         }
     }
 
-    // Walks trees from .. to; the leaves of each are left in scratch.leaves.
+    // Walks trees from .. to and writes the leaves of each to scratch.leaves.
     void take_turns(int32_t from, int32_t to, RouterScratch& scratch) const {
         const int64_t n_trees = to - from;
         const bool plain = routing_.projection == ProjectionKind::kNone;
@@ -328,7 +329,7 @@ class Router {
         blocks_->match(node, routing_.child_ptr[node + 1] - routing_.child_ptr[node], row, matched);
     }
 
-    // The next inner node of a tree's path, or -1 at its end; leaves on the way are reached.
+    // The next inner node of a tree's path, or -1 at its end. Leaves on the way are recorded.
     int32_t next_inner(int64_t tree, RouterScratch& scratch) const {
         Vector<int32_t>& path = scratch.paths[tree];
         while (!path.empty()) {

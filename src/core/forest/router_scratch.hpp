@@ -1,4 +1,4 @@
-// What routing reads and where it works: the trees' flat arrays and the buffers of a worker.
+// The flat arrays that routing reads, and the scratch buffers of a worker.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,17 @@ struct RoutingOptions {
     ProjectionKind projection;
     int32_t n_columns;  // of the projected rows
     bool seed_per_node;
-    bool several;  // every child above the threshold, and the best if there is none; else the best
+    bool several;  // go to every child above the threshold, or to the best if there is none; else to the best
     float threshold;
 };
 
-// What routing needs besides the vectors. Ids are breadth-first over the whole forest: the roots are 0 ..
+// The forest without its vectors. Ids are breadth-first over the whole forest: the roots are 0 ..
 // n_trees and the children of u are child_ptr[u] .. child_ptr[u + 1].
 struct Routing : RoutingOptions {
     const int32_t* child_ptr;
     const float* bias;
-    const uint32_t* seeds;   // of the projection, per tree or per inner node
-    const int32_t* numbers;  // of a node among the inner nodes, or among the leaves
+    const uint32_t* seeds;   // of the projections, per tree or per inner node
+    const int32_t* numbers;  // number of a node among the inner nodes, or among the leaves
 
     bool is_leaf(int32_t node) const { return child_ptr[node] == child_ptr[node + 1]; }
 };
@@ -45,7 +45,7 @@ struct ReachedLeaf {
     int32_t number;  // among the leaves
 };
 
-// Of one row, the columns that a node's children use: where their weights are, and the row's values.
+// The columns of one row that a node's children use: places of the weights, and the row's values.
 struct Matched {
     Vector<int32_t> at;
     Vector<float> values;
@@ -58,32 +58,32 @@ struct Matched {
     }
 };
 
-// Buffers of one worker, kept between calls: a single row must not pay for clearing them.
+// Buffers of one worker. They are kept between calls, because a single row must not pay for clearing them.
 struct RouterScratch {
     explicit RouterScratch(const Routing& routing)
         : projector(routing.projection, routing.n_features, routing.n_columns),
           dense(projector.n_columns(), 0.0f) {}
 
     Projector projector;
-    Vector<float> dense;  // rows laid out, one after the other; all zero between uses
+    Vector<float> dense;  // rows as dense arrays, end to end; all zero between uses
     Vector<LaidOut> laid{1};
-    double mean_width = 0.0;  // entries of a projected row of the shard
+    double mean_width = 0.0;  // mean number of entries of the shard's projected rows
     Vector<int64_t> start;
     Vector<int32_t> columns;  // projected rows of the shard
     Vector<float> values;
     Vector<int32_t> node_columns;  // one row, projected for one node
     Vector<float> node_values;
     BatchBlock block;
-    Vector<Matched> matched{1};  // by tree, where several take turns
+    Vector<Matched> matched{1};  // by tree, if trees take turns
     Vector<double> scores;
     Vector<int32_t> rows, group, choices, path;
     Vector<std::pair<int32_t, int64_t>>
-        pending;                     // (node, where its rows begin); later ones end where it begins
+        pending;  // (node, begin of its rows); its rows end where those of the next node begin
     Vector<Vector<int32_t>> paths;   // nodes still to visit, by tree
     Vector<Vector<int32_t>> leaves;  // reached, by tree
-    Vector<int32_t> live, next;      // trees with such nodes; the next node of each
+    Vector<int32_t> live, next;      // trees with nodes to visit; the next node of each
     Vector<ReachedLeaf> reached;
-    Vector<int32_t> place, row_at;  // the order in which rows are averaged, and its inverse
+    Vector<int32_t> place, row_at;  // order in which rows are averaged, and its inverse
     Vector<int64_t> reached_ptr;
     Vector<ReachedLeaf> by_row;
     LabelSums sums;

@@ -1,5 +1,5 @@
-// A pair of CSR matrices to text rows, in parallel; values as the shortest decimal that reads back to the
-// same bits.
+// Writes a pair of CSR matrices as text rows, in parallel. A value is the shortest decimal that reads back to
+// the same bits.
 #pragma once
 
 #include <charconv>
@@ -37,7 +37,7 @@ inline void append_row(std::string& out, const Csr& X, const Csr& Y, int64_t row
         out += ':';
         append(out, X.data[i]);
     }
-    // Readers of svmlight skip blank lines, so a row of nothing is an explicit zero there.
+    // Readers of svmlight skip blank lines, so an empty row is written as an explicit zero.
     if (X.row_nnz(row) == 0 && Y.row_nnz(row) == 0) out += svmlight ? " 0:0" : " ";
     out += '\n';
 }

@@ -1,8 +1,8 @@
-// Text rows to a pair of CSR matrices, in parallel: `l1,l2 f:v f:v`, in the XMC repository's or the svmlight
-// dialect.
+// Parses text rows into a pair of CSR matrices, in parallel: `l1,l2 f:v f:v`, in the XMC repository's or the
+// svmlight dialect.
 //
-// The text is cut into pieces of fixed size at line starts, each piece is parsed on its own, and the pieces
-// are joined in order: neither the result nor the error reported depends on the number of threads.
+// The text is cut into pieces of fixed size at line starts, pieces are parsed independently and joined in
+// order: neither the result nor the reported error depends on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace labelwood::rows {
 
-// What is wrong with a token. The numbers are those of `Problem` in labelwood/reference/parse.py.
+// The fault of a token. The numbers are those of the Python enum Problem.
 enum class Problem : int32_t {
     none = 0,
     bad_label = 1,
@@ -40,15 +40,15 @@ enum class Problem : int32_t {
     huge_sum = 14,
 };
 
-// How the rows are written and what their ids may be.
+// The format of the rows and the limits of their ids.
 struct Dialect {
-    bool svmlight;  // comments, blank lines skipped, a first token with a colon is a feature, values required
-    int64_t first_id;    // the id of the first feature in the file; stored ids start from 0
+    bool svmlight;  // skip comments and blank lines; a first token with a colon is a feature; values required
+    int64_t first_id;    // id of the first feature in the file; stored ids start from 0
     int64_t n_features;  // stored feature ids are below this
     int64_t n_labels;    // label ids are below this
 };
 
-// Memory that grows without being zeroed, written past a reserve without looking.
+// An array that grows without being zeroed. `push` does not check for room: call reserve_more before.
 template <class T>
 class Growing {
   public:
@@ -90,7 +90,7 @@ struct Piece {
     BadToken bad;
 };
 
-// Parses lines into a piece. Lines end in '\n', which no token holds, so digit loops need no bounds check.
+// Parses lines into a piece. Lines end in '\n', which is in no token, so digit loops need no bounds check.
 class LineParser {
   public:
     LineParser(const Dialect& dialect, Piece& piece, const char* text, int64_t size)
@@ -134,7 +134,7 @@ class LineParser {
         return false;
     }
 
-    // Digits at p, saturated past the largest id; p moves to the first other character.
+    // Reads the digits at p, saturated above the largest id; moves p past them.
     static uint64_t read_id(const char*& p) {
         const char* begin = p;
         uint64_t id = 0;
@@ -237,7 +237,7 @@ class LineParser {
         return fail(negative ? Problem::negative_feature : Problem::bad_feature, begin, end);
     }
 
-    // Sorts the features of the row and sums duplicates in their order in the file; false if a sum overflows.
+    // Sorts the features of the row and sums duplicates in file order; false if a sum overflows.
     bool sort_features(int64_t first) {
         scratch_.clear();
         for (int64_t i = first; i < piece_.features.size(); ++i) {
@@ -270,7 +270,7 @@ class LineParser {
     Vector<std::pair<int32_t, float>> scratch_;
 };
 
-// The joined matrices; `bad` tells the first bad token of the text, and then nothing else is set.
+// The joined matrices, or the first bad token of the text; then nothing else is set.
 struct ParsedRows {
     BadToken bad;
     int64_t n_rows = 0, n_features_stored = 0, n_labels_stored = 0;
@@ -286,12 +286,12 @@ namespace detail {
 inline void parse_piece(const char* text, int64_t size, int64_t lo, int64_t hi, const Dialect& dialect,
                         Piece& piece) {
     const char* p = text + lo;
-    if (lo > 0) {  // the line running into the piece belongs to an earlier one
+    if (lo > 0) {  // a line that began before belongs to an earlier piece
         const void* newline = std::memchr(p - 1, '\n', static_cast<size_t>(hi - lo));
         if (newline == nullptr) return;
         p = static_cast<const char*>(newline) + 1;
     }
-    piece.features.reserve_more((hi - lo) / 8);  // about what `f:v` takes; untouched memory costs nothing
+    piece.features.reserve_more((hi - lo) / 8);  // `f:v` takes about 8 bytes; untouched memory is free
     piece.values.reserve_more((hi - lo) / 8);
     LineParser parser(dialect, piece, text, size);
     while (p < text + hi) {
@@ -347,7 +347,7 @@ inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dial
     std::atomic<int64_t> first_bad{n_pieces};
     parallel_for(n_pieces, n_threads, monitor, [&](int64_t i, int) {
         if (i > first_bad.load(std::memory_order_relaxed))
-            return;  // its rows and errors can no longer matter
+            return;  // an earlier piece is bad, so this one does not matter
         Piece& piece = pieces[i];
         const int64_t lo = i * piece_size, hi = std::min(size, lo + piece_size);
         detail::parse_piece(text, size, lo, hi, dialect, piece);

@@ -1,5 +1,5 @@
-// A text cut into terms: words and their n-grams, or n-grams of characters. Every term is a stretch of one
-// buffer that holds the text made uniform (lower case, single blanks between words), so a term costs no copy.
+// Cuts a text into terms: words and their n-grams, or n-grams of characters. One buffer holds the normalized
+// text (lower case, single blanks between words). A term is a stretch of the buffer, so it costs no copy.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Analyzer {
   public:
     explicit Analyzer(const AnalyzerOptions& options) : options_(options) {}
 
-    // The terms of a text; they stand in bytes() until the next call. kPad bytes past a term may be read.
+    // The terms of a text. Their bytes() are valid until the next call; kPad bytes past a term may be read.
     const Vector<Stretch>& terms(const char* text, int64_t size) {
         reserve(buffer_, lowered_bound(size) + kPad);
         spans_.clear();
@@ -60,7 +60,7 @@ class Analyzer {
         if (buffer.size() < size) buffer.resize(size + size / 2);
     }
 
-    // One byte for each byte of the buffer: 1 if it is part of a word character. Zeros follow up to a whole
+    // Writes a flag per byte of the buffer: 1 if the byte is part of a word character. Zeros pad the last
     // block.
     void flag_word_bytes() {
         flags_.resize((size_ / kBlock + 1) * kBlock);
@@ -89,14 +89,13 @@ class Analyzer {
         }
     }
 
-    // Finds the stretches of word characters that are long enough. Works on 64 flags at a time: the edges of
-    // words are the bits where the flags change, found without a branch for each byte, and words are kept
-    // without one for each word.
+    // Finds the words that are long enough, 64 flags at a time. Edges of words are the bits where flags
+    // change. There is no branch per byte and none per word.
     void find_words() {
         flag_word_bytes();
         edges_.resize(size_ + 2);
         int64_t* edge = edges_.data();
-        uint64_t inside = 0;  // the flag before the block
+        uint64_t inside = 0;  // the last flag of the block before
         const int64_t n_flags = flags_.size();
         for (int64_t block = 0; block < n_flags; block += kBlock) {
             const uint64_t bits = packed_flags(flags_.data() + block);
@@ -119,13 +118,13 @@ class Analyzer {
         uint64_t bits = 0;
         for (int byte = 0; byte < 8; ++byte) {
             const uint64_t eight = head_of(reinterpret_cast<const char*>(flags) + 8 * byte, 8);
-            // The product gathers the lowest bits of the eight bytes in its highest byte.
+            // The product collects the lowest bits of the eight bytes in its highest byte.
             bits |= (eight * 0x0102040810204080ULL >> 56) << (8 * byte);
         }
         return bits;
     }
 
-    // Code points of a span.
+    // Number of code points of a stretch.
     int64_t length(const Stretch& span) const {
         if (ascii_) return span.size;
         int64_t n_codes = 0;
@@ -140,7 +139,7 @@ class Analyzer {
         if (options_.longest == 1) return;
         starts_.clear();
         char* const text = buffer_.data();
-        int64_t packed = 0;  // words are moved down to stand one blank apart
+        int64_t packed = 0;  // words are moved together, one blank apart
         for (const Stretch& word : spans_) {
             starts_.push_back(packed);
             std::memmove(text + packed, text + word.begin, static_cast<size_t>(word.size));
@@ -153,7 +152,7 @@ class Analyzer {
     }
 
     void characters() {
-        // Two or more white characters become one blank; a single one stays what it is.
+        // Two or more white-space characters become one blank; a single one stays.
         starts_.clear();
         char* const text = buffer_.data();
         char* packed = text;
@@ -178,7 +177,7 @@ class Analyzer {
     }
 
     void characters_in_words() {
-        // Every word stands between two blanks of its own.
+        // Every word gets a blank before and a blank after.
         reserve(padded_, 2 * size_ + 2 + kPad);
         char* to = padded_.data();
         starts_.clear();
@@ -200,7 +199,7 @@ class Analyzer {
             *to++ = ' ';
             starts_.push_back(to - padded_.data());
             add_windows(first, 0);
-            // A word too short for every length asked for counts once, whole.
+            // A word shorter than all n-grams is one term.
             if (starts_.size() - first - 1 < options_.shortest) {
                 const int64_t begin = starts_[first];
                 spans_.push_back({begin, starts_.back() - begin});
@@ -209,8 +208,8 @@ class Analyzer {
         buffer_.swap(padded_);
     }
 
-    // The n-grams of what begins at starts_ from `first` on; the last start is the end. `gap` bytes part one
-    // from the next.
+    // The n-grams of the units that begin at starts_[first] and later; the last start is the end. Units are
+    // `gap` bytes apart.
     void add_windows(int64_t first, int64_t gap) {
         const int64_t count = starts_.size() - 1 - first;
         const int64_t* const starts = starts_.data() + first;

@@ -1,5 +1,5 @@
-// Rows of counts built in parallel: documents are cut into pieces, each worker fills the rows of its pieces,
-// and the pieces are joined in their order.
+// Builds rows of counts in parallel: documents are divided into pieces, workers fill the rows of pieces, and
+// the pieces are joined in order.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace labelwood::text {
 
-// Many strings end to end; string i is [offsets[i], offsets[i + 1]).
+// Strings end to end; string i is [offsets[i], offsets[i + 1]).
 struct Strings {
     const char* bytes;
     const int64_t* offsets;
@@ -20,13 +20,12 @@ struct Strings {
     int64_t size(int64_t i) const { return offsets[i + 1] - offsets[i]; }
 };
 
-// One entry of a row; as u64 it sorts by column.
+// One entry of a row, as a u64 that sorts by column.
 inline uint64_t entry(uint32_t column, uint32_t count) {
     return static_cast<uint64_t>(column) << 32 | count;
 }
 
-// Sorts entries by column, each column there once: by insertion if they are few, else byte by byte from the
-// lowest.
+// Sorts entries by column; every column occurs once. Few entries are sorted by comparison, many by radix.
 inline void sort_entries(uint64_t* begin, uint64_t* end, Vector<uint64_t>& workspace, int64_t n_columns) {
     constexpr int64_t kFew = 48;
     if (end - begin <= kFew) {
@@ -75,7 +74,7 @@ inline Vector<Piece> pieces_of(const Strings& documents) {
     return pieces;
 }
 
-// Calls row(document, entries, worker) for every document, in parallel; it appends the document's entries.
+// Calls row(document, entries, worker) for every document, in parallel. `row` appends the document's entries.
 template <class Row>
 Vector<Piece> build_rows(const Strings& documents, int n_threads, Monitor& monitor, Row&& row) {
     Vector<Piece> pieces = pieces_of(documents);

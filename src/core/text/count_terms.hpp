@@ -1,5 +1,4 @@
-// Documents to rows of term counts: with a vocabulary learnt on the way, with one that is given, or with
-// hashed columns.
+// Rows of term counts, with a vocabulary that is learnt or given.
 #pragma once
 
 #include <cstdlib>
@@ -14,8 +13,8 @@
 
 namespace labelwood::text {
 
-// A worker's analyzer, and the terms of its current document with their hashes. All hashes are computed, and
-// the places they point to fetched, before the first is looked up: the waits for memory overlap.
+// A worker's analyzer, and the terms of its document with their hashes. All hashes are computed and their
+// slots prefetched before the first lookup, so that memory latencies overlap.
 class Cutter {
   public:
     explicit Cutter(const AnalyzerOptions& options) : analyzer_(options) {}
@@ -31,7 +30,7 @@ class Cutter {
     }
 
     // Calls take(text, size, hash) for every term, in the order of the text, and fetch(hash) some terms
-    // earlier.
+    // ahead.
     template <class Fetch, class Take>
     void each(Fetch&& fetch, Take&& take) {
         constexpr int64_t kAhead = 8;
@@ -57,7 +56,7 @@ struct LearntTerms {
 
 namespace learning {
 
-// Adds the other workers' terms to the first one's; returns each worker's id -> merged id.
+// Adds the terms of all workers to those of the first; returns, per worker, the merged id of each id.
 inline Vector<Vector<uint32_t>> merge(Vector<Vocabulary>& found) {
     Vector<Vector<uint32_t>> merged(found.size());
     merged[0].resize(found[0].size());
@@ -80,7 +79,7 @@ inline Vector<Vector<uint32_t>> merge(Vector<Vocabulary>& found) {
     return merged;
 }
 
-// The ids of the terms that enough and not too many documents have, in the order of their strings.
+// The ids of the terms in min_documents to max_documents documents, in the order of their strings.
 inline Vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_documents, int64_t max_documents) {
     Vector<uint32_t> kept;
     for (uint32_t id = 0; id < terms.size(); ++id) {
@@ -92,7 +91,7 @@ inline Vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_docum
     return kept;
 }
 
-// Turns a piece's entries into columns of the final vocabulary, drops those that have none, sorts each
+// Maps a piece's entries to columns of the final vocabulary, drops entries without a column, and sorts each
 // document.
 inline void renumber(Piece& piece, const Vector<uint32_t>& merged, const Vector<uint32_t>& columns) {
     Vector<uint64_t> workspace;
@@ -119,7 +118,7 @@ struct LearnOptions {
 };
 
 // Counts the terms of documents and learns the vocabulary: the terms in at least min_documents and at most
-// max_documents of them, sorted. Worker vocabularies differ from run to run; what is returned does not.
+// max_documents of them, sorted. Worker vocabularies differ from run to run; the result does not.
 inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& options, int n_threads,
                                Monitor& monitor) {
     Vector<Vocabulary> found(n_threads);
@@ -168,7 +167,7 @@ inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& opt
     return learnt;
 }
 
-// The hash table over a list of strings that find_terms looks them up in; empty if two strings are the same.
+// The hash table in which find_terms looks strings up; empty if two strings are equal.
 inline Vector<uint64_t> index_terms(const Strings& terms) {
     Vector<uint64_t> slots(table_size(terms.count));
     const auto mask = static_cast<uint64_t>(slots.size() - 1);
@@ -187,8 +186,8 @@ inline Vector<uint64_t> index_terms(const Strings& terms) {
     return slots;
 }
 
-// For each column the document that last had it and where in that one's list it stands. The memory is zero to
-// begin with and only touched where a column occurs, so that one short text costs little however large the
+// For each column, the last document with it and the place in that document's entries. The memory starts as
+// zero pages and is touched only where a column occurs, so a short text is cheap whatever the size of the
 // vocabulary.
 class LastSeen {
   public:
@@ -197,7 +196,7 @@ class LastSeen {
         if (!seen_) throw std::bad_alloc();
     }
 
-    // Counts a column of a document whose entries begin at `before`.
+    // Counts a column of a document; the document's entries begin at `before`.
     void count(uint32_t column, int64_t document, Vector<uint64_t>& entries, int64_t before) {
         Seen& seen = seen_.get()[column];
         if (seen.document != static_cast<uint32_t>(document) + 1) {
@@ -210,12 +209,12 @@ class LastSeen {
 
   private:
     struct Seen {
-        uint32_t document, place;  // the document counts from 1
+        uint32_t document, place;  // documents count from 1
     };
     std::unique_ptr<Seen, decltype(&std::free)> seen_;
 };
 
-// Counts the terms of documents that a vocabulary has; the others are passed over.
+// Counts the terms that are in a vocabulary; other terms are ignored.
 inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& options, const Strings& terms,
                             const uint64_t* slots, int64_t n_slots, int n_threads, Monitor& monitor) {
     Vector<Cutter> cutters(n_threads, Cutter(options));

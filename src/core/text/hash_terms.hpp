@@ -1,4 +1,4 @@
-// Documents to rows of hashed terms: no vocabulary, so nothing to learn, to store or to grow.
+// Rows of hashed terms: no vocabulary, so there is nothing to learn or to store.
 #pragma once
 
 #include "base/murmur3.hpp"
@@ -7,7 +7,7 @@
 
 namespace labelwood::text {
 
-// MurmurHash3 (x86, 32 bits) with seed 0, the hash that scikit-learn's hashing vectorizer takes columns from.
+// MurmurHash3 (x86, 32 bits) with seed 0, as scikit-learn's HashingVectorizer uses it.
 inline uint32_t hash_term(const char* text, int64_t size) {
     const int64_t whole = size / 4 * 4;
     uint32_t hash = 0;
@@ -23,8 +23,8 @@ struct HashOptions {
     bool signed_counts;
 };
 
-// Counts hashed terms. With `signed_counts` half of the terms count negatively, so that collisions cancel on
-// average; a column whose terms cancel stays, with a count of 0.
+// Counts hashed terms. With `signed_counts`, half of the terms count negatively, so that collisions cancel on
+// average. A column whose terms cancel keeps an entry of 0.
 inline CountRows hash_terms(const Strings& documents, const HashOptions& options, int n_threads,
                             Monitor& monitor) {
     Vector<Analyzer> analyzers(n_threads, Analyzer(options.analyzer));

@@ -1,4 +1,4 @@
-// Counts to weights: dampened, scaled by the rarity of the term, normalised by row.
+// Weights from counts: optional logarithm, scale per column, normalization per row.
 #pragma once
 
 #include <cmath>

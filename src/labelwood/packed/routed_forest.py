@@ -316,8 +316,9 @@ def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float =
     if row_share < 1:
         indptr, kept = _core.keep_share(indptr, data, row_share, SHORT_ROW)
         indices, data = indices[kept], data[kept]
-    rows = CSR(indptr, indices, data, X.n_cols)
-    return rows.unit_rows() if normalize else rows
+    if normalize:
+        data = _core.unit_rows(indptr, data)
+    return CSR(indptr, indices, data, X.n_cols)
 
 
 def _cut(

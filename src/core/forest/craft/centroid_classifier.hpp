@@ -1,5 +1,5 @@
-// Algorithm 2, lines 5-7 and Algorithm 1, line 5: the centroids of the clusters' projected rows, and the
-// split by them.
+// Centroids of the clusters' projected rows, and the split by the closest centroid (Algorithm 2, lines 5-7,
+// and Algorithm 1, line 5).
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace labelwood::forest::craft {
 
-// How much of a centroid is kept: its largest entries until they make up `share` of its squared length and
-// are at least `least`, and at most `most` of them (0: all) for every `rows` rows of the node, at least
-// `most`. Nodes of few rows are nearly all of a tree, and tell only a few entries from noise.
+// Entries kept of a centroid: the largest, until they make up `share` of its squared length and are at least
+// `least`. A node with n rows keeps at most `most` entries for every `rows` rows, and at least `most`; 0
+// keeps all. Most nodes have few rows, from which only a few entries can be told from noise.
 struct CentroidSize {
     double share;
     int32_t least;
@@ -41,9 +41,9 @@ class CentroidClassifier {
         float bias = 0.0f;
     };
 
-    // Centroids of the sampled rows of each cluster; a cluster without rows gets none. What siblings have in
-    // common cannot tell them apart: their mean is subtracted, which changes no comparison of scores, and the
-    // entries largest in size are then those that decide. `n_rows` is the number of all rows of the node.
+    // Makes the centroid of each cluster's sampled rows; an empty cluster gets none. The mean of the siblings
+    // is subtracted: this changes no comparison of scores, and makes the largest entries those that decide.
+    // `n_rows` is the number of all rows of the node.
     void learn(const ProjectedRows& x, const Vector<int32_t>& rows, const Vector<int32_t>& assigned,
                int32_t n_clusters, int64_t n_rows) {
         members_.resize(n_clusters);
@@ -58,7 +58,7 @@ class CentroidClassifier {
         for (const int32_t column : common_columns_) position_[column] = 0;
     }
 
-    // The closest centroid of each row, the first of equals.
+    // Assigns each row to the closest centroid, the first if several are equally close.
     void split(const ProjectedRows& x, const Vector<int32_t>& rows, Vector<int32_t>& child) {
         const auto lanes = static_cast<int>((centroids.size() + 7) / 8 * 8);
         lay_out(lanes);
@@ -80,7 +80,7 @@ class CentroidClassifier {
     Vector<Centroid> centroids;
 
   private:
-    // The mean row, of unit length under the cosine metric; columns in the order in which they were met.
+    // The mean row, of unit length under the cosine metric. Columns are in order of first occurrence.
     Centroid mean_row(const ProjectedRows& x, const Vector<int32_t>& members) {
         touched_.clear();
         for (const int32_t row : members) {
@@ -93,7 +93,7 @@ class CentroidClassifier {
         }
         Centroid centroid;
         double square = 0.0;
-        // A sum that passed through zero was noted twice: its second note finds it already taken.
+        // A column whose sum passed through zero is listed twice; the second time its sum is zero.
         for (const int32_t column : touched_) {
             float& sum = sums_[column];
             if (sum == 0.0f) continue;
@@ -110,7 +110,7 @@ class CentroidClassifier {
         return centroid;
     }
 
-    // Numbers the columns of the siblings from 1, ascending, and takes their mean.
+    // Numbers the siblings' columns from 1, ascending, and computes the siblings' mean.
     void number_columns() {
         common_columns_.clear();
         for (const Centroid& centroid : centroids) {
@@ -135,7 +135,7 @@ class CentroidClassifier {
 
     int64_t place(int32_t column) const { return position_[column] - 1; }
 
-    // Subtracts the siblings' mean and keeps the largest entries, ascending columns.
+    // Subtracts the siblings' mean and keeps the largest entries, by ascending column.
     void center(Centroid& centroid, int64_t most) {
         rest_.resize(common_.size());
         for (int64_t i = 0; i < common_.size(); ++i) rest_[i] = -common_[i];
@@ -150,8 +150,8 @@ class CentroidClassifier {
         });
     }
 
-    // The centroids side by side: block row position[column] holds the column's value in each; row 0 is all
-    // zero.
+    // Lays the centroids side by side: row position[column] of the block holds the column's values; row 0 is
+    // all zero.
     void lay_out(int lanes) {
         block_.assign(lanes, 0.0f);
         int32_t used = 0;
@@ -171,7 +171,7 @@ class CentroidClassifier {
     bool cosine_;
     Vector<float> sums_;        // all zero between uses
     Vector<float> common_;      // mean of the siblings, on common_columns_
-    Vector<float> rest_;        // one of them without it
+    Vector<float> rest_;        // a centroid without the mean
     Vector<int32_t> position_;  // all zero between uses
     Vector<float> block_;
     Vector<int32_t> touched_, common_columns_;

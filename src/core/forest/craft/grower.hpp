@@ -1,4 +1,4 @@
-// CRAFTML (Siblini, Kuntz and Meyer, 2018), Algorithms 1 and 2: whole trees grown in one call, in parallel.
+// CRAFTML (Siblini, Kuntz and Meyer, 2018), Algorithms 1 and 2. Trees grow in parallel.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace labelwood::forest::craft {
 
 struct Options {
-    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+    int32_t first_tree;  // number of the first tree; random draws depend on a tree's number
     int32_t n_trees;
     int32_t arity;        // k
     int32_t max_leaf;     // n_leaf
@@ -40,14 +40,14 @@ struct Options {
 
 enum class Stream : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
 
-// The seed of what happens at a node (0 for what happens once a tree).
-inline uint64_t node_seed(uint64_t seed, Stream scratch, int32_t tree, int32_t node) {
+// The seed of a random stream at a node; node 0 stands for the whole tree.
+inline uint64_t node_seed(uint64_t seed, Stream stream, int32_t tree, int32_t node) {
     const uint64_t place =
         (static_cast<uint64_t>(static_cast<uint32_t>(tree)) << 32) | static_cast<uint32_t>(node);
-    return mix64(mix64(seed + static_cast<uint64_t>(scratch)) ^ mix64(place));
+    return mix64(mix64(seed + static_cast<uint64_t>(stream)) ^ mix64(place));
 }
 
-// One number per row, equal for equal rows: tells cheaply whether all rows of a node are alike.
+// One number per row, equal for equal rows: a cheap test whether all rows of a node are equal.
 inline Vector<uint64_t> fingerprints(const Csr& matrix) {
     Vector<uint64_t> prints(matrix.n_rows, 0);
     for (int64_t row = 0; row < matrix.n_rows; ++row) {
@@ -128,7 +128,7 @@ class Grower {
             return alike(shared_.x_prints_) || alike(shared_.y_prints_);
         }
 
-        // Trains the node's classifier and splits its rows; false if no attempt parts them.
+        // Trains the node's classifier and splits its rows; false if no attempt separates them.
         bool divide(int32_t node, int32_t begin, int32_t end) {
             members_.assign(rows_.begin() + begin, rows_.begin() + end);
             if (options_.x_per_node) project(Stream::kFeatures, node, members_);
@@ -166,15 +166,15 @@ class Grower {
             std::sort(sample_.begin(), sample_.end());
         }
 
-        // Rows of a projected matrix: the node's own matrix is indexed by position, the tree's by training
-        // row.
+        // Row numbers in a projected matrix: a node's own matrix is indexed by position, the tree's by
+        // training row.
         void to_local(const Vector<int32_t>& positions, bool per_node) {
             local_ = positions;
             if (per_node) return;
             for (int32_t& at : local_) at = members_[at];
         }
 
-        // Children with rows, in cluster order; false if there would be only one.
+        // Adds the children that have rows, in cluster order; false if there would be only one.
         bool add_children(int32_t node, int32_t begin) {
             const int64_t n_clusters = classifier_.centroids.size();
             Vector<int32_t> sizes(n_clusters, 0);
@@ -266,7 +266,7 @@ class Grower {
             }
         }
 
-        // Adds up the entries of equal columns, which the length of a row needs; label rows are short.
+        // Sums entries of equal columns: the length of a row depends on them. Label rows are short.
         void merge_row(ProjectedRows& out, int64_t from) {
             if (options_.kind != ProjectionKind::kHash) return;
             entries_.clear();
@@ -295,7 +295,7 @@ class Grower {
         int32_t number_ = 0;
         GrownTree tree_;
         ProjectedRows x_projected_, y_projected_;
-        Vector<int32_t> rows_;                       // training rows, those of a node contiguous
+        Vector<int32_t> rows_;                       // training rows; those of a node are contiguous
         Vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
         Vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
         Vector<float> means_, sizes_, ones_;
@@ -309,7 +309,7 @@ class Grower {
     Vector<uint64_t> x_prints_, y_prints_;
 };
 
-// Seeds of the projections of x are the inner nodes' if nodes differ in them, else the trees'.
+// `seeds` of the result are those of the projections of x: per inner node or per tree.
 inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
                               Monitor& monitor) {
     FlatForest flat = flatten(Grower(x, y, options, monitor).run(n_threads));

@@ -1,7 +1,7 @@
 // Algorithm 2, line 4: k-means++ and a few of Lloyd's rounds over projected label vectors.
 //
-// Everything is summed in double precision and in row order: cosines of label vectors tie often, and a tie
-// must fall the same way in the twin.
+// Sums are in double precision and in row order. Cosines of label vectors tie often, and the reference in the
+// tests must break ties the same way.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class LabelKmeans {
           centers_(n_columns * arity_, 0.0),
           marked_(n_columns, 0) {}
 
-    // Clusters the given rows; returns the number of centres and leaves each row's cluster in `assigned`.
+    // Clusters the given rows. Returns the number of centres and writes each row's cluster to `assigned`.
     int32_t run(const ProjectedRows& y, const Vector<int32_t>& rows, int rounds, Rng& rng,
                 Vector<int32_t>& assigned) {
         choose_centers(y, rows, rng);
@@ -41,9 +41,9 @@ class LabelKmeans {
     }
 
   private:
-    // k-means++: each further centre is drawn with probability proportional to the squared distance from the
-    // nearest so far. Under the cosine metric the distance is one minus the cosine, half of the squared
-    // chord. Ends early when every row is a centre's equal.
+    // k-means++: draws each further centre with probability proportional to the squared distance to the
+    // nearest centre. Under the cosine metric the distance is 1 - cosine, half the squared chord. Ends early
+    // when every row equals a centre.
     void choose_centers(const ProjectedRows& y, const Vector<int32_t>& rows, Rng& rng) {
         const auto n = static_cast<uint32_t>(rows.size());
         chosen_.assign(1, rows[rng.below(n)]);
@@ -114,7 +114,7 @@ class LabelKmeans {
         }
     }
 
-    // The closest centre, the first of equals.
+    // The closest centre, the first if several are equally close.
     int32_t nearest(const ProjectedRows& y, int32_t row) {
         score_.assign(arity_, 0.0);
         for_entries(y, row, [&](int64_t column, float value) {

@@ -1,4 +1,4 @@
-// Rows after a random projection, as the clusters and the centroids of a tree read them.
+// Rows after a random projection, for clustering and for centroids.
 #pragma once
 
 #include <cmath>
@@ -8,13 +8,13 @@
 
 namespace labelwood::forest::craft {
 
-// Projected rows, merged; the rows of the whole training set or those of one node.
+// Projected rows of the whole training set or of one node; equal columns are merged.
 struct ProjectedRows {
     Vector<int64_t> ptr{0};
     Vector<int32_t> columns;
     Vector<float> values;
-    Vector<double> scale;   // of a row: 1 / its length under the cosine metric, else 1
-    Vector<double> square;  // of a row's length after scaling
+    Vector<double> scale;   // per row: 1 / its length under the cosine metric, else 1
+    Vector<double> square;  // per row: its squared length after scaling
 
     void clear() {
         ptr.assign(1, 0);
@@ -23,7 +23,7 @@ struct ProjectedRows {
         scale.clear();
         square.clear();
     }
-    // Closes a row whose entries have been appended; needs its length only where rows are clustered.
+    // Ends the row whose entries have been appended. Only clustering needs its length.
     void close_row(bool cosine) {
         double sum = 0.0;
         for (int64_t j = ptr.back(); j < values.size(); ++j) {

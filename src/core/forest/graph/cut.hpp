@@ -2,9 +2,9 @@
 //
 //     sum_{j in N_i} log s(c_i w.x_j) + sum_{j in S-} log s(-c_i w.x_j) - l1 |w|_1,   c_i = sign(w.x_i)
 //
-// with FTRL-Proximal and AdaGrad rates. The penalty stands once in the leader's objective, not once a step.
-// The 2k gradients of an example are taken at the same w and applied as one step. Only features of several of
-// the node's rows are touched: one of a few rows tells these apart, not groups of rows.
+// with FTRL-Proximal and AdaGrad rates. The penalty is in the leader's objective once, not once per step. The
+// 2k gradients of an example are taken at the same w and applied as one step. Features of few of the node's
+// rows are left out: they separate those rows, not groups of rows.
 #pragma once
 
 #include <algorithm>
@@ -27,18 +27,18 @@ struct CutOptions {
     int32_t epochs;
     float l1;
     float rate;
-    float beta;       // of the AdaGrad rates, rate / (beta + root of the sum of squared gradients)
+    float beta;       // AdaGrad rates are rate / (beta + root of the sum of squared gradients)
     float tolerance;  // stop when at most this share of the rows changes sides in an epoch
     CutStart start;
     int32_t feature_rows;  // features of fewer rows are left out
 };
 
-// A cut of one worker; buffers are as long as there are features.
+// The cuts of one worker. Buffers have an entry per feature.
 class Cut {
   public:
     explicit Cut(const Csr& x) : x_(x), local_(x.n_cols, -1) {}
 
-    // Copies the rows onto the features that occur in at least so many of them.
+    // Copies the rows, without the features that occur in fewer than `feature_rows` of them.
     void load(const int32_t* rows, int32_t n, int32_t feature_rows) {
         features_.clear();
         ptr_.assign(1, 0);
@@ -73,7 +73,7 @@ class Cut {
         weights_.assign(padded(features_.size()), 0.0f);
     }
 
-    // Rows without neighbours are not visited; they are negatives, and fall on a side at the end.
+    // Rows without neighbours are not visited. They serve as negatives and get a side at the end.
     void train(const LabelGraph& graph, const CutOptions& options, Rng rng) {
         const auto n = static_cast<int32_t>(rows_.n_rows);
         begin(options, rng);
@@ -102,8 +102,8 @@ class Cut {
         }
     }
 
-    // The hyperplane midway between two rows, which splits any two that differ; returns its bias. Rows of
-    // one length need none: what rounding leaves must not decide for the rows that are far from both.
+    // The hyperplane midway between two rows, which separates any two that differ; returns its bias. Rows of
+    // equal length need no bias: rounding must not decide for rows that are far from both.
     float separate(int32_t a, int32_t b) {
         std::fill(weights_.begin(), weights_.end(), 0.0f);
         add_row(a, 1.0f);
@@ -120,7 +120,7 @@ class Cut {
         }
     }
 
-    // Appends the weights that are not zero, on ascending columns.
+    // Appends the nonzero weights by ascending column.
     void emit(Vector<int32_t>* columns, Vector<float>* values) const {
         for (int64_t f = 0; f < features_.size(); ++f) {
             if (weights_[f] == 0.0f) continue;
@@ -150,7 +150,7 @@ class Cut {
         return sum;
     }
 
-    // The weights to start from, and the z that gives them.
+    // The initial weights, and the z that yields them.
     void begin(const CutOptions& options, Rng& rng) {
         const auto n = static_cast<uint32_t>(rows_.n_rows);
         std::fill(weights_.begin(), weights_.end(), 0.0f);
@@ -173,8 +173,7 @@ class Cut {
         gradient_.assign(weights_.size(), 0.0f);
     }
 
-    // Whole vectors of features, zeros among them, take less time than one after the other where rows are not
-    // too sparse and all of them stay in the cache.
+    // Dense rows are faster if rows are not too sparse and all of them fit in the cache.
     bool lay_out(simd::CutState* state) {
         const int64_t width = weights_.size(), n = rows_.n_rows;
         if (width * n > kDenseMost || width * n > kDenseWorth * columns_.size()) return false;
@@ -189,7 +188,7 @@ class Cut {
         return true;
     }
 
-    // Visiting all features is a sequential pass; a list of the touched ones costs more for each of them.
+    // Visiting all features is a sequential pass; a list of touched features costs more per feature.
     void make_room(int64_t n_partners, simd::CutState* state) {
         int64_t longest = 0;
         for (int64_t i = 0; i + 1 < ptr_.size(); ++i) longest = std::max(longest, ptr_[i + 1] - ptr_[i]);
@@ -214,7 +213,7 @@ class Cut {
     static constexpr int64_t kDenseMost = int64_t{1} << 17, kDenseWorth = 20;
 
     const Csr x_;
-    Vector<int32_t> local_;  // of a feature within the node; -1 between uses
+    Vector<int32_t> local_;  // number of a feature within the node; -1 between uses
     Vector<int32_t> features_, columns_, order_, partners_, touched_;
     Vector<int64_t> ptr_;
     Vector<float> values_, weights_, z_, spread_, gradient_, margins_, dense_;

@@ -18,13 +18,13 @@ namespace labelwood::forest::graph {
 struct Options {
     LabelGraphOptions graph;
     CutOptions cut;
-    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+    int32_t first_tree;  // number of the first tree; random draws depend on a tree's number
     int32_t n_trees;
     int32_t max_leaf;
     uint64_t seed;
 };
 
-// Grows one tree at a time. What a node draws depends on the seed, its tree and its place alone.
+// Grows one tree at a time. A node's random draws depend only on the seed, the tree and the node's place.
 class Grower {
   public:
     Grower(const Csr& x, const Csr& y, const Options& options)
@@ -63,7 +63,7 @@ class Grower {
 
     const int32_t* rows(const Pending& node) const { return rows_.data() + node.begin; }
 
-    // Rows of one label set need no further split: every leaf below would say the same.
+    // Rows with equal label sets need no split: all leaves below would be equal.
     bool is_pure(const Pending& node) const {
         const int32_t* row = rows(node);
         const int32_t* labels = y_.indices + y_.indptr[row[0]];
@@ -75,8 +75,8 @@ class Grower {
         return true;
     }
 
-    // Splits the rows of a node and adds its children; returns how many rows go to the first, 0 if none can
-    // be told apart. The first child is scored by w, the second by nothing: the argmax is the sign.
+    // Splits the rows of a node and adds its children. Returns the number of rows of the first child, 0 if no
+    // rows can be separated. The first child is scored by w, the second is always 0: the argmax is the sign.
     int32_t split(const Pending& node, GrownTree* tree) {
         const int32_t n = node.end - node.begin;
         builder_.build(rows(node), n, options_.graph, &graph_);
@@ -115,7 +115,7 @@ class Grower {
         return count;
     }
 
-    // The positive side first; both stay in ascending order.
+    // Puts the positive side first; both sides stay in ascending order.
     void partition(const Pending& node) {
         spare_.clear();
         int32_t next = node.begin;
@@ -160,7 +160,7 @@ class Grower {
     Vector<uint8_t> side_;
 };
 
-// Trees are grown side by side, each by one worker: the forest does not depend on the number of threads.
+// Each tree is grown by one worker: the forest does not depend on the number of threads.
 inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
                               Monitor& monitor) {
     Vector<GrownTree> trees(options.n_trees);

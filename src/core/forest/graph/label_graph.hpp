@@ -1,12 +1,12 @@
 // The approximate k-nearest-neighbour graph of rows on their labels, by counting over the postings of a node.
 //
-// "tail" (as printed): labels of fewer than `threshold` rows of the node are counted, and rows are compared
-// by shared / (|y_i| |y_j|), where |y| is the number of all labels of a row.
-// "idf": every label counts, by the square of log(n / n_l), and rows are compared by cosine. A label of
-// `threshold` rows or more is followed only to the threshold - 1 rows after one's own, cyclically: that is
-// the approximation.
+// "tail" (as in the paper): counts the labels that fewer than `threshold` rows of the node have, and compares
+// rows by shared / (|y_i| |y_j|), where |y| is the number of all labels of a row.
+// "idf": weights every label by the square of log(n / n_l), and compares rows by cosine. The graph is
+// approximate: a label of `threshold` rows or more joins a row only to the threshold - 1 rows after it,
+// cyclically.
 //
-// Equal rows are taken in cyclic order after one's own, so that no row is everyone's neighbour.
+// Ties go to the row that comes first after row i, cyclically, so that no row is everyone's neighbour.
 #pragma once
 
 #include <algorithm>
@@ -31,17 +31,16 @@ struct LabelGraphOptions {
 struct LabelGraph {
     Vector<int64_t> ptr;
     Vector<int32_t> neighbors;
-    Vector<float> alike;  // y_i . y_j / (|y_i| |y_j|), on the labels that were followed
+    Vector<float> alike;  // y_i . y_j / (|y_i| |y_j|), over the labels that were used
 };
 
-// Builds graphs of one worker; its buffers are as long as there are labels and rows.
+// Builds the graphs of one worker. Buffers have an entry per label and per row.
 class LabelGraphBuilder {
   public:
     explicit LabelGraphBuilder(const Csr& y)
         : y_(y), size_(y.n_cols, 0), begin_(y.n_cols, 0), weight_(y.n_cols, 0.0f) {}
 
-    // Where every label is too frequent for anyone to have a neighbour, the threshold doubles until it is
-    // not.
+    // If all labels are too frequent for any row to have a neighbour, the threshold doubles until one has.
     void build(const int32_t* rows, int32_t n, const LabelGraphOptions& options, LabelGraph* graph) {
         index(rows, n, options);
         int32_t largest = 0;
@@ -58,7 +57,7 @@ class LabelGraphBuilder {
   private:
     struct Candidate {
         float alike;
-        int32_t distance;  // cyclic, from the row itself
+        int32_t distance;  // from row i, cyclic
         int32_t position;
         bool before(const Candidate& other) const {
             return alike > other.alike || (alike == other.alike && distance < other.distance);
@@ -135,7 +134,7 @@ class LabelGraphBuilder {
         }
     }
 
-    // Keeps the best candidates in a short sorted list, which beats a heap for the sizes in use.
+    // Keeps the best candidates in a short sorted list, which is faster than a heap at these sizes.
     void choose(int32_t i, int32_t n, int32_t most, LabelGraph* graph) {
         best_.clear();
         for (const int32_t j : touched_) {
@@ -159,9 +158,9 @@ class LabelGraphBuilder {
     }
 
     const Csr y_;
-    Vector<int32_t> size_;  // of a label in the node; zero between uses
+    Vector<int32_t> size_;  // rows of a label in the node; zero between uses
     Vector<int64_t> begin_;
-    Vector<float> weight_;  // what sharing a label counts
+    Vector<float> weight_;  // of a shared label
     Vector<int32_t> labels_, postings_, place_, touched_;
     Vector<float> norm_, shared_;
     Vector<Candidate> best_;

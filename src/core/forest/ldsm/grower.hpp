@@ -1,4 +1,4 @@
-// Growing LdSM trees: Algorithms 1 (best node first) and 4 (children) around the nodes of node.hpp.
+// Growing LdSM trees: Algorithm 1 (best node first) and Algorithm 4 (children).
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace labelwood::forest::ldsm {
 
-// What a split achieved, by the label histograms of the node and of its children: Equation 1 and Definitions
-// 1 and 2 of the paper. `running` is J by the running probabilities at the end of the node's training.
+// The quality of a split, by the label histograms of the node and its children: Equation 1 and Definitions 1
+// and 2 of the paper. `running` is J by the running probabilities at the end of the node's training.
 struct Split {
     float objective, balancedness, purity, running;
 };
@@ -36,7 +36,7 @@ class Grower {
 
     Tree grow(Rng rng, Monitor& monitor) {
         Tree out;
-        Vector<Vector<int32_t>> rows(1);  // of every node; emptied when it is split
+        Vector<Vector<int32_t>> rows(1);  // per node; cleared when the node is split
         for (int32_t row = 0; row < y_.n_rows; ++row) {
             if (y_.row_nnz(row) > 0) rows[0].push_back(row);
         }
@@ -75,17 +75,17 @@ class Grower {
   private:
     struct Waiting {
         int64_t priority;
-        int32_t minus_id;  // the first of equals is taken first
+        int32_t minus_id;  // negative, so that ties go to the first node
         bool operator<(const Waiting& other) const {
             return std::pair(priority, minus_id) < std::pair(other.priority, other.minus_id);
         }
     };
     struct Bin {
         int64_t count = 0;
-        FixedVector<int64_t, M> sent{};  // how many of them went to each child
+        FixedVector<int64_t, M> sent{};  // number sent to each child
     };
 
-    // Algorithm 4: every child whose margin exceeds 0.5, and the best if none does.
+    // Algorithm 4: a row goes to every child whose margin exceeds 0.5, or to the best child if none does.
     FixedVector<Vector<int32_t>, M> create_children(const Vector<int32_t>& rows) {
         FixedVector<Vector<int32_t>, M> children;
         for (const int32_t row : rows) {
@@ -100,7 +100,7 @@ class Grower {
         return children;
     }
 
-    // A child that got nothing, or everything, would repeat its parent for ever.
+    // A child without rows, or with all rows, would repeat its parent for ever.
     static bool is_split(const FixedVector<Vector<int32_t>, M>& children, int64_t n_rows) {
         return std::all_of(children.begin(), children.end(),
                            [&](const auto& child) { return !child.empty() && child.size() < n_rows; });
@@ -157,7 +157,7 @@ class Grower {
         for (int64_t m = 0; m < M; ++m) {
             each_label(children[m], [&](Bin& bin) { ++bin.sent[m]; });
         }
-        // Everything times the number of label entries: then all of it is whole numbers.
+        // Figures are multiplied by the number of label entries, which makes them integers.
         int64_t entries = 0, integrity = 0, impure = 0;
         FixedVector<int64_t, M> reached{};
         for (const int32_t label : touched_) {
@@ -246,7 +246,7 @@ Vector<Tree> grow(const Csr& x, const Csr& y, const Options& options, int n_thre
 
 constexpr int kMostChildren = 8;
 
-// Nodes of up to kMostChildren children, each number compiled on its own.
+// Chooses the code compiled for options.arity children.
 template <int M = 2>
 Vector<Tree> grow_any(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
     if constexpr (M < kMostChildren) {
@@ -259,7 +259,7 @@ constexpr int64_t kSplitColumns = 4;
 
 struct Forest {
     FlatForest flat;
-    Vector<float> splits;  // of the inner nodes in id order: the fields of Split
+    Vector<float> splits;  // fields of Split per inner node, by id
 };
 
 inline Forest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
@@ -273,7 +273,7 @@ inline Forest grow_forest(const Csr& x, const Csr& y, const Options& options, in
         trees.push_back(std::move(one.tree));
     }
     Forest forest{flatten(std::move(trees)), {}};
-    // The inner nodes carried their place among the splits through the renumbering.
+    // `seed` of an inner node is the place of its split, which survives the renumbering.
     for (const uint32_t place : forest.flat.seeds) {
         const Split& s = splits[place];
         forest.splits.insert(forest.splits.end(), {s.objective, s.balancedness, s.purity, s.running});

@@ -1,5 +1,5 @@
-// One node of an LdSM tree: M linear regressors trained by the objective that favours balanced, pure splits
-// (Algorithms 2 and 3 of the paper; the twin is reference/ldsm.py).
+// One node of an LdSM tree: M linear regressors, trained by an objective that favours balanced, pure splits
+// (Algorithms 2 and 3 of the paper).
 //
 // The running probabilities are kept as sums: T_m = C_v P_m and S_m^k = l_v[k] P_m^k. Times C_v, the terms of
 // J that an assignment s of one example with labels y can change are
@@ -7,8 +7,8 @@
 //     sum_{j<l} |T_j - T_l + |y| (s_j - s_l)|  -  lambda_1 sum_{j<l} sum_{k in y} |S_j^k - S_l^k + s_j - s_l|
 //     + lambda_2 |sum_j T_j + |y| sum_j s_j - C_v|
 //
-// so the labels that the example does not have cancel. The inner sums depend on s_j - s_l in {-1, 0, 1} alone
-// and are tabulated: O(|y| M^2 + 2^M M^2) for the argmin.
+// so labels that the example does not have cancel. The inner sums depend only on s_j - s_l in {-1, 0, 1} and
+// are tabulated: the argmin takes O(|y| M^2 + 2^M M^2).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace labelwood::forest::ldsm {
 enum class Optimizer { kNag, kAdagrad, kSgd };
 
 struct Options {
-    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+    int32_t first_tree;  // number of the first tree; random draws depend on a tree's number
     int32_t n_trees;
     int32_t arity;
     int64_t max_nodes;
@@ -43,8 +43,8 @@ struct Options {
     uint64_t seed;
 };
 
-// The regressors of one node and their running sums; reused from node to node, and only what a node touched
-// is cleared.
+// The regressors of one node and their running sums. The object is reused from node to node, and clears only
+// what a node touched.
 template <int M>
 class Node {
   public:
@@ -79,7 +79,7 @@ class Node {
         return sum;
     }
 
-    // Features with a weight, ascending, the bias left out.
+    // Features with a weight, ascending, without the bias.
     const Vector<int32_t>& used_features() {
         std::sort(touched_features_.begin(), touched_features_.end());
         if (touched_features_.back() == x_.n_cols) touched_features_.pop_back();
@@ -88,7 +88,7 @@ class Node {
     float weight(int32_t feature, int m) const { return features_[feature].weight[m]; }
     float bias(int m) const { return weight(static_cast<int32_t>(x_.n_cols), m); }
 
-    // J of Equation 1 by the running probabilities, as Figures 3 and 7 follow it.
+    // J of Equation 1 by the running probabilities, as in Figures 3 and 7.
     double running_objective() const {
         double balance = 0.0, integrity = 0.0, sum = 0.0;
         for (int j = 0; j < M; ++j) {
@@ -117,7 +117,7 @@ class Node {
         bool seen = false;
     };
 
-    static constexpr float kTiny = 1e-20f;  // keeps a vanished gradient from dividing by zero
+    static constexpr float kTiny = 1e-20f;  // avoids a division by zero if all gradients are zero
 
     void clear() {
         for (const int32_t f : touched_features_) features_[f] = Feature();
@@ -189,7 +189,8 @@ class Node {
         }
     }
 
-    // Margins before the step; takes up new features and larger scales (NAG rescales their weights).
+    // Margins before the step. Records new features and larger scales; NAG rescales the weights of the
+    // latter.
     PerChild scaled_margins(int32_t row) {
         const bool nag = options_.optimizer == Optimizer::kNag;
         norms_ += 1.0;  // the bias
@@ -214,7 +215,7 @@ class Node {
         return sum;
     }
 
-    // Algorithm 3: the best of the 2^M - 1 assignments, at random among equals.
+    // Algorithm 3: the best of the 2^M - 1 assignments; ties are broken at random.
     uint32_t best_assignment(int32_t row, double n_labels, Rng& rng) {
         FixedVector<FixedVector<double, 3>, kPairs> integrity{};  // by s_j - s_l + 1
         for (int64_t i = y_.indptr[row]; i < y_.indptr[row + 1]; ++i) {
@@ -297,7 +298,7 @@ class Node {
 
     const Csr x_, y_;
     const Options options_;
-    Vector<Feature> features_;  // one more than there are: the bias
+    Vector<Feature> features_;  // the last one is the bias
     Vector<Label> labels_;
     Vector<int32_t> touched_features_, touched_labels_;
     FixedVector<double, M> total_{};  // T_m

@@ -22,7 +22,7 @@ from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
+from labelwood.sparse import CSR, I32, TopK
 
 # Work of one kernel call, in features times labels: a few tenths of a second, then Python handles signals.
 CHUNK = 1_000_000
@@ -124,7 +124,7 @@ class GrowingEstimator(StreamLearner):
 
     def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
         """Rows for a packed tree: scaled if the method scales, without features that the tree has not seen."""
-        values = _core.unit_rows(as_i32(X, MAX_COLUMNS)) if self.normalize else X.data
+        values = _core.unit_rows(X.indptr, X.data) if self.normalize else X.data
         return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
 
     def _topk_packed(self, X: CSR, k: int, run: RunContext) -> TopK:
