@@ -38,7 +38,7 @@ def assert_copies_equal(machine):
 
 
 def test_a_reader_does_not_wait_for_a_frame(machine):
-    many = frame(machine, learn(*(example(number) for number in range(4000))))
+    many = frame(machine, learn(*(example(number) for number in range(1000))))
     applying = threading.Thread(target=machine.apply, args=(many,))
     applying.start()
     seen = []
