@@ -73,7 +73,9 @@ def test_a_threshold_drops_exactly_the_small_weights(topics):
     whole = LinearTree(weight_threshold=None, max_leaf=10).fit(X, Y)
     cut = LinearTree(weight_threshold=0.2, weight_dtype="float32", max_leaf=10).fit(X, Y)
     kept = whole.trees_[0].node_weights.weights
-    np.testing.assert_array_equal(np.sort(kept[np.abs(kept) > 0.2]), np.sort(cut.trees_[0].node_weights.weights))
+    np.testing.assert_array_equal(
+        np.sort(kept[np.abs(kept) > 0.2]), np.sort(cut.trees_[0].node_weights.weights)
+    )
 
 
 def test_a_hierarchy_of_ones_own(topics, tmp_path):
