@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelwood import CraftForest, LabelwoodError, LdsmForest, LinearTree, OnlineTree
+from labelwood import CraftForest, LabelwoodError, LdsmForest, LinearTree, OnlineForest, OnlineTree
 from labelwood.data.synth import Shape, synth
 from labelwood.metrics import precision_at_k, report_by_frequency
 from labelwood.viz.curves import (
@@ -46,6 +46,15 @@ def test_all_trees_together_are_the_model(models, data):
         assert precision_at_k(Y, top, 3) == pytest.approx(precision_at_k(Y, whole, 3), abs=2e-3)
         np.testing.assert_allclose(top.scores[:, 0], whole.scores[:, 0], rtol=2e-3)
         assert [count for count, _, _ in points] == sorted({count for count, _, _ in points})
+
+
+def test_the_trees_of_an_online_forest(data):
+    X, Y = data
+    model = OnlineForest(n_trees=3, n_jobs=1).fit(X, Y)
+    points = list(prefixes(model, X, 3))
+    assert [count for count, _, _ in points] == [1, 2, 3]
+    np.testing.assert_array_equal(points[-1][2].labels, model.topk_ids(X, 3).labels)
+    assert points[-1][1] == sum(tree.packed.tree.n_nodes for tree in model.trees())
 
 
 def test_a_forest_cut_to_its_first_tree(data):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -28,8 +28,6 @@ from labelwood.sparse import CSR, I32, TopK
 CHUNK = 1_000_000
 _RECORD = "record."
 _PACKED = "packed."
-_COUNTERS = "counters"
-_COUNTED = ("growing", "seen", "updates", "decisions", "cursor", "rows_learned")
 
 
 class GrowingEstimator(StreamLearner):
@@ -164,31 +162,6 @@ class GrowingEstimator(StreamLearner):
         if hasattr(forest, "feature_names_in_"):
             self.feature_names_in_ = forest.feature_names_in_
             self._fitted |= {"feature_names_in_"}
-
-    def state_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The live tree as arrays alone; :meth:`restore_arrays` is the inverse."""
-        facts, arrays = self._state()
-        return {**arrays, _COUNTERS: np.array([int(facts[name]) for name in _COUNTED], np.int64)}
-
-    def restore_arrays(
-        self, arrays: Mapping[str, npt.NDArray[Any]], X: CSR, Y: CSR, names: GrowingNames
-    ) -> Self:
-        """Be the tree that learned X and Y elsewhere."""
-        own = dict(arrays)
-        facts = dict(zip(_COUNTED, own.pop(_COUNTERS).tolist(), strict=True))
-        self._start(names, int(self.random_state or 0))
-        self.n_features_in_, self.rows_learned_ = X.n_cols, facts["rows_learned"]
-        self._note_learned(X, Y)
-        self._restore_growing(facts, own)
-        return self
-
-    def _note_learned(self, X: CSR, Y: CSR) -> None:
-        """Note that these rows were learned from nothing."""
-        self.label_counts_, self.fit_seconds_ = np.bincount(Y.indices, minlength=Y.n_cols), {}
-        self.trained_ = {
-            "rows": X.n_rows, "feature_entries": X.nnz, "label_entries": Y.nnz, "seed": self._seed,
-        }  # fmt: skip
-        self._note_fitted()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         self._fit_counts()

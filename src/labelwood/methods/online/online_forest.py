@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -33,6 +34,7 @@ T = TypeVar("T")
 
 _CANDIDATES = 4  # times k: labels that each tree contributes to an average
 _SEEDS = 2**32
+_MANIFEST = "manifest"  # the array that holds the manifest of a learned tree, as JSON
 
 
 class OnlineForest(StreamLearner):
@@ -188,10 +190,7 @@ class OnlineForest(StreamLearner):
         trees = self._unfitted(run.seed)
         learn = _learn_divided if run.is_divided else _learn_here
         # Restored trees lack the spare room of learning: the model is the same wherever its trees were learned.
-        self.trees_ = [
-            tree.restore_arrays(arrays, X, Y, self._names)
-            for tree, arrays in zip(trees, learn(trees, X, Y, run), strict=True)
-        ]
+        self.trees_ = [_from_arrays(arrays) for arrays in learn(trees, X, Y, run)]
         self._lead()
 
     def _candidates(self, k: int) -> int:
@@ -248,7 +247,7 @@ def _learn_here(
     names, found = LabelNames.columns(Y.n_cols), []
     with run.phase("learn", len(trees)) as progress:
         for number, tree in enumerate(trees, 1):
-            found.append(clone(tree).fit_rows(X, Y, names, run.n_threads).state_arrays())
+            found.append(_as_arrays(tree.fit_rows(X, Y, names, run.n_threads)))
             if progress is not None:
                 progress(number)
     return found
@@ -274,4 +273,14 @@ def learn_tree(
     ones = np.ones(len(arrays["y_indices"]), np.float32)
     Y = CSR(arrays["y_indptr"], arrays["y_indices"], ones, setting["n_labels"])
     tree = OnlineTree(**setting["parameters"])
-    return tree.fit_rows(X, Y, LabelNames.columns(Y.n_cols), n_threads).state_arrays()
+    return _as_arrays(tree.fit_rows(X, Y, LabelNames.columns(Y.n_cols), n_threads))
+
+
+def _as_arrays(tree: OnlineTree) -> dict[str, npt.NDArray[Any]]:
+    manifest, arrays = tree.to_saved()
+    return {**arrays, _MANIFEST: np.frombuffer(json.dumps(manifest).encode(), np.uint8)}
+
+
+def _from_arrays(arrays: dict[str, npt.NDArray[Any]]) -> OnlineTree:
+    manifest = json.loads(arrays.pop(_MANIFEST).tobytes())
+    return OnlineTree.from_saved(manifest, arrays, where="a learned tree")

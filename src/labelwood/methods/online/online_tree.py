@@ -135,9 +135,12 @@ class OnlineTree(GrowingEstimator):
 
     def fit_rows(self, X: CSR, Y: CSR, names: LabelNames, n_threads: int) -> Self:
         """Learn checked rows from nothing, as ``fit`` does."""
-        self._names, self.n_features_in_ = GrowingNames(names), X.n_cols
+        self._names, self.n_features_in_, self.fit_seconds_ = GrowingNames(names), X.n_cols, {}
+        self.label_counts_ = np.bincount(Y.indices, minlength=Y.n_cols)
         self._fit(X, Y, RunContext(n_threads=n_threads, seed=int(self.random_state or 0)))
-        self._note_learned(X, Y)
+        counts = {"rows": X.n_rows, "feature_entries": X.nnz, "label_entries": Y.nnz}
+        self.trained_ = {**counts, "seed": self._seed}
+        self._note_fitted()
         return self
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
