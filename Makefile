@@ -93,7 +93,7 @@ $(VENV)/build-tools: pyproject.toml | $(VENV)/bin/python
 
 # The build directory is kept, so that a reinstall after an edit compiles only what changed.
 $(VENV)/installed: $(VENV)/build-tools $(SOURCES)
-	$(PIP) install --no-build-isolation '.[plots,serve]'
+	$(PIP) install --no-build-isolation -C cmake.define.LABELWOOD_WERROR=ON '.[plots,serve]'
 	touch $@
 
 $(VENV)/tools-%: pyproject.toml $(VENV)/build-tools
