@@ -131,18 +131,6 @@ class SparseSum {
         n_touched_ = count;
         may_repeat_ |= may_repeat;
     }
-    // Calls visit(column, value) for all columns in the order in which they came, and clears them.
-    template <class Visit>
-    void drain(Visit&& visit) {
-        for (size_t i = 0; i < n_touched_; ++i) {  // one that came again after a sum of 0 is 0 by then
-            float& cell = dense_[static_cast<size_t>(touched_[i])];
-            const float value = cell;
-            cell = 0.0f;
-            visit(touched_[i], value);
-        }
-        n_touched_ = 0;
-        may_repeat_ = false;
-    }
     // Moves the sum out as sorted (column, value) pairs, keeping the `most` largest in size (0 keeps all); of
     // equal ones, the first columns. Only what may be kept is sorted.
     void take(int64_t most, std::vector<int32_t>* columns, std::vector<float>* values) {
