@@ -33,20 +33,20 @@ def plans(split: Split, seed: int) -> list[label_tree.Plan]:
     for arity, depth in shapes:
         model = LinearTree.preset("paper", cluster_rounds=20, arity=max(2, arity), max_depth=depth)
         prepared = TrainingRows.of(rows.X, run, normalize=model.normalize)
-        found.append(label_tree.count(prepared, rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
+        found.append(prepared.count(rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
     return found
 
 
 def ratio(plan: label_tree.Plan) -> float:
     """Eq. 20."""
-    return theory.paper_ratio(plan.weights, plan.tree.n_labels, round(plan.used[0]))
+    return theory.paper_ratio(plan.weights, plan.tree.n_labels, int(plan.used[0]))
 
 
 def our_ratio(plan: label_tree.Plan) -> float:
     """The same by the bytes of our layout."""
-    n_labels, n_features = plan.tree.n_labels, round(plan.used[0])
-    whole = label_tree.dense_bytes(n_labels + 1, 1, n_labels * n_features, n_features)
-    return label_tree.layout(plan, None, 4).stored.value / whole
+    n_labels, n_features = plan.tree.n_labels, int(plan.used[0])
+    whole = theory.packed_tree_bytes(n_labels + 1, 1, n_labels * n_features, n_features)
+    return label_tree.layout(plan, None, 4)[0].value / whole
 
 
 def ratios(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> None:
@@ -72,7 +72,7 @@ def ratios(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> N
             axis.title.set_fontsize(7)
             if number == 4:
                 last = [seed[len(DEPTHS) - 1] for seed in by_seed]
-                whole = theory.paper_one_vs_rest_bytes(last[0].tree.n_labels, round(last[0].used[0])) / 1e6
+                whole = theory.paper_one_vs_rest_bytes(last[0].tree.n_labels, int(last[0].used[0])) / 1e6
                 rows[-1] |= {
                     "MB, tree": [theory.paper_tree_bytes(plan.weights) / 1e6 for plan in last],
                     "MB, one-vs-rest": whole,
@@ -95,10 +95,7 @@ def reductions(options: Options, found: dict[str, list[list[label_tree.Plan]]]) 
             axis.hist(alphas[part], bins=20, range=(0, 1))
             axis.set_title(f"{name}, depth {depth}", fontsize=6)
         means = [
-            [
-                level.alpha
-                for level in theory.levels(seed[len(DEPTHS) - 1].tree, np.rint(seed[len(DEPTHS) - 1].used))
-            ]
+            [level.alpha for level in theory.levels(seed[len(DEPTHS) - 1].tree, seed[len(DEPTHS) - 1].used)]
             for seed in found[name]
         ]
         rows.append(

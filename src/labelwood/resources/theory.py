@@ -117,6 +117,14 @@ def paper_tree_bytes(weights: int) -> int:
     return weights * PAPER_ENTRY_BYTES
 
 
+def packed_tree_bytes(n_nodes: int, n_inner: int, n_weights: float, n_features: float) -> float:
+    """The same in our layout: float32 weights, the features of each node once, and the nodes.
+
+    ``child_ptr``, ``label`` and ``bias`` per node, ``feature_ptr`` and ``weight_ptr`` per inner node.
+    """
+    return 4.0 * n_weights + 4.0 * n_features + 12.0 * n_nodes + 16.0 * n_inner + 20
+
+
 def paper_ratio(weights: int, n_labels: int, n_features: int) -> float:
     """Eq. (20): (19) over (17)."""
     return paper_tree_bytes(weights) / paper_one_vs_rest_bytes(n_labels, n_features)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
+from labelwood.packed.tree_shape import LabelTree
+from labelwood.resources.label_tree import Plan
 from labelwood.resources.memory import resident
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, I32, I64, MappedCSR
@@ -53,6 +55,15 @@ class TrainingRows:
     def arguments(self) -> tuple[I64, I32, F32, int]:
         """The first arguments of a kernel."""
         return self.X.indptr, self.X.indices, self.X.data, self.X.n_cols
+
+    def count(self, Y: CSR, tree: LabelTree, run: RunContext) -> Plan:
+        """The features that every inner node of an untrained tree uses, and its rows."""
+        with run.phase("count") as progress:
+            used, entries, members = _core.count_tree(
+                *self.arguments, Y.indptr, Y.indices, Y.n_cols, tree.child_ptr, tree.label, run.n_threads, progress,
+                resident=self.X.resident,
+            )  # fmt: skip
+        return Plan(tree, used, entries, members, self.X.n_cols, self.X.resident, self.held_bytes)
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that all units of a training share."""

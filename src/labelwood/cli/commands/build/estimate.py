@@ -1,7 +1,7 @@
 """Tell what training would take, without training: bytes of the model, peak memory, time, each with a band.
 
-The exact grade grows the tree of a label-tree method and counts the features that its nodes use; the quick one does
-without clustering. Other methods are tried on a part of the rows.
+Label trees count the features that the nodes of a quickly clustered tree use, and train a sample of its classifiers.
+Other methods train one tree on a part of the rows.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pathlib import Path
 from labelwood.cli.support.inputs import add_data_arguments
 from labelwood.cli.support.training_options import add_learning_arguments, explained, read_learning
 from labelwood.cli.support.output import print_facts, print_json, print_table, shown
-from labelwood.cli.support.parser import Parser, one_of
+from labelwood.cli.support.parser import Parser
 from labelwood.errors import LabelwoodError
-from labelwood.resources.estimate import GRADES, Estimate, Figure
+from labelwood.resources.estimate import Banded, Estimate
 from labelwood.resources.memory import shown_bytes
 from labelwood.run_context import RunContext
 
 EXAMPLES = (
     "labelwood estimate train.txt.xz --n-trees 3",
-    "labelwood estimate docs.csv --text title,body --labels tags --grade quick",
+    "labelwood estimate docs.csv --text title,body --labels tags",
     "labelwood estimate train.txt.xz --tree kmeans --arity 100 --weight-threshold none --plot levels.png",
 )
 _PROG = "labelwood estimate"
@@ -29,14 +29,6 @@ _PROG = "labelwood estimate"
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments; those of the method and the encoder come with the ones named in ``argv``."""
     add_data_arguments(parser)
-    parser.value(
-        "--grade",
-        metavar="WORD",
-        takes=f"one of {', '.join(GRADES)}",
-        convert=one_of(GRADES),
-        default="exact",
-        help="exact: the tree is grown; quick: no clustering (default exact)",
-    )
     parser.value(
         "--plot",
         metavar="FILE",
@@ -50,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Load, estimate, print."""
     task = read_learning(options, RunContext(), _PROG)
     with explained(task, _PROG):
-        found = task.model.estimate(task.X, task.Y, grade=options.grade, label_names=task.label_names)
+        found = task.model.estimate(task.X, task.Y, label_names=task.label_names)
     if options.plot:
         _plot(found, Path(options.plot))
     if options.json:
@@ -63,7 +55,6 @@ def run(options: argparse.Namespace) -> int:
 def _print(found: Estimate) -> None:
     facts = {
         "method": found.method,
-        "grade": found.grade,
         "model": _bytes(found.model_bytes),
         "peak memory": _bytes(found.peak_bytes),
         "time": f"{found.seconds.value:.2f} s ({found.seconds.low:.2f} to {found.seconds.high:.2f})",
@@ -100,20 +91,20 @@ def _print(found: Estimate) -> None:
         )
 
 
-def _bytes(figure: Figure) -> str:
-    if figure.low == figure.high:
-        return f"{shown_bytes(figure.value)} at most"
-    return f"{shown_bytes(figure.value)} ({shown_bytes(figure.low)} to {shown_bytes(figure.high)})"
+def _bytes(found: Banded) -> str:
+    if found.low == found.high:
+        return f"{shown_bytes(found.value)} at most"
+    return f"{shown_bytes(found.value)} ({shown_bytes(found.low)} to {shown_bytes(found.high)})"
 
 
 def _plot(found: Estimate, path: Path) -> None:
     if not found.levels:
         raise LabelwoodError(f"{_PROG}: --plot is for label trees; {found.method} has no levels to draw")
     try:
-        from matplotlib.figure import Figure as Drawing  # noqa: PLC0415 - an extra
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ImportError:
         raise LabelwoodError("--plot needs matplotlib: pip install 'labelwood[plots]'") from None
-    drawing = Drawing(figsize=(8, 3.2), layout="constrained")
+    drawing = Figure(figsize=(8, 3.2), layout="constrained")
     left, right = drawing.subplots(1, 2)
     depths = [level.depth for level in found.levels]
     left.bar(depths, [level.weights for level in found.levels])
