@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -20,7 +20,8 @@ from labelwood.sparse import CSR, I64
 
 _ROOMY = 50  # times the bytes of the data: more than any method needs
 _SAMPLE_ROWS = 1000  # at least
-_SAMPLE_SHARE = 0.05  # of the training work; half of it goes into a sample of half as many rows besides
+_SECONDS = Growth(0.85, 1.1)
+_SAMPLE_SHARE = 0.045  # of the training work; half of it goes into a sample of half as many rows besides
 
 
 class Planned:
@@ -35,16 +36,9 @@ class Planned:
     _growth: ClassVar[Growth] = Growth(0.3, 1.2)  # of a tree's bytes
     _shared_arrays: ClassVar[tuple[str, ...]] = ()  # prefixes of arrays that a model has once for all trees
 
-    def _begin_fit(
-        self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
-    ) -> tuple[Self, CSR, CSR, RunContext]:
-        raise NotImplementedError
-
-    def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        raise NotImplementedError
-
-    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        raise NotImplementedError
+    _begin_fit: Callable[..., tuple[Self, CSR, CSR, RunContext]]
+    _fit: Callable[[CSR, CSR, RunContext], None]
+    _state: Callable[[], tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]
 
     def estimate(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Estimate:
         """What fit would need on these data: bytes of the model, peak memory, seconds, each with a band.
@@ -83,7 +77,7 @@ class Planned:
             n_trees=n_trees,
             model_bytes=model,
             peak_bytes=peak,
-            seconds=extrapolate(seconds, X.n_rows / most, Growth()).times(n_trees),
+            seconds=extrapolate(seconds, X.n_rows / most, _SECONDS).times(n_trees).spread(0.7, 1.4),
             bound_bytes=bound,
             choices=[
                 Choice(f"n_trees={n}", model.value * n / n_trees, before + (peak.high - before) * n / n_trees)

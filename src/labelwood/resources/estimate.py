@@ -107,11 +107,10 @@ class Growth(NamedTuple):
     """How a number grows when rows are doubled: by a power of two between ``low`` and ``high``.
 
     Each doubling has ``slowing`` times the power of the one before: below 1 where new rows bring fewer new features.
-    The defaults are those of seconds.
     """
 
-    low: float = 1.0
-    high: float = 1.1
+    low: float
+    high: float
     slowing: float = 1.0
 
 

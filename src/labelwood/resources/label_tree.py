@@ -38,6 +38,7 @@ _POWER = 0.7  # a child with n rows keeps about n^0.7 weights
 _SHARE = 0.015  # of the training work goes into the sample
 _LEAST_WORK = 5e6  # visited entries: hundredths of a second
 _THINNED = Growth(0.0, 1.2, slowing=0.94)  # of kept weights with the rows of a node
+_SECONDS = Growth(1.0, 1.1)
 # Passes over a node's entries: to gather them, and more for a block the more rows are positive for a sibling.
 _GATHER, _CROWDED = 2.5, 4.0
 _GIVEN_BACK = 2.0**20  # bytes of a block that goes back to the system when it is freed
@@ -111,7 +112,8 @@ class Sampler:
         self._sizes = plan.rows.astype(np.float64) ** _POWER
         self._work, self._block = plan.work(plan.children), plan.work(np.minimum(plan.children, _LANES))
         nothing = Banded(0.0, 0.0, 0.0)
-        self.kept, self.seconds = {each: Kept(nothing, nothing) for each in thresholds}, nothing
+        self.kept: dict[float | None, Kept] = {each: Kept(nothing, nothing) for each in thresholds}
+        self.seconds = nothing
         tree, parts = plan.tree, theory.inner_levels(plan.tree)
         work = np.sqrt([self._work[part].sum() for part in parts])
         allowed = max(_SHARE * self._work.sum(), _LEAST_WORK) * work / work.sum()
@@ -122,10 +124,6 @@ class Sampler:
         for depth in reversed(range(len(parts))):
             below = np.where(below >= tree.level_ptr[depth + 2], tree.parent[below], below)
             self._level(parts[depth], below, float(allowed[depth]))
-
-    def of(self, setting: Setting) -> Kept | None:
-        """What a model of this setting keeps; None if every weight."""
-        return None if setting.threshold is None else self.kept[setting.threshold]
 
     def _level(self, part: slice, below: I64, allowed: float) -> None:
         """Add the sample of one level."""
@@ -141,7 +139,7 @@ class Sampler:
         child = below[self._label[entries]]
         trained = [self._node(node, entries, child, shares) for node in plan.tree.inner[part][drawn].tolist()]
         found, clocks = (np.array(each) for each in zip(*trained, strict=True))
-        seconds = extrapolate(clocks.sum(axis=0), 1 / shares[-1], Growth()).spread(0.7, 1.4)
+        seconds = extrapolate(clocks.sum(axis=0), 1 / shares[-1], _SECONDS).spread(0.7, 1.4)
         self.seconds = self.seconds.plus(seconds.times(work / float(block[drawn].sum() + 1)))
         base = weight * totals[drawn]
         for at, (threshold, kept) in enumerate(self.kept.items()):
@@ -252,26 +250,18 @@ def estimate(
 ) -> Estimate:
     """The estimate of a model; ``smaller`` are settings to propose, ``grow_seconds`` those of growing a tree."""
     memory.give_back()
-    model, peak = setting.totals(plan, found.of(setting))
+    model, peak = setting.totals(plan, found.kept.get(setting.threshold))
     seconds = found.seconds.times(1 / (1 + 0.8 * (setting.n_threads - 1)))  # two threads do the work of 1.8
     if setting.threshold is None:
         seconds = seconds.plus(_STORE_SECONDS * plan.weights)
-    n_labels, n_features = plan.tree.n_labels, int(plan.used[0])
-    weights = round(plan.likeness[0] * plan.weights)
-    flat = theory.packed_tree_bytes(n_labels + 1, 1, n_labels * n_features, n_features)
-    others = {name: other.totals(plan, found.of(other)) for name, other in smaller.items()}
+    others = {name: other.totals(plan, found.kept.get(other.threshold)) for name, other in smaller.items()}
     return Estimate(
         method=method,
         n_trees=setting.n_trees,
         model_bytes=model,
         peak_bytes=peak,
         seconds=seconds.plus(grow_seconds).times(setting.n_trees),
-        weights=weights,
-        one_vs_rest_bytes=round(flat),
-        ratio=layout(plan, None, 4)[0].value / flat,
-        paper_tree_bytes=theory.paper_tree_bytes(weights),
-        paper_one_vs_rest_bytes=theory.paper_one_vs_rest_bytes(n_labels, n_features),
-        paper_ratio=theory.paper_ratio(weights, n_labels, n_features),
         levels=theory.levels(plan.tree, plan.used),
+        **theory.against_one_vs_rest(plan.tree, plan.used, plan.likeness[0]),
         choices=[Choice(name, size.value, top.high) for name, (size, top) in others.items()],
     )

@@ -42,7 +42,7 @@ class GrowingEstimator(TreeEstimator):
     """An estimator whose fitted state is a growing tree, or the packed tree it was frozen into."""
 
     _held_in_training: ClassVar[float] = 1.3  # the tree as it is, and room that its tables have left
-    _growth: ClassVar[Growth] = Growth(0.0, 1.3, slowing=0.85)
+    _growth: ClassVar[Growth] = Growth(0.0, 1.3, slowing=0.88)
 
     policy: str
     arity: int
