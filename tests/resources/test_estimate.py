@@ -44,8 +44,15 @@ def test_the_band_holds_the_bytes(wide, tmp_path, model, is_exact):
     assert found.model_bytes.value == pytest.approx(true, rel=0.03 if is_exact else 0.3)
     if is_exact and found.n_trees == 1:
         assert (
-            found.weights == sum(level.weights for level in found.levels) == model.trees_[0].chunks.weights.size
+            found.weights
+            == sum(level.weights for level in found.levels)
+            == model.trees_[0].chunks.weights.size
         )
+
+
+def test_a_level_of_labels_without_rows_takes_nothing():
+    model = LinearTree(n_jobs=1, hierarchy=[0, [1, [2, 3]]])
+    assert model.estimate(np.eye(2), np.eye(2, 4)).levels[-1].weights == 0
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -111,9 +111,8 @@ class Sampler:
         self._chance = self._random.random(Y.n_rows)[self._row]  # below a share: in this share of the rows
         self._sizes = plan.rows.astype(np.float64) ** _POWER
         self._work, self._block = plan.work(plan.children), plan.work(np.minimum(plan.children, _LANES))
-        nothing = Banded(0.0, 0.0, 0.0)
+        self.seconds = nothing = Banded(0.0, 0.0, 0.0)
         self.kept: dict[float | None, Kept] = {each: Kept(nothing, nothing) for each in thresholds}
-        self.seconds = nothing
         tree, parts = plan.tree, theory.inner_levels(plan.tree)
         work = np.sqrt([self._work[part].sum() for part in parts])
         allowed = max(_SHARE * self._work.sum(), _LEAST_WORK) * work / work.sum()
@@ -123,13 +122,13 @@ class Sampler:
         ]  # by label: the child of a level's node that it is below
         for depth in reversed(range(len(parts))):
             below = np.where(below >= tree.level_ptr[depth + 2], tree.parent[below], below)
-            self._level(parts[depth], below, float(allowed[depth]))
+            if work[depth]:  # labels without rows may be a level of their own
+                self._level(parts[depth], below, float(allowed[depth]))
 
     def _level(self, part: slice, below: I64, allowed: float) -> None:
         """Add the sample of one level."""
         plan, block, totals = self._plan, self._block[part], self._plan.sums(self._sizes)[part]
-        used, children = plan.used[part], plan.children[part]
-        work = float(self._work[part].sum())
+        used, children, work = plan.used[part], plan.children[part], float(self._work[part].sum())
         n_draws = 1 + math.ceil(_DRAWS * work / self._work.sum())
         n_draws = min(n_draws, max(len(totals), math.ceil(children.sum() / _PICKED)))
         drawn, weight = draw(totals / np.sqrt(block + 1), n_draws, self._random)
