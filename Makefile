@@ -1,4 +1,4 @@
-# Each target makes what it needs from a bare checkout: Python 3.11+, make and a C++20 compiler are enough.
+# Every target builds what it needs from a fresh checkout with Python 3.11+, make and a C++20 compiler.
 PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
@@ -16,27 +16,27 @@ demo: $(VENV)/installed
 test: $(VENV)/installed $(VENV)/tools-test
 	$(BIN)/python -m pytest -n $(WORKERS) --doctest-modules --ignore-glob='*/adapters/_[ar]*.py' --pyargs labelwood tests $(ARGS)
 
-# The tools that Labelwood fits into, as they are on PyPI.
+# Tests of the adapters with the real tools from PyPI, in two environments.
 ADAPTERS := build/adapters
 test-adapters: $(ADAPTERS)/main/installed $(ADAPTERS)/annif/installed
 	$(ADAPTERS)/main/bin/python -m pytest --doctest-modules --ignore-glob='*/_annif.py' --pyargs labelwood.adapters tests/adapters tests/estimator/test_sklearn.py $(ARGS)
 	$(ADAPTERS)/annif/bin/python -m pytest tests/adapters/test_annif.py tests/adapters/test_integrations.py $(ARGS)
 
-# The service killed 200 times under load; KILLS=20 for less.
+# Kill the service 200 times under load and check that no acknowledged example is lost; KILLS=20 for a shorter run.
 KILLS ?= 200
 test-crash: $(VENV)/installed $(VENV)/tools-test
 	LABELWOOD_KILLS=$(KILLS) $(BIN)/python -m pytest -n 0 tests/serve/test_crash.py $(ARGS)
 
-# Requests made from the service's own OpenAPI description, thousands of them.
+# Thousands of requests generated from the service's OpenAPI description.
 test-fuzz: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-fuzz
 	$(BIN)/python -m pytest -n 0 -rs tests/serve/http/test_fuzz.py $(ARGS)
 
-# Training and prediction on Ray clusters of two and three nodes, on this machine. Ray writes below HOME.
+# Training and prediction on local Ray clusters of two and three nodes. Ray writes below HOME.
 RAY := build/ray
 test-ray: $(RAY)/installed
 	HOME=$(abspath $(RAY)/home) $(RAY)/bin/python -m pytest -n 0 -rs tests/executors $(ARGS)
 
-# Annif, in an environment of its own, with a Labelwood service behind its http backend.
+# Annif, in its own environment, with a Labelwood service behind its http backend.
 ANNIF := build/annif
 test-annif: $(VENV)/installed $(VENV)/tools-test $(ANNIF)/bin/annif
 	LABELWOOD_ANNIF=$(abspath $(ANNIF)/bin/annif) $(BIN)/python -m pytest -n 0 -rs tests/serve/http/test_annif_api.py $(ARGS)
@@ -45,7 +45,7 @@ $(ANNIF)/bin/annif:
 	$(PYTHON) -m venv $(ANNIF)
 	$(ANNIF)/bin/python -m pip --disable-pip-version-check --quiet install annif==1.4.3
 
-# The pages of `labelwood tree` and of the service in a real browser: Debian's chromium, driven by Playwright.
+# The web pages of `labelwood tree` and of the service in a real browser: Debian's chromium, driven by Playwright.
 test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser
 	command -v chromium > /dev/null || apt-get install --yes --no-install-recommends chromium
 	$(BIN)/python -m pytest -rs tests/browser $(ARGS)
@@ -54,7 +54,7 @@ check: $(VENV)/installed $(VENV)/tools-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(shell find src/core fuzz -name '*.?pp')
-	$(BIN)/codespell src tests docs benchmarks fuzz tools *.md
+	$(BIN)/codespell src tests docs notebook benchmarks fuzz tools *.md
 	cp $(SITE)/_core.pyi src/labelwood/_core.pyi && $(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -65,23 +65,23 @@ format: $(VENV)/tools-check
 
 install: $(VENV)/installed
 
-# Labelwood and its peers, interleaved; see benchmarks/versus/README.md.
+# Compare Labelwood with its peers; see benchmarks/versus/README.md.
 THREADS ?= 1,2
 ROUNDS ?= 3
 versus: $(VENV)/installed
 	$(if $(DATA),,$(error versus: DATA must be a folder with train.txt[.xz] and test.txt[.xz]))
 	$(BIN)/python benchmarks/versus/versus.py $(DATA) --threads $(THREADS) --peers "$(PEERS)" --rounds $(ROUNDS) $(ARGS)
 
-# The tables and figures of the papers, from ../shared/data or LABELWOOD_DATA; see docs/papers.md.
+# The tables and figures of the papers, from ../shared/data or LABELWOOD_DATA; see notebook/papers.md.
 experiments: $(VENV)/installed
 	$(BIN)/python -m experiments.run --workers $(WORKERS) $(ARGS)
 
 experiments-quick: $(VENV)/installed
 	$(BIN)/python -m experiments.run --quick --workers $(WORKERS) $(ARGS)
 
-# The documentation site, build/site; a broken link or anchor is an error.
+# Build the documentation site in build/site; a broken link or anchor is an error. --quiet would hide the warnings from --strict.
 docs: $(VENV)/installed $(VENV)/tools-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -91,7 +91,7 @@ $(VENV)/build-tools: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --group build
 	touch $@
 
-# The build directory is kept, so a reinstall after an edit compiles only what changed.
+# The build directory is kept, so that a reinstall after an edit compiles only what changed.
 $(VENV)/installed: $(VENV)/build-tools $(SOURCES)
 	$(PIP) install --no-build-isolation '.[plots,serve]'
 	touch $@

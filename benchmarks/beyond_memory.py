@@ -1,55 +1,59 @@
-"""Training on a generated set several times larger than the memory that it may take.
+"""Train on a generated data set several times larger than the memory limit.
 
     python benchmarks/beyond_memory.py --gigabytes 3 --max-memory 1GB
     python benchmarks/beyond_memory.py --gigabytes 0.3 --compare
 
-Writes a data set directory below --folder (removed afterwards), then trains in processes of their own, so that
-each has its own peak. With --compare also from memory; P@1, P@3, P@5 on held-out rows must then be equal. A JSON line
-for each method: bytes of the rows on disk, the limit, the peak of the process (VmHWM), seconds, precision.
+Writes a data set directory below --folder and removes it at the end. Each training runs in its own process,
+so that its peak memory is its own. With --compare each method is also trained on rows held in memory; P@1,
+P@3 and P@5 on the test rows must then be equal. Prints one JSON line per training: bytes of the rows on disk,
+the limit, the peak memory of the process (VmHWM), seconds, precision.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from labelwood.data import Dataset, load
-from labelwood.data.mapped_directory import DirectoryWriter
+from labelwood.data.mapped_directory import write_directory
 from labelwood.data.synth import Shape, synth
 from labelwood.methods import METHODS
 from labelwood.metrics import precision_at_k
 from labelwood.resources.memory import parse_bytes, peak_resident, resident
 from labelwood.sparse import CSR
 
-ROW_BYTES = 8 * 155  # of a generated row, about
-DRAWN = 1 << 16  # different rows; the others are these again with other values
+ROW_BYTES = 8 * 155  # approximate size of a generated row
+DRAWN = 1 << 16  # distinct rows; further rows repeat them with other values
 TEST_ROWS = 5000
 SETTINGS = {"linear-tree": {"arity": 8, "max_leaf": 16}, "online-tree": {}}
 
 
 def generate(folder: Path, gigabytes: float) -> None:
-    """Rows to train on, and others to test on."""
+    """Write the training set and the test set."""
     random = np.random.default_rng(0)
     shape = Shape(DRAWN + TEST_ROWS, n_labels=64, n_features=20_000, words_per_row=300)
     drawn = synth(shape)
-    with DirectoryWriter(folder / "test.lw") as writer:
-        writer.add(Dataset(drawn.X.rows(DRAWN, DRAWN + TEST_ROWS), drawn.Y.rows(DRAWN, DRAWN + TEST_ROWS)))
-        writer.finish(None)
-    with DirectoryWriter(folder / "train.lw") as writer:
-        while writer.n_rows * ROW_BYTES < gigabytes * 1e9:
+    test = Dataset(drawn.X.rows(DRAWN, DRAWN + TEST_ROWS), drawn.Y.rows(DRAWN, DRAWN + TEST_ROWS))
+    write_directory(folder / "test.lw", [test])
+
+    def parts() -> Iterator[Dataset]:
+        for _ in range(math.ceil(gigabytes * 1e9 / (DRAWN * ROW_BYTES))):
             rows = random.integers(0, DRAWN, DRAWN)
             X, Y = drawn.X.take(rows), drawn.Y.take(rows)
             values = (0.5 + random.random(X.nnz, np.float32)) * X.data
-            writer.add(Dataset(CSR(X.indptr, X.indices, values, X.n_cols), Y))
-        writer.finish(None)
+            yield Dataset(CSR(X.indptr, X.indices, values, X.n_cols), Y)
+
+    write_directory(folder / "train.lw", parts())
 
 
 def train(folder: Path, method: str, limit: int | None) -> None:
@@ -63,7 +67,7 @@ def train(folder: Path, method: str, limit: int | None) -> None:
     model.fit(X, dataset.Y, max_memory=limit)
     seconds = time.perf_counter() - started
     peak = peak_resident()
-    top = model._topk_ids(test.X, 5)
+    top = model.topk_ids(test.X, 5)
     print(
         json.dumps(
             {

@@ -1,10 +1,10 @@
-"""How LinearTree grows: seconds and peak memory at n, 2n, 4n rows and L, 2L, 4L labels of generated long-tail data.
+"""How LinearTree scales: seconds and peak memory at n, 2n, 4n rows and L, 2L, 4L labels of generated data.
 
     python benchmarks/growth.py [--rows 125000,250000,500000] [--labels 125000,250000,500000] [--threads 1]
     python benchmarks/growth.py --diagonal          # only the sizes where rows and labels grow together
 
-Every size is generated, trained and scored in a process of its own, so that its peak memory is its own; rows held out
-of the same stream give P@1 and P@5. Writes out/growth.json and out/growth.md.
+Each size is generated, trained and scored in its own process, so that its peak memory is its own. P@1 and P@5
+are measured on held-out rows of the same generator. Writes out/growth.json and out/growth.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure(n_rows: int, n_labels: int, threads: int) -> dict[str, float]:
     data = synth(
         Shape(n_rows=n_rows + N_TEST, n_labels=n_labels, n_features=N_FEATURES, words_per_row=WORDS_PER_ROW)
     )
-    # Rows of the generator are exchangeable, so the last ones are a fair test.
+    # The generator draws rows independently, so the last rows are a fair test set.
     X, Y = data.X.to_scipy(), data.Y.to_scipy()
     train_X, train_Y, test_X, test_Y = X[:n_rows], Y[:n_rows], X[n_rows:], from_scipy(Y[n_rows:])
     del data, X, Y
@@ -107,7 +107,7 @@ def main() -> None:
     slope = np.polyfit(
         np.log([row["nonzeros"] for row in results]), np.log([row["train_cpu_s"] for row in results]), 1
     )[0]
-    print(f"CPU seconds grow as non-zeros to the power {slope:.2f} over all sizes")
+    print(f"CPU seconds grow as (number of non-zeros)^{slope:.2f} over all sizes")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which defaults of LinearTree: candidates measured on a held-out fifth of each training set, never on a test set.
+"""Compare candidate defaults of LinearTree on a held-out fifth of each training set, never on a test set.
 
     python benchmarks/linear_tree_defaults.py [--data ../shared/data] [--sets bibtex,delicious] [--only C]
 
@@ -18,7 +18,7 @@ import numpy as np
 import labelwood
 from labelwood.metrics import precision_at_k
 
-BASE = {  # the rest at the defaults
+BASE = {  # all other parameters keep their defaults
     "arity": 16,
     "max_leaf": 100,
     "cluster_features": None,
@@ -63,9 +63,9 @@ CANDIDATES = {
     "joint 400 C=1 power=3": {"max_leaf": 400, "cluster_features": 100, "score_power": 3},
     "joint 400 C=0.7 power=3": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
     "joint 400 C=0.5 power=3": {"max_leaf": 400, "cluster_features": 100, "C": 0.5, "score_power": 3},
-    # a tolerance just below 0.5 is the same but for the last looks at all rows
-    "looks, one": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
-    "looks, until settled": {
+    # A tolerance just below 0.5 differs only in the final passes: they visit all rows.
+    "one full pass": {"max_leaf": 400, "cluster_features": 100, "C": 0.7, "score_power": 3},
+    "full passes until converged": {
         "max_leaf": 400,
         "cluster_features": 100,
         "C": 0.7,
@@ -89,7 +89,9 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--sets", default="bibtex,delicious,eurlex57k,yso_finna_en")
-    parser.add_argument("--only", default="", help="candidates whose name matches this pattern")
+    parser.add_argument(
+        "--only", default="", help="try only candidates whose name matches this regular expression"
+    )
     options = parser.parse_args()
     for name in options.sets.split(","):
         data = labelwood.data.load(options.data / name / "train.txt.xz", label_names=False)
@@ -103,7 +105,7 @@ def main() -> None:
             start = time.process_time()
             model.fit(X, Y)
             seconds = time.process_time() - start
-            top = model._topk_ids(data.X.take(held), 5)
+            top = model.topk_ids(data.X.take(held), 5)
             scores = [100 * precision_at_k(data.Y.take(held), top, k) for k in (1, 3, 5)]
             figures = " ".join(f"{score:6.2f}" for score in scores)
             print(

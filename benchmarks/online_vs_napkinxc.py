@@ -1,12 +1,13 @@
-"""OnlineTree against napkinXC's OPLT: training in CPU seconds, peak memory, model bytes and quality, interleaved.
+"""OnlineTree against napkinXC's OPLT: CPU seconds of training, peak memory, model bytes and precision.
 
     python benchmarks/online_vs_napkinxc.py --peer-python PEERS/napkinxc/bin/python bibtex delicious
 
-Data sets: bibtex, delicious, yso_finna_en, eurlex57k. napkinXC (0.7.2) has no Python class for OPLT, but its generic
-``Model`` takes the arguments of its command line. Both run with Best-Greedy, arity 2, alpha 0.75, AdaGrad,
-on the same rows in the same shuffled order, one thread, each in a process of its own; ours first on even seeds, second
-on odd ones. SETTINGS has the epochs and, for ours, what experiments.oplt.choose found on held-out training rows;
-napkinXC stays at its defaults (step size 1, 100 leaves).
+Data sets: bibtex, delicious, yso_finna_en, eurlex57k. napkinXC (0.7.2) has no Python class for OPLT, but its
+generic ``Model`` takes the arguments of its command line. Both use Best-Greedy, arity 2, alpha 0.75 and
+AdaGrad, on the same rows in the same shuffled order, on one thread, each in its own process. Labelwood runs
+first on even seeds and second on odd seeds. SETTINGS holds the epochs and the parameters of Labelwood, chosen
+by experiments.oplt.choose on held-out training rows. napkinXC keeps its defaults (step size 1, 100 leaves).
+Prints one JSON line per training.
 """
 
 import argparse
@@ -42,7 +43,7 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 model.save(folder + "/full")
 model.save(folder + "/small", inference_only=True)
 test = load(sys.argv[5])
-np.save(folder + "/top.npy", model._topk_ids(test.X, 5).labels)
+np.save(folder + "/top.npy", model.topk_ids(test.X, 5).labels)
 print(json.dumps({"cpu": seconds, "peak": peak}))
 """
 
@@ -74,7 +75,7 @@ print(json.dumps({"cpu": seconds, "peak": peak}))
 
 
 def shuffled(name, seed, folder):
-    """The data set with its training rows shuffled, as archives both sides read."""
+    """Write the data set with shuffled training rows, in a format for each library; return the paths."""
     import numpy as np
 
     from labelwood.data import Dataset, load, save

@@ -1,11 +1,11 @@
-"""Training on Ray with two workers against two threads, in turns; the start of the cluster is not counted.
+"""Training on Ray with two workers against training on two threads, in turns.
 
     build/ray/bin/python benchmarks/ray_overhead.py eurlex57k --rounds 3
 
-`make build/ray/installed` brings the environment; Ray writes below HOME, so give it one of its own. The data set is a
-folder with train.txt.xz, or its name below LABELWOOD_DATA. The first training of each kind, which starts processes and
-loads code, is not counted. Prints one JSON line: best seconds of each, and their ratio; models are compared byte for
-byte.
+`make build/ray/installed` builds the environment. Ray writes below HOME, so set HOME to a scratch folder. The
+data set is a folder with train.txt.xz, or its name below LABELWOOD_DATA. The start of the cluster and the
+first training of each kind, which starts processes and loads code, are not counted. Prints one JSON line: the
+best seconds of each kind, their ratio, and whether the two models are equal byte for byte.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What the parts of a label tree's training cost here, and what they add up to at other shapes.
+"""Measure the cost of each part of training a label tree, and project it to larger data sets.
 
     python benchmarks/scale_costs.py eurlex57k
 
-Trains LinearTree with its defaults on one thread, divided into units as for a cluster, and divides the seconds by
-the work in them. Then counts the same work for the shapes of Wiki-500K and Amazon-3M, with rows spread over their
-labels' nodes as if no two labels of a row shared one (more than there are), and prints bytes, tasks and hours.
+Trains LinearTree with its defaults on one thread, divided into work units as for a cluster, and divides the
+seconds by the amount of work. Then counts the same work for data of the size of Wiki-500K and Amazon-3M and
+prints bytes, work units and hours. The count is an upper bound: it assumes that no two labels of a row share
+a node.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ WORKERS = (1, 16, 64)
 
 @dataclass(frozen=True)
 class Shape:
-    """A data set's size; rows, features and labels as the XMC repository lists them, entries a row as assumed."""
+    """The size of a data set: rows, features and labels as the XMC repository lists them.
+
+    The entries and labels per row are assumptions.
+    """
 
     name: str
     rows: int
@@ -76,7 +80,7 @@ def measure(dataset, model: LinearTree) -> dict[str, float]:
 
 
 def project(shape: Shape, cost: dict[str, float]) -> dict[str, object]:
-    """The defaults' tree over so many labels, level by level: children of its nodes and blocks of them."""
+    """Project the costs to ``shape``, on a random tree of LinearTree's default arity and leaf size."""
     tree = tree_shape.random_tree(shape.labels, arity=32, max_leaf=400, seed=0)
     blocks = 0.0
     for level in range(len(tree.level_ptr) - 2):
@@ -86,7 +90,7 @@ def project(shape: Shape, cost: dict[str, float]) -> dict[str, object]:
         visits = min(shape.row_labels, len(inner))
         blocks += visits * float(np.mean(-(-children // 16)))
     entries = shape.rows * shape.row_entries
-    # Clustering and label vectors are done by the process that trains, on its own threads; the rest by workers.
+    # The training process clusters and sums label vectors on its own threads; workers do the rest.
     alone = 1e-9 * cost["vector_ns_per_entry"] * entries * shape.row_labels
     alone += 1e-6 * cost["cluster_us_per_label_and_level"] * shape.labels * (tree.depth - 1)
     work = 1e-9 * cost["ns_per_entry_and_block"] * entries * blocks

@@ -1,11 +1,11 @@
-"""Any method on one thread and on two, in turns: training, batch prediction, and one row at a time.
+"""Time a method on one thread and on two, in turns: training, batch prediction, and one row at a time.
 
     python benchmarks/threads.py linear-tree eurlex57k
     python benchmarks/threads.py craft-forest delicious/xmc_split0 --rounds 2 --set n_trees=20
 
-The data set is a folder with train.txt.xz and test.txt.xz, or its name below LABELWOOD_DATA or ../shared/data. Best
-wall seconds of the rounds; run it on an idle machine. One row: p50 and p99 of 300
-random test rows through `predict_topk`.
+The data set is a folder with train.txt.xz and test.txt.xz, or its name below LABELWOOD_DATA or
+../shared/data. Prints the best wall seconds of the rounds, and the median and 99th percentile of
+`predict_topk` on 300 random test rows, one row per call. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def seconds(action) -> float:
 
 
 def parameters(words: list[str]) -> dict:
-    """NAME=VALUE pairs; values are JSON, or plain words."""
+    """Parse NAME=VALUE pairs; a value is JSON, or a string if it is not valid JSON."""
     found = {}
     for word in words:
         name, _, text = word.partition("=")
@@ -70,9 +70,9 @@ def main() -> None:
     model.set_params(n_jobs=1)
     alone = [1e3 * seconds(lambda: model.predict_topk(row, k=5)) for row in singles]  # noqa: B023 - called at once
     one, two = (min(fits[threads]) for threads in THREADS)
-    print(f"training: {one:.2f} s, {two:.2f} s on two threads, {one / two:.2f}x")
+    print(f"training: {one:.2f} s on one thread, {two:.2f} s on two, {one / two:.2f}x")
     one, two = (1e3 * min(batches[threads]) / rows.shape[0] for threads in THREADS)
-    print(f"batch: {one:.4f} ms a row, {two:.4f} ms on two threads, {one / two:.2f}x")
+    print(f"batch: {one:.4f} ms per row on one thread, {two:.4f} ms on two, {one / two:.2f}x")
     print(f"one row: p50 {np.percentile(alone, 50):.3f} ms, p99 {np.percentile(alone, 99):.3f} ms")
 
 

@@ -1,9 +1,9 @@
-"""``tune`` against the defaults of every method: does trying pay within a budget? Run it as follows.
+"""Compare the model that ``tune`` finds within a time budget with the defaults of every method.
 
     python benchmarks/tune_vs_defaults.py --data ../shared/data/bibtex/xmc_split0 --budget 300
 
-The candidates see training rows only. The winner and the default of every method are then trained on all training rows
-and measured on the test rows, which decide nothing.
+``tune`` sees training rows only. Its winner and the default of every method are then trained on all training
+rows and measured on the test rows.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def main() -> None:
     )  # fmt: skip
     print(f"\ntune took {time.monotonic() - begin:.0f} s of {options.budget:.0f} s\n{found.why}\n")
     models = {f"tuned: {found.best.name}": found.estimator(n_jobs=options.n_jobs)}
-    models |= {f"default of {name}": METHODS[name](n_jobs=options.n_jobs) for name in METHODS}
+    models |= {f"default {name}": METHODS[name](n_jobs=options.n_jobs) for name in METHODS}
     print("| | P@1 | P@3 | P@5 | training s |\n|---|---:|---:|---:|---:|")
     for name, model in models.items():
         begin = time.monotonic()
         model.fit(train.X, train.Y)
         seconds = time.monotonic() - begin
-        figures = evaluate(model._encode_labels(test.Y), model._topk_ids(test.X, 5))
+        figures = evaluate(model.encode_labels(test.Y), model.topk_ids(test.X, 5))
         cells = " | ".join(f"{100 * figures[f'P@{k}']:.2f}" for k in (1, 3, 5))
         print(f"| {name} | {cells} | {seconds:.1f} |", flush=True)
 

@@ -1,34 +1,75 @@
-"""What MkDocs asks of us: the API page, made from signatures and docstrings, and a place for every page."""
+"""Hooks of the documentation site: the API page, the notebook's pages, and links between the two folders.
+
+A link is written as it works in the repository: ``../notebook/papers.md`` from a page in ``docs``,
+``../docs/results.md`` from a page in ``notebook``. On the site, ``notebook`` is a folder beside the pages of ``docs``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 import labelwood
 from labelwood import params
 
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+NOTEBOOK = ROOT / "notebook"
 MODULES = ("data", "metrics", "size")
 _SHOWN_DEFAULT = 60
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the API page, and to the navigation what it does not name."""
+    """Add the API page and the notebook, and to the navigation the pages it does not name."""
     files.append(File.generated(config, "api.md", content=api_page()))
+    for path in sorted(NOTEBOOK.rglob("*")):
+        if path.is_file():
+            uri = path.relative_to(ROOT).as_posix()
+            files.append(File(uri, str(ROOT), config.site_dir, config.use_directory_urls))
     named = set(_paths(config.nav or []))
     missing = sorted(
         page.src_uri
         for page in files.documentation_pages()
         if page.src_uri not in named and page.inclusion.is_included()
     )
-    if missing and config.nav is not None:
-        config.nav.append({"More": list(missing)})
+    of_methods = [uri for uri in missing if uri.startswith("notebook/methods/")]
+    others = [uri for uri in missing if uri not in of_methods]
+    if config.nav is not None:
+        [notebook] = [section["Notebook"] for section in config.nav if "Notebook" in section]
+        notebook += [{"Methods": of_methods}] if of_methods else []
+        config.nav += [{"More": others}] if others else []
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """Rewrite links between ``docs`` and ``notebook``; a link to a file outside of both becomes its text."""
+    source = page.file.abs_src_path
+    if source is None:  # a generated page
+        return markdown
+    folder = Path(source).parent
+
+    def on_site(link: re.Match[str]) -> str:
+        text, path, anchor = link.groups(default="")
+        target = (folder / path).resolve()
+        if not path or not target.exists():
+            return link[0]
+        if target.is_relative_to(DOCS):
+            uri = target.relative_to(DOCS).as_posix()
+        elif target.is_relative_to(NOTEBOOK):
+            uri = target.relative_to(ROOT).as_posix()
+        else:
+            return text
+        return f"[{text}]({os.path.relpath(uri, os.path.dirname(page.file.src_uri) or '.')}{anchor})"
+
+    return re.sub(r"\[([^]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)", on_site, markdown)
 
 
 def _paths(nav: Any) -> list[str]:
@@ -39,11 +80,11 @@ def _paths(nav: Any) -> list[str]:
 
 
 def api_page() -> str:
-    """Every public name of the package, with its parameters and what its docstring says."""
+    """Every public name of the package with its parameters and its docstring."""
     lines = [
         "# API",
         "",
-        "Made from the signatures and docstrings of the installed package, whose examples the tests run.",
+        "This page is made from the signatures and docstrings of the package. The tests run its examples.",
     ]
     names = [name for name in labelwood.__all__ if name not in (*MODULES, "METHODS")]
     for name in names:
@@ -80,7 +121,7 @@ def _entry(path: str, thing: Any) -> list[str]:
 
 
 def _methods(thing: type) -> list[str]:
-    """Public methods; of the methods' classes only those that TreeEstimator, which is shown too, does not have."""
+    """Public methods; for a subclass of TreeEstimator, only those that TreeEstimator does not have."""
     base = labelwood.TreeEstimator
     shared = base if issubclass(thing, base) and thing is not base else object
     return [
@@ -100,7 +141,7 @@ def _function(owner: type, name: str) -> Any:
 def _parameters(thing: type) -> list[str]:
     try:
         found = params.declared(thing).values()
-    except (KeyError, TypeError):  # not one of those whose parameters are annotated
+    except (KeyError, TypeError):  # a class without annotated parameters
         return []
     rows = [
         f"| `{p.name}` | `{_cell(repr(p.default))}` | {_cell(p.rule)} | {_cell(p.param.help)} |"
@@ -133,7 +174,7 @@ def _signature(path: str, thing: Any) -> list[str]:
 
 
 def _text(thing: Any) -> list[str]:
-    """A docstring as Markdown: roles become code, examples are fenced."""
+    """A docstring as Markdown: roles become code, examples become fenced blocks."""
     doc = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", inspect.getdoc(thing) or "")
     lines, inside = [], False
     for line in doc.splitlines():

@@ -1,12 +1,12 @@
-"""What every experiment shares: flags, data sets, one measured run, and runs that are kept; report.py writes.
+"""What all experiments share: flags, data sets, one measured run, and stored runs. report.py writes the results.
 
     python -m experiments.PAPER.NAME [--quick] [--data FOLDER] [--sets NAME,...] [--seeds N] [--out FOLDER]
 
-from the root of the checkout. Data sets are folders below --data (else LABELWOOD_DATA, else ../shared/data), in any
-of the shapes in which the extreme classification repository gives them out. A paper's data set that is not there is
-replaced by a small generated one of its shape, and the row says so. Results are out/experiments/PAPER/NAME.json, .md
-and .png; JSON holds the figure of every seed, Markdown their mean and standard deviation. Trainings are kept below
-out/experiments/runs, seed by seed: what is there is not run again unless --again says so.
+Run them from the root of the checkout. Data sets are folders below --data (else LABELWOOD_DATA, else ../shared/data),
+in any layout that the extreme classification repository uses. A paper's data set that is missing is replaced by a
+small generated one of its shape, and the row says so. Results are out/experiments/PAPER/NAME.json, .md and .png; JSON
+holds the figure of every seed, Markdown their mean and standard deviation. Trainings are stored in
+out/experiments/runs, one seed at a time; --again repeats those that are there.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows of a data set; ``generated`` where it only has the shape of the one named."""
+    """Training and test rows of a data set; ``generated`` if it only has the shape of the named set."""
 
     name: str
     train: Dataset
@@ -72,7 +72,7 @@ class Split:
 
 @dataclass
 class Options:
-    """What the shared flags say."""
+    """The values of the shared flags."""
 
     data: Path
     out: Path
@@ -84,11 +84,11 @@ class Options:
     extra: argparse.Namespace
 
     def trees(self, full: int) -> int:
-        """So many trees; few in a quick run."""
+        """``full`` trees, or a few in a quick run."""
         return min(full, QUICK_TREES) if self.quick else full
 
     def load(self, name: str) -> Split:
-        """A data set; a part of its rows in a quick run, a stand-in where one of a paper's is absent."""
+        """A data set: some of its rows in a quick run, a stand-in if a set of a paper is missing."""
         folder = find(self.data, name)
         if folder is None and name in SHAPES:
             return stand_in(name)
@@ -108,7 +108,7 @@ def parse(
     parser.add_argument("--sets", default=",".join(sets), help="data sets, folders below --data")
     parser.add_argument("--seeds", type=int, default=seeds, help="number of seeds, 0, 1, ...")
     parser.add_argument("--quick", action="store_true", help="few rows and trees: shows that it runs")
-    parser.add_argument("--again", action="store_true", help="run also what an earlier run has kept")
+    parser.add_argument("--again", action="store_true", help="repeat trainings that are stored")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "experiments")
     if extra is not None:
@@ -121,7 +121,7 @@ def parse(
 
 
 def find(data: Path, name: str) -> Path | None:
-    """The folder of a data set: its very name, or one that differs in case and punctuation only."""
+    """The folder of a data set: the same name, up to case and punctuation."""
     if (data / name).is_dir():
         return data / name
     folders = [path for path in data.iterdir() if path.is_dir()] if data.is_dir() else []
@@ -133,7 +133,7 @@ def _plain(name: str) -> str:
 
 
 def read(folder: Path, name: str) -> Split:
-    """A folder as the repository gives it out: two files, features and labels apart, or one file and its splits."""
+    """A folder of the repository: two files, or features and labels apart, or one file and its splits."""
     files = sorted(path for path in folder.iterdir() if ".raw." not in path.name)
 
     def the(pattern: str) -> Path | None:
@@ -160,7 +160,7 @@ def read(folder: Path, name: str) -> Split:
 
 
 def _apart(features: Path, labels: Path) -> Dataset:
-    """Features and labels in a file each: ``rows columns``, then ``column:value ...`` a row."""
+    """Features and labels in separate files: ``rows columns``, then ``column:value ...`` for each row."""
     with tempfile.TemporaryDirectory() as folder, open(features) as x, open(labels) as y:
         joined = Path(folder, "rows.txt")
         with joined.open("w") as out:
@@ -177,7 +177,7 @@ def taken(rows: Dataset, which: np.ndarray) -> Dataset:
 
 
 def thinned(split: Split, n_rows: int) -> Split:
-    """At most so many training rows, and half as many test rows, the same every time."""
+    """At most ``n_rows`` training rows and half as many test rows, the same every time."""
     random = np.random.default_rng(0)
 
     def part(rows: Dataset, most: int) -> Dataset:
@@ -189,7 +189,7 @@ def thinned(split: Split, n_rows: int) -> Split:
 
 
 def held_out(split: Split, seed: int, share: float = 0.2) -> Split:
-    """A part of the training rows as test rows: what anything is chosen on."""
+    """A part of the training rows as test rows: parameters are chosen on these."""
     order = np.random.default_rng(seed).permutation(split.train.n_rows)
     cut = split.train.n_rows - round(split.train.n_rows * share)
     parts = (taken(split.train, np.sort(rows)) for rows in (order[:cut], order[cut:]))
@@ -211,7 +211,7 @@ def stand_in(name: str, n_rows: int = STAND_IN_ROWS) -> Split:
 
 
 def model_bytes(model: TreeEstimator, *, whole: bool = False) -> int:
-    """Bytes on disk of a model that only predicts, or of one that can learn on (``whole``)."""
+    """Bytes on disk of a model that only predicts, or with ``whole`` of one that can go on learning."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         if hasattr(model, "partial_fit") and not whole:
@@ -231,14 +231,14 @@ def judged(split: Split, top: TopK) -> dict[str, float]:
 def measured(
     model: TreeEstimator, split: Split, learn: Callable[[TreeEstimator, Dataset], Any] | None = None
 ) -> dict[str, float]:
-    """Train and judge: quality, processor seconds of training, milliseconds a row of prediction, MB, depth."""
+    """Train and evaluate: quality, CPU seconds of training, milliseconds per predicted row, MB, depth."""
     start = time.process_time()
     if learn is None:
         model.fit(split.train.X, split.train.Y.to_scipy())
     else:
         learn(model, split.train)
     fitted = time.process_time()
-    top = model._topk_ids(split.test.X, min(max(KS), model.n_labels_))
+    top = model.topk_ids(split.test.X, min(max(KS), model.n_labels_))
     predicted = time.process_time()
     return {
         **judged(split, top),
@@ -253,14 +253,14 @@ Runs = dict[str, list[float]]
 
 
 def repeated(seeds: Iterable[int], one: Callable[[int], Mapping[str, float]]) -> Runs:
-    """What one run gives, for every seed, by name."""
+    """The figures of one run per seed, by name."""
     runs = [one(seed) for seed in seeds]
     return {name: [run[name] for run in runs] for name in runs[0]}
 
 
 def kept(options: Options, key: Mapping[str, Any], one: Callable[[int], Mapping[str, float]]) -> Runs:
-    """What one run gives, for every seed; a seed that was run before under the same key is read instead."""
-    path, found = _kept_file(options, key), {} if options.again else _kept_seeds(options, key)
+    """The figures of one run per seed; a seed that is stored under the same key is read instead."""
+    path, found = kept_file(options, key), {} if options.again else _kept_seeds(options, key)
     for seed in options.seeds:
         if seed not in found:
             found[seed] = dict(one(seed))
@@ -273,19 +273,20 @@ def kept(options: Options, key: Mapping[str, Any], one: Callable[[int], Mapping[
 
 
 def recorded(options: Options, key: Mapping[str, Any]) -> Runs:
-    """What is kept of the seeds asked for; empty if nothing is."""
+    """The stored figures of the seeds; empty if there are none."""
     found = _kept_seeds(options, key)
     seeds = [seed for seed in options.seeds if seed in found]
     return repeated(seeds, found.__getitem__) if seeds else {}
 
 
-def _kept_file(options: Options, key: Mapping[str, Any]) -> Path:
+def kept_file(options: Options, key: Mapping[str, Any]) -> Path:
+    """The file in which the runs of a key are stored."""
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
     return options.out / "runs" / f"{_plain(key['data'])}-{key['method']}-{digest}.json"
 
 
 def _kept_seeds(options: Options, key: Mapping[str, Any]) -> dict[int, dict[str, float]]:
-    path = _kept_file(options, key)
+    path = kept_file(options, key)
     seeds = json.loads(path.read_text())["seeds"] if path.exists() else {}
     return {int(seed): figures for seed, figures in seeds.items()}
 
@@ -296,7 +297,7 @@ def chosen(runs: Runs, names: Iterable[str]) -> Runs:
 
 
 def literal(text: str) -> tuple[str, Any]:
-    """``name=value`` of a command line; what is no Python literal is a string."""
+    """``name=value`` of a command line; a value that is not a Python literal is a string."""
     name, _, value = text.partition("=")
     try:
         return name, ast.literal_eval(value)

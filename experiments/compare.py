@@ -1,10 +1,10 @@
-"""Whether what is kept comes out again: the tables of a run beside those of the repository, figure by figure.
+"""Compare the tables of a run with the recorded ones, figure by figure.
 
     python -m experiments.compare out/experiments
 
-A figure is a mean over seeds, if chance has a part in it; it has come out again if the two means differ by no more
-than the standard deviation of the kept seeds (half a unit of the last digit shown, where that is more). Times are of
-a machine at a moment and are not compared. What lies outside is listed, and the exit code is 1.
+A figure is a mean over seeds. It is reproduced if the two means differ by no more than the standard deviation of the
+recorded seeds, or by half a unit of the last digit shown, whichever is larger. Times are not compared. Figures that
+are not reproduced are listed, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMED = re.compile(r"\b(s|ms|us|seconds?|time|cost|added|threads?)\b")
 
 
 def figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, list[float]]]:
-    """Where each figure of a report stands, and its seeds (one, where chance has no part); but for times."""
+    """The place of each figure of a report and its seeds (one if nothing is random), without times."""
     for table in facts["tables"]:
         for place, row in enumerate(table["rows"]):
             first = next(iter(row.values()))
@@ -36,7 +36,7 @@ def figures(facts: Mapping[str, Any]) -> Iterator[tuple[str, list[float]]]:
 
 
 def outside(kept: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[int, list[str]]:
-    """How many figures are kept of a report, and those that have not come out again."""
+    """The number of recorded figures of a report, and those that are not reproduced."""
     again, kept_figures, found = dict(figures(made)), dict(figures(kept)), []
     for where, seeds in kept_figures.items():
         old, new = float(np.mean(seeds)), float(np.mean(again.get(where, np.nan)))

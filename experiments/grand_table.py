@@ -1,23 +1,26 @@
 """One table of all methods, one-vs-rest, the blend and the peers on all data sets, and the plot of the frontier.
 
-    python -m experiments.grand_table [--quick] [--sets bibtex/xmc_split0,...] [--methods linear-tree,...] [--kept]
+    python -m experiments.grand_table [--quick] [--sets bibtex/xmc_split0,...] [--methods linear-tree,...]
 
-Ours are run with the parameters of settings.py, on one thread, and kept below out/experiments/runs, so that the table
-can be made in parts and other tables find them there. The peers are read from out/versus-DATA.json, which
-`make versus DATA=... ARGS="--name NAME"` writes; theirs are means over the rounds. CPU seconds are of training;
-predictions are of whole batches, CPU milliseconds a row for ours and wall milliseconds for peers.
+Our methods run with the parameters of settings.py, on one thread. Their runs are stored in out/experiments/runs, so the
+table can be made in parts. The peers' figures are read from out/versus-DATA.json, which
+`make versus DATA=... ARGS="--name NAME"` writes. CPU seconds are of training; predictions are of whole batches, CPU
+milliseconds per row for ours and wall milliseconds for peers.
+`python -m experiments.publish --from out/experiments` puts the runs into the records and the tables into the pages.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, parse, recorded
-from experiments.report import Report, markdown_table
+from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, Runs, parse, recorded
+from experiments.report import Report
 from experiments.settings import CHOSEN, TREES, key_of, parameters, runs
 
 COSTS = ("train, CPU s", "predict, ms", "MB")
@@ -26,39 +29,52 @@ OF_PEERS = {
     "predict, ms": ("batch_ms", 1.0),
     "MB": ("model_bytes", 1e6),
 }
-MARKS = ("<!-- grand table -->", "<!-- end of the grand table -->")
 
 
-def run_ours(options: Options) -> list[dict[str, Any]]:
-    """Our rows: what is kept, and unless only that is wanted, what is missing."""
-    rows = []
+@dataclass(frozen=True)
+class Row:
+    """A method or a peer on a data set: the figures of every seed or round, by name."""
+
+    data: str
+    method: str
+    runs: Runs
+
+
+def changes_of(method: str, name: str, options: Options) -> dict[str, Any]:
+    """The number of trees of a forest, which is small in a quick run."""
+    return {"n_trees": options.trees(parameters(method, name)["n_trees"])} if method in TREES else {}
+
+
+def key(method: str, name: str, options: Options) -> dict[str, Any]:
+    """The key under which the runs of a method on a data set are stored."""
+    return key_of(method, name, options, **changes_of(method, name, options))
+
+
+def kept_rows(options: Options, methods: Sequence[str]) -> list[Row]:
+    """The stored rows of our methods."""
+    pairs = [(name, method) for name in options.sets for method in methods]
+    found = [Row(name, method, recorded(options, key(method, name, options))) for name, method in pairs]
+    return [row for row in found if row.runs]
+
+
+def run_missing(options: Options, methods: Sequence[str]) -> None:
+    """Run every method on every data set, unless its runs are stored."""
     for name in options.sets:
-        split = None
-        for method in options.extra.methods.split(","):
-            changes = (
-                {"n_trees": options.trees(parameters(method, name)["n_trees"])} if method in TREES else {}
-            )
-            figures = recorded(options, key_of(method, name, options, **changes))
-            if not options.extra.kept:
-                complete = len(figures.get("P@1", ())) == len(options.seeds) and not options.again
-                if not complete:
-                    split = split or options.load(name)
-                    figures = runs(method, split, options, **changes)
-            if figures:
-                rows.append({"data": name, "method": method, "runs": figures})
-                means = {score: round(float(np.mean(seeds)), 3) for score, seeds in figures.items()}
-                print(name, method, means, flush=True)
-    return rows
+        split = options.load(name)
+        for method in methods:
+            figures = runs(method, split, options, **changes_of(method, name, options))
+            means = {score: round(float(np.mean(seeds)), 3) for score, seeds in figures.items()}
+            print(name, method, means, flush=True)
 
 
-def of_peers(name: str, folder: Path) -> list[dict[str, Any]]:
+def of_peers(name: str, folder: Path) -> list[Row]:
     """The peers' rows of one data set, at the smallest number of threads measured."""
     path = folder / f"versus-{name.partition('/')[0]}.json"
     if not path.exists():
         return []
     records = [record for record in json.loads(path.read_text())["records"] if "failure" not in record]
     threads = min((record["threads"] for record in records), default=1)
-    rows: dict[str, dict[str, list[float]]] = {}
+    rows: dict[str, Runs] = {}
     for record in records:
         if record["threads"] != threads or record["configuration"].startswith("labelwood"):
             continue
@@ -67,11 +83,11 @@ def of_peers(name: str, folder: Path) -> list[dict[str, Any]]:
             row.setdefault(score, []).append(100 * record["scores"][score])
         for cost, (field, unit) in OF_PEERS.items():
             row.setdefault(cost, []).append(record[field] / unit)
-    return [{"data": name, "method": peer, "runs": figures} for peer, figures in rows.items()]
+    return [Row(name, peer, figures) for peer, figures in rows.items()]
 
 
 def frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Those that no other point beats at lower cost, by growing cost."""
+    """The points that no other point beats at lower cost, by increasing cost."""
     best, kept = -np.inf, []
     for cost, quality in sorted(points, key=lambda point: (point[0], -point[1])):
         if quality > best:
@@ -80,22 +96,22 @@ def frontier(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return kept
 
 
-def draw(report: Report, rows: list[dict[str, Any]], sets: tuple[str, ...]) -> None:
-    """P@5 against training time and bytes, a row of plots per data set; the line joins the frontier."""
+def draw(report: Report, rows: Sequence[Row], sets: Sequence[str]) -> None:
+    """P@5 against training time and bytes, a line of plots per data set; the line joins the frontier."""
     from matplotlib import colormaps
 
-    shown = [name for name in sets if any(row["data"] == name for row in rows)]
+    shown = [name for name in sets if any(row.data == name for row in rows)]
     axes = iter(report.axes(2, len(shown), width=6.2, height=3.6))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
+    methods = list(dict.fromkeys(row.method for row in rows))
     colors = {method: colormaps["tab20"](place % 20) for place, method in enumerate(methods)}
     for name in shown:
         for cost in ("train, CPU s", "MB"):
             axis, points = next(axes), []
-            for row in (row for row in rows if row["data"] == name):
-                point = tuple(float(np.mean(row["runs"][part])) for part in (cost, "P@5"))
+            for row in (row for row in rows if row.data == name):
+                point = tuple(float(np.mean(row.runs[part])) for part in (cost, "P@5"))
                 points.append(point)
-                mark = "s" if row["method"] in CHOSEN else "o"
-                axis.plot(*point, mark, color=colors[row["method"]], label=row["method"], markersize=8)
+                mark = "s" if row.method in CHOSEN else "o"
+                axis.plot(*point, mark, color=colors[row.method], label=row.method, markersize=8)
             axis.plot(*zip(*frontier(points), strict=True), color="grey", linewidth=0.8, zorder=0)
             axis.set(xscale="log", xlabel=cost, ylabel="P@5", title=name)
             axis.grid(alpha=0.25)
@@ -107,52 +123,39 @@ def draw(report: Report, rows: list[dict[str, Any]], sets: tuple[str, ...]) -> N
     report.figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False)
 
 
-def into_page(report: Report, page: Path) -> None:
-    """Replace what stands between the marks of a page by the tables, and the picture beside it."""
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
-    lines = [
-        line
-        for table in report.tables
-        for line in (f"### {table['title']}", "", *markdown_table(table["rows"]), "")
-    ]
-    lines.append("![P@5 against training time and size; the line joins what nothing beats](frontier.png)")
-    page.write_text(f"{before}{MARKS[0]}\n\n" + "\n".join(lines) + f"\n\n{MARKS[1]}{after}", encoding="utf-8")
-    report.figure.savefig(page.with_name("frontier.png"), dpi=70)
+def report_of(rows: Sequence[Row], options: Options) -> Report:
+    """All figures as tables, a table per data set, and the plot of the frontier."""
+    report = Report("grand", "grand_table", "All methods and peers on all data sets", options)
+    report.notes.append(
+        "Labelwood: CPU seconds and milliseconds of one thread. Other tools: measured by `make versus`, over as many "
+        "rounds as the column `seeds` says; a single round has no spread."
+    )
+    columns = (*QUALITY, *NDCG, *PSP, *COSTS)
+    for name in options.sets:
+        table = [
+            {"": row.method, "seeds": len(row.runs["P@1"]), **{part: row.runs[part] for part in columns}}
+            for row in rows
+            if row.data == name
+        ]
+        report.table(name, table)
+    draw(report, rows, options.sets)
+    return report
 
 
 def main() -> None:
-    """Run what is missing, then write the table."""
+    """Run what is missing, then write the tables."""
 
     def extra(parser: Any) -> None:
         parser.add_argument("--methods", default=",".join(CHOSEN))
-        parser.add_argument(
-            "--kept", action="store_true", help="run nothing: make the table of what is there"
-        )
-        parser.add_argument(
-            "--into", type=Path, help="also put the tables and the plot into this page, between its marks"
-        )
         parser.add_argument("--versus", type=Path, default=ROOT / "out", help="folder of versus-DATA.json")
 
     options = parse(__doc__, sets=AT_HAND, extra=extra)
-    rows = run_ours(options)
+    methods = options.extra.methods.split(",")
+    run_missing(options, methods)
+    rows = kept_rows(options, methods)
     if not options.quick:
         rows += [row for name in options.sets for row in of_peers(name, options.extra.versus)]
-    report = Report("grand", "grand_table", "All methods and peers on all data sets", options)
-    report.notes.append(
-        "Ours: CPU seconds and milliseconds of one thread. Peers: as `make versus` measured them, each over as many "
-        "rounds as the list has figures; a single round has no spread."
-    )
-    for name in options.sets:
-        of_set = [row for row in rows if row["data"] == name]
-        report.table(name, [{"": row["method"], "seeds": len(row["runs"]["P@1"]),
-                             **{part: row["runs"][part] for part in (*QUALITY, *NDCG, *PSP, *COSTS)}}
-                            for row in of_set])  # fmt: skip
-    draw(report, rows, options.sets)
-    report.write()
-    if options.extra.into:
-        into_page(report, options.extra.into)
+    report_of(rows, options).write()
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     python -m experiments.measure linear-tree --sets bibtex/xmc_split0,eurlex57k
     python -m experiments.measure ldsm-forest --sets eurlex57k --set n_trees=5 --set max_nodes=2000 --held-out
 
-Parameters are those of settings.py, changed by --set. --held-out judges by a fifth of the training rows, another for
-every seed, instead of by the test rows: that is what parameters are chosen on. What an earlier run has kept, times
-among it, is not run again without --again.
+Parameters are those of settings.py, changed by --set. With --held-out, a fifth of the training rows replaces the test
+rows, another fifth for each seed: parameters are chosen on these. Stored runs, with their times, are not repeated
+without --again.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import Any
 
 from experiments.common import AT_HAND, literal, parse
 from experiments.report import Report
-from experiments.settings import CHOSEN, parameters, runs, tried
+from experiments.settings import parameters, runs, tried
+from labelwood import METHODS
 
 
 def main() -> None:
     """Measure and write a table."""
 
     def extra(parser: Any) -> None:
-        parser.add_argument("method", choices=CHOSEN)
+        parser.add_argument("method", choices=METHODS)
         parser.add_argument(
             "--set", action="append", default=[], type=literal, metavar="NAME=VALUE", dest="given"
         )

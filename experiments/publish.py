@@ -1,9 +1,9 @@
-"""The pages of the site that tell what full runs gave: one for each paper, made of the tables kept in the repository.
+"""Make every measured table of the pages from the records: pages for users, the papers, all methods.
 
     python -m experiments.publish [--from out/experiments]
 
-With --from, the tables and pictures of that run are taken over first, in place of those kept of the same parts; what
-a quick run made is left where it is.
+With --from, the tables, pictures and runs of that folder first replace those of the records. Results of quick runs
+are ignored.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from experiments.common import ROOT
+from experiments import user_tables
+from experiments.common import AT_HAND, ROOT, kept_file
+from experiments.grand_table import key, report_of
 from experiments.report import page_lines
+from experiments.user_tables import RECORDS
 
-TABLES, PAGES = ROOT / "experiments" / "records" / "tables", ROOT / "docs" / "papers"
+TABLES, PAGES = RECORDS / "tables", ROOT / "notebook" / "papers"
+RESULTS, FRONTIER = ROOT / "notebook" / "results.md", ROOT / "docs" / "frontier.png"
 PAPERS = {
     "ldsm": "LdSM (Majzoubi and Choromanska 2020)",
     "oplt": "OPLT (Jasinska-Kobus and others 2021)",
@@ -27,15 +31,21 @@ PAPERS = {
     "blend": "The blend",
 }
 INTRODUCTION = (
-    "What full runs gave on the data at hand, and on generated rows where a heading says so. Which table and figure "
-    "of the paper each part stands for, and what is not reproduced, is told in [the papers' tables](../papers.md). "
-    "Every seed's figures are in `experiments/records/tables`."
+    "Full runs on the data at hand, and on generated rows where a heading says so. [The papers' tables](../papers.md) "
+    "say which table or figure of the paper each part stands for, and what is not reproduced. Every seed's figures are "
+    "in `experiments/records/tables`."
 )
+MARKS = ("<!-- all figures -->\n", "<!-- end of all figures -->")
 
 
 def take_over(made: Path) -> list[str]:
-    """Copy the tables and pictures of a full run to where they are kept; returns their names."""
+    """Copy the tables, pictures and runs of a full run into the records; return the names of the tables."""
     found = []
+    from_there = user_tables.options_of(made)
+    for name, method in ((name, method) for name in AT_HAND for method in user_tables.METHOD_PAGES):
+        path = kept_file(from_there, key(method, name, from_there))
+        if path.exists():
+            shutil.copy(path, RECORDS / "runs")
     for paper in PAPERS:
         for path in sorted((made / paper).glob("*.json")):
             if json.loads(path.read_text())["quick"]:
@@ -49,7 +59,7 @@ def take_over(made: Path) -> list[str]:
 
 
 def reports(paper: str) -> list[tuple[str, dict[str, Any]]]:
-    """Name and facts of what is kept of a paper: tables, then figures, then the rest."""
+    """Name and facts of every recorded part of a paper: tables, then figures, then the rest."""
 
     def place(path: Path) -> tuple[bool, bool, str]:
         return not path.stem.startswith("table"), not path.stem.startswith("figure"), path.stem
@@ -69,8 +79,17 @@ def page(paper: str) -> str:
     return "\n".join(lines)
 
 
+def all_figures(text: str) -> tuple[str, Any]:
+    """The page of all figures with fresh tables between its marks, and the picture of the frontier."""
+    report = report_of(user_tables.rows(), user_tables.options_of(RECORDS))
+    lines = page_lines(report.facts | {"command": "python -m experiments.publish"}, None, level=2)
+    (before, _, rest), after = text.partition(MARKS[0]), text.partition(MARKS[1])[2]
+    assert rest, f"the page has no mark {MARKS[0]}"
+    return before + MARKS[0] + "\n" + "\n".join(lines[2:]) + "\n" + MARKS[1] + after, report.figure
+
+
 def main() -> None:
-    """Take over, and write the pages."""
+    """Copy a run into the records if asked, and write the pages."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -78,10 +97,14 @@ def main() -> None:
     given = parser.parse_args()
     if given.made:
         print("taken over:", *take_over(given.made))
-    for paper in PAPERS:
-        if reports(paper):
-            (PAGES / f"{paper}.md").write_text(page(paper), encoding="utf-8")
-            print("wrote", (PAGES / f"{paper}.md").relative_to(ROOT))
+    pages = {PAGES / f"{paper}.md": page(paper) for paper in PAPERS}
+    pages |= {path: user_tables.filled(path.read_text(encoding="utf-8")) for path in user_tables.PAGES}
+    pages[RESULTS], frontier = all_figures(RESULTS.read_text(encoding="utf-8"))
+    frontier.savefig(FRONTIER, dpi=70)
+    for path, text in pages.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print("wrote", path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

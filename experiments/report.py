@@ -1,6 +1,6 @@
-"""What an experiment writes: tables as JSON and Markdown, and a picture.
+"""The results of an experiment: tables as JSON and Markdown, and a picture.
 
-JSON holds the figure of every seed; Markdown is made of it alone, so that a kept JSON gives the same page again.
+JSON holds the figure of every seed. Markdown is made from the JSON alone, so a recorded JSON gives the same page again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from experiments.common import Options
 
 
 def shown(value: Any) -> str:
-    """A cell: the mean and standard deviation of several figures, anything else as it is."""
+    """The text of a cell: mean and standard deviation of a list of figures, otherwise the value."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
 
 
 def digits(value: float) -> int:
-    """How many digits after the point a figure is shown with."""
+    """The number of digits after the point with which a figure is shown."""
     return 2 if abs(value) >= 1 else 3 if abs(value) >= 0.1 else 4
 
 
@@ -42,7 +42,7 @@ def _number(value: float, like: float) -> str:
 
 @dataclass
 class Report:
-    """Tables and one picture, written under the name of what they reproduce."""
+    """Tables and one picture, named after the table or figure that they reproduce."""
 
     paper: str
     name: str
@@ -53,18 +53,18 @@ class Report:
     figure: Any = None
 
     def table(self, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a table; columns are those of the first row, a list of figures is one figure per seed."""
+        """Add a table. The first row gives the columns; a list of figures has one figure per seed."""
         self.tables.append({"title": title, "rows": [dict(row) for row in rows]})
 
     def axes(self, n_columns: int, n_rows: int = 1, *, width: float = 4.2, height: float = 3.4) -> list[Any]:
-        """Places to draw in, row by row."""
+        """Axes to draw in, row by row."""
         from matplotlib.figure import Figure
 
         self.figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
         return list(self.figure.subplots(n_rows, n_columns, squeeze=False).ravel())
 
     def grid(self, count: int, *, across: int = 3) -> list[Any]:
-        """So many places to draw in, at most three beside each other."""
+        """``count`` axes, at most ``across`` in a row."""
         axes = self.axes(min(count, across), math.ceil(count / across))
         for axis in axes[count:]:
             axis.remove()
@@ -76,7 +76,7 @@ class Report:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What JSON holds."""
+        """The content of the JSON file."""
         return {
             "title": self.title, "command": self.command, "quick": self.options.quick,
             "seeds": list(self.options.seeds), "notes": self.notes, "tables": self.tables,
@@ -84,7 +84,7 @@ class Report:
 
     @property
     def command(self) -> str:
-        """What made it, from the root of the checkout; where it was written is no part of it."""
+        """The command that made the report, without the folder it was written to."""
         spec, flags = sys.modules["__main__"].__spec__, list(sys.argv[1:])
         while "--out" in flags:
             at = flags.index("--out")
@@ -105,7 +105,7 @@ class Report:
 
 
 def page_lines(facts: Mapping[str, Any], picture: str | None, level: int = 1) -> list[str]:
-    """Lines of the Markdown that tells what a report's JSON holds, its title a heading of this level."""
+    """A report's JSON as lines of Markdown; its title is a heading of this level."""
     quick = ["**A quick run: few rows and trees. It shows that it runs, not what it gives.**", ""]
     lines = [f"{'#' * level} {facts['title']}", "", *(quick if facts["quick"] else [])]
     several = (

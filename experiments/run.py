@@ -1,12 +1,11 @@
-"""Every table and figure of the papers, one after the other: what ran, how long it took, and what it wrote.
+"""Run every table and figure of the papers; report what ran, how long it took, and what it wrote.
 
     python -m experiments.run [--quick] [--workers 2] [--only ldsm] [--resume] [--data FOLDER] [--out FOLDER] [--list]
 
---quick is a reduced size of everything, for a look and for tests. A part that fails does not stop the others; its
-last lines are shown at the end and the exit code is 1. The summary is out/experiments/index.md and .json, written
-after every part: --resume goes on where an earlier run ended, with what has failed or not been run. Long parts keep
-each training, so that one which was interrupted goes on as well, and what several parts share is made once; without
---resume and --only, all is made anew.
+--quick runs everything at reduced size. A part that fails does not stop the others; its last lines are shown at the
+end, and the exit code is 1. The summary, out/experiments/index.md and .json, is written after every part. --resume
+continues an earlier run with the parts that failed or did not run. Trainings are stored, so an interrupted part
+continues too, and parts share them. Without --resume and --only, everything is repeated.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ PARTS = {
 
 
 def run(name: str, flags: list[str]) -> dict[str, Any]:
-    """One script in a process of its own: what it wrote, and its wall and processor seconds."""
+    """Run one script in its own process; return its files, its wall seconds and its CPU seconds."""
     command = [sys.executable, "-m", f"experiments.{name}", *flags]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
     with tempfile.TemporaryFile("w+") as said:
@@ -84,7 +83,7 @@ def run(name: str, flags: list[str]) -> dict[str, Any]:
 
 
 class Index:
-    """What ran, in the folder of the results; with ``resume`` what is listed there stays."""
+    """The list of parts that ran, in the folder of the results; ``resume`` keeps the listed ones."""
 
     def __init__(self, out: Path, *, resume: bool) -> None:
         self._path = out / "index.json"
@@ -100,7 +99,7 @@ class Index:
         return [self._found[name] for name in names if name in self._found]
 
     def add(self, part: dict[str, Any], seconds: float) -> None:
-        """List a part, and write the page after so many seconds."""
+        """List a part that took ``seconds`` since the start, and write the page."""
         self._found[part["part"]] = part
         found = self.parts(list(PARTS))
         self._path.write_text(json.dumps(found, indent=1) + "\n")
@@ -135,7 +134,7 @@ def main() -> int:
         "--out", type=Path, help="folder (default out/experiments, quick runs out/experiments-quick)"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="leave out what an earlier run into that folder has completed"
+        "--resume", action="store_true", help="skip the parts that an earlier run into that folder completed"
     )
     parser.add_argument("--list", action="store_true", help="list the parts and stop")
     given = parser.parse_args()

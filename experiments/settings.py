@@ -1,7 +1,7 @@
 """The parameters that each method is run with on the data sets at hand.
 
-All were chosen on held-out training rows, by the scripts named on the methods' pages; what is not listed is at its
-default. A data set that is not listed takes the defaults.
+They were chosen on held-out training rows, by the scripts that the notebook names. Parameters and data sets that are
+not listed have the defaults.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TREES = {
     "craft-forest": {},
 }
 N_TREES = 50
-UNTOLD = ("random_state", "n_jobs", "verbose")  # of the parameters, what does not change a run, and the seed
+UNTOLD = ("random_state", "n_jobs", "verbose")  # parameters that are no part of a key
 
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "linear-tree": {
@@ -64,7 +64,7 @@ BLENDED = [
 def parameters(method: str, data: str) -> dict[str, Any]:
     """The parameters of a method on a data set, the number of trees among them."""
     name = data.partition("/")[0]
-    found = dict(CHOSEN[method].get(name, {}))
+    found = dict(CHOSEN.get(method, {}).get(name, {}))
     if method in TREES:
         found["n_trees"] = TREES[method].get(name, N_TREES)
     if method == "blend":
@@ -78,7 +78,7 @@ def model(method: str, data: str, **changes: Any) -> TreeEstimator:
 
 
 def runs(method: str, split: Split, options: Options, **changes: Any) -> Runs:
-    """A method as it is run on a data set, with changes: trained and judged once per seed, and kept."""
+    """A method with its settings for a data set and changes: trained and evaluated once per seed, and stored."""
 
     def one(seed: int) -> dict[str, float]:
         own = model(method, split.name, n_jobs=options.threads, random_state=seed, **changes)
@@ -88,7 +88,7 @@ def runs(method: str, split: Split, options: Options, **changes: Any) -> Runs:
 
 
 def tried(method: str, split: Split, options: Options, **given: Any) -> Runs:
-    """A method with these parameters alone, judged on a fifth of the training rows, another for every seed; kept."""
+    """A method with these parameters alone, evaluated on a fifth of the training rows (by seed), and stored."""
 
     def one(seed: int) -> dict[str, float]:
         own = METHODS[method](**given, n_jobs=options.threads, random_state=seed)
@@ -99,12 +99,12 @@ def tried(method: str, split: Split, options: Options, **given: Any) -> Runs:
 
 
 def key_of(method: str, data: str, options: Options, **changes: Any) -> dict[str, Any]:
-    """What tells the runs of a method as it is run on a data set, with changes, from all others that are kept."""
+    """The key under which the runs of a method with its settings for a data set and changes are stored."""
     return key_with(method, data, options, **{**parameters(method, data), **changes})
 
 
 def key_with(method: str, data: str, options: Options, **given: Any) -> dict[str, Any]:
-    """The same of a method with these parameters alone; every parameter is in it, said or not."""
+    """The key of a method with these parameters alone; it holds every parameter, given or default."""
     found = METHODS[method](**given).get_params(deep=False)
     own = {name: found[name] for name in sorted(found) if name not in UNTOLD}
     return {"data": data, "method": method, "parameters": own, "quick": options.quick}

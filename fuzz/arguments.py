@@ -1,4 +1,7 @@
-"""Command lines made of real commands, flags, files and rubbish: an exit code, and one line if it is not 0."""
+"""Fuzz the command line with random commands, flags, files and values.
+
+Every command line must return an exit code, with a message and without a traceback if the code is not 0.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from mutate import spoil_bytes
 from labelwood import LinearTree, OnlineTree
 from labelwood.cli import COMMANDS, main, parser_of
 
-# demo trains for seconds and tune for minutes; serve never ends, so it is only given what cannot start.
+# demo trains for seconds, tune for minutes, and serve never ends: they only get arguments that stop them at
+# once.
 _NEVER_RUN = ("demo", "tune", "serve")
 _ROWS = b"4 6 3\n0 0:1 1:1\n1 2:1 3:0.5\n2 4:1 5:1\n0,2 0:1 4:1\n"
 _VALUES = (
@@ -27,7 +31,7 @@ _VALUES = (
 
 
 def make(folder: Path) -> Callable[[Random], bool]:
-    """The target; it works in ``folder``, which it puts in order now and then."""
+    """Make the target. It runs in ``folder`` and restores its files from time to time."""
     flags = {name: _flags_of(name) for name in COMMANDS}
 
     def run(random: Random) -> bool:
@@ -65,7 +69,7 @@ def _call(words: list[str]) -> bool:
         sys.stdin = stdin
     assert code in (0, 1, 2), (words, code)
     assert "Traceback" not in err.getvalue(), (words, err.getvalue())
-    assert code == 0 or err.getvalue().strip(), (words, "failed without a word")
+    assert code == 0 or err.getvalue().strip(), (words, "failed without a message")
     return code == 0
 
 

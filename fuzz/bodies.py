@@ -1,4 +1,4 @@
-"""Requests to the service, spoiled: every one is answered, none with an error of the server."""
+"""Fuzz the service with mutated requests: every request must be answered, none with a server error (5xx)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labelwood import HashingEncoder, OnlineTree, TextClassifier
 from labelwood.serve.http.app import create_app
 from labelwood.serve.service import Service
 from labelwood.serve.state.store import Store
-from labelwood.serve.state.writer import Learner
+from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 
 _TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due"]
@@ -31,11 +31,11 @@ _EXAMPLES: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/labels?start=1&limit=2&contains=a", None),
     ("POST", "/v1/projects/labelwood/suggest", {"text": "tax", "limit": 3}),
 )
-_MOST_LEARNED = 4000  # so that the model of a long run stays small
+_MOST_LEARNED = 4000  # requests before a new model, so that the model of a long run stays small
 
 
 def make(folder: Path) -> Callable[[Random], bool]:
-    """The target: the application in this process, with its log in ``folder``."""
+    """Make the target: the application in this process, with its log in ``folder``."""
     loop = asyncio.new_event_loop()
     client, calls = _client(folder, 0), 0
 
@@ -80,7 +80,7 @@ def _client(folder: Path, number: int) -> httpx.AsyncClient:
     )
     model.save(folder / f"model{number}")
     store = Store(folder / f"state{number}", model=folder / f"model{number}")
-    learner = Learner(store, n_jobs=1)
-    service = Service(learner.view, Metrics(), learner)
+    writer = Writer(store, n_jobs=1)
+    service = Service(store.machine, Metrics(), writer)
     transport = httpx.ASGITransport(create_app(service), raise_app_exceptions=True)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost")

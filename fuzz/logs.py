@@ -1,6 +1,7 @@
-"""Write-ahead logs, spoiled: what is read is a beginning of what was written, or the log is refused.
+"""Fuzz the service's log with mutated files.
 
-A frame that was forged with a right checksum may hold anything; it must be refused or come back as it is.
+The frames read must be a run of the frames written, or the log must be refused. A forged frame with a correct
+checksum may hold anything; it must be refused or read back unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _RECORDS: list[dict[str, Any]] = [
 
 
 def make(folder: Path) -> Callable[[Random], bool]:
-    """The target; logs are written to ``folder``."""
+    """Make the target. It writes logs to ``folder``."""
     log = LogWriter(folder / "good", segment_bytes=600)
     frames = [log.append(_RECORDS[: 1 + number % 3]) for number in range(7)]
     log.close()
@@ -57,26 +58,26 @@ def make(folder: Path) -> Callable[[Random], bool]:
 
 
 def _forged(random: Random, frames: list[Frame]) -> bytes:
-    """A frame whose checksum is right and whose records or numbers are not."""
+    """A frame with a correct checksum and wrong records or numbers."""
     records = [{"was": spoil_json(random, record)} for record in random.choice(frames).records]
     try:
         sequence = random.choice((frames[-1].last + 1, 0, 1, 2**63, 2**64 - 1))
         return encode_frame(sequence, random.choice((0, -1, 2**62)), records)
-    except ValueError:  # no log could hold it
+    except ValueError:  # no frame can hold these values
         return b""
 
 
 def _check(found: list[Frame], frames: list[Frame], *, forged: bool) -> None:
-    """Nothing is made up and nothing is left out in between."""
+    """Check that all frames read were written, and that none is missing between them."""
     known = [frame for frame in found if frame in frames]
-    assert forged or len(known) == len(found), "a frame that nobody wrote"
+    assert forged or len(known) == len(found), "read a frame that was never written"
     if known:
         start = frames.index(known[0])
-        assert known == frames[start : start + len(known)], "frames are missing in between"
+        assert known == frames[start : start + len(known)], "frames are missing between those read"
 
 
 def _goes_on(folder: Path, before: list[Frame]) -> None:
-    """A writer takes the log up where its whole frames end."""
+    """Check that a writer continues after the last complete frame."""
     log = LogWriter(folder)
     try:
         added = log.append([_RECORDS[0]])

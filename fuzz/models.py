@@ -1,7 +1,8 @@
-"""Model directories of every method, spoiled: refused in one sentence, or a model that answers soundly.
+"""Fuzz model loading with mutated model directories of every method.
 
-What an attacker would do is done: checksums and sizes in the manifest are made to fit what was changed, so that the
-checks behind them are reached. A model that loads must predict, explain and, if it can, learn on.
+A directory must be refused with a one-line message, or give a model whose predictions are valid. Like an
+attacker, the fuzzer usually adjusts the checksums and sizes in the manifest to its changes, so that the later
+checks are reached. A model that loads must predict, explain and, if its method can, continue to learn.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _TRICKS = (
 
 
 class Saved:
-    """A model directory in memory, and its copy on disk that is spoiled and mended again."""
+    """A model directory in memory, and its copy on disk that is mutated and restored."""
 
     def __init__(self, folder: Path, name: str, model: Any) -> None:
         model.save(folder / "good")
@@ -68,13 +69,13 @@ class Saved:
             (self.path / file).write_bytes(data)
 
     def put(self, file: str, data: bytes) -> None:
-        """Write a file anew: one that is still mapped must not change under its reader."""
+        """Replace a file by a new one, because the old file may still be memory-mapped by a model."""
         path = self.path / file
         path.unlink(missing_ok=True)
         path.write_bytes(data)
 
     def mend(self, touched: set[str]) -> None:
-        """Undo."""
+        """Restore the files."""
         for file in touched:
             path = self.path / file
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
@@ -83,8 +84,11 @@ class Saved:
 
 
 def make(folder: Path) -> Callable[[Random], bool]:
-    """The target; models are kept in ``folder``."""
-    # Paths in messages are only read: whoever runs this may be root, and symbolic links lead out of the directory.
+    """Make the target. It keeps models in ``folder``.
+
+    Symbolic links may lead out of the folder, and the user may be root, so the target only ever reads what
+    they name.
+    """
     saved = [Saved(folder, name, model) for name, model in _models().items()]
     rows = _rows()
 
@@ -106,7 +110,7 @@ def make(folder: Path) -> Callable[[Random], bool]:
 
 
 def _models() -> dict[str, Any]:
-    """Small models of every method and of every way to store one."""
+    """Small models of every method and every storage variant."""
     X, Y = _rows(), [["a"], ["b"], ["a", "c"], ["d"], ["e", "b"], ["f"]] * 5
     X = sp.vstack([X] * 5).tocsr()
     found: dict[str, Any] = {}
@@ -144,7 +148,7 @@ def _rows() -> Any:
 
 
 def _spoil(random: Random, base: Saved) -> set[str]:
-    """Spoil the directory; the names of the files that are to be mended."""
+    """Mutate the directory; return the names of the files to restore."""
     manifest, touched = json.loads(json.dumps(base.manifest)), {_MANIFEST}
     forged = random.random() < 0.9
     for _ in range(random.choice((1, 1, 1, 2, 3))):
@@ -169,14 +173,14 @@ def _spoil(random: Random, base: Saved) -> set[str]:
     try:
         plain = json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
         whole = json.dumps({**manifest, "sha256": hashlib.sha256(plain).hexdigest()}).encode()
-    except TypeError:  # no longer an object
+    except TypeError:  # the mutated manifest is not an object
         whole = json.dumps(manifest).encode()
     base.put(_MANIFEST, spoil_bytes(random, whole) if random.randrange(20) == 0 else whole)
     return touched
 
 
 def _replace(base: Saved, manifest: Any, file: str, data: bytes, shown: Any) -> None:
-    """Write a file; if ``shown`` is given, make the manifest fit."""
+    """Write a file; unless ``shown`` is None, adjust its entry in the manifest."""
     if not (base.path / file).is_dir():
         base.put(file, data)
     files = manifest.get("files") if isinstance(manifest, dict) else None
@@ -192,7 +196,7 @@ def _misplace(random: Random, base: Saved, file: str) -> None:
     path = base.path / file
     if path.is_dir():
         return
-    path.unlink(missing_ok=True)  # a second time
+    path.unlink(missing_ok=True)  # an earlier change may have removed it
     kind = random.randrange(6)
     if kind == 0:
         path.mkdir()
@@ -213,7 +217,7 @@ def _use(random: Random, base: Saved, rows: Any) -> None:
     assert labels.shape == scores.shape == (4 if base.takes_texts else 6, k)
     assert np.isfinite(scores).all(), scores
     inner = estimator_of(model)
-    ids = inner._topk_ids(model.encode(given) if base.takes_texts else given, k).labels
+    ids = inner.topk_ids(model.encode(given) if base.takes_texts else given, k).labels
     assert ((ids >= -1) & (ids < inner.n_labels_)).all(), ids
     for row in ids.tolist():
         known = [label for label in row if label >= 0]

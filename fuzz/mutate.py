@@ -1,4 +1,4 @@
-"""Ways to spoil bytes, JSON values and arrays; every choice comes from the generator that is passed in."""
+"""Mutations of bytes, JSON values and arrays; all random choices come from the generator passed in."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _DTYPES = ("<f2", "<f4", "<f8", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8",
 
 
 def spoil_bytes(random: Random, data: bytes) -> bytes:
-    """One to four small changes anywhere."""
+    """Make one to four small changes at random positions."""
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         at = random.randrange(len(changed) + 1)
@@ -83,7 +83,7 @@ def spoil_bytes(random: Random, data: bytes) -> bytes:
 
 
 def wild_value(random: Random) -> Any:
-    """Some JSON value, of any type and size."""
+    """Draw a JSON value of any type, often an edge case."""
     return random.choice(
         (
             lambda: random.choice(_EDGES),
@@ -95,7 +95,7 @@ def wild_value(random: Random) -> Any:
 
 
 def spoil_json(random: Random, value: Any) -> Any:
-    """The same value with one place changed, or what is left if a place is taken out."""
+    """Copy the value with one place changed, removed, inserted or renamed."""
     copied = json.loads(json.dumps(value))
     places = list(_places(copied))
     if not places:
@@ -127,7 +127,7 @@ def _places(value: Any) -> Any:
 
 
 def spoil_array(random: Random, array: Array, others: list[Array]) -> Array:
-    """Another array: wild or moved entries, another type, another shape, or another array of the same model."""
+    """Change entries, order, size, type or shape of an array, or return another array of the same model."""
     how: list[Callable[[Random, Array], Array]] = [
         _entries,
         _entries,

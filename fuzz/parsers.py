@@ -1,7 +1,8 @@
-"""Every file format that is read, spoiled: refused in one sentence, or read to a sound data set.
+"""Fuzz the readers of all file formats with mutated files.
 
-What the kernel parses is compared with its twin, so that a wrong number is found as well as a crash. Texts go on to the
-encoders, whatever they hold.
+A file must be refused with a one-line message, or give a valid data set. The result of the row parser is
+compared with that of its twin, so that wrong numbers are found as well as crashes. Mutated texts are also
+given to the encoders.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _ENCODERS = (
 
 
 def make(folder: Path) -> Callable[[Random], bool]:
-    """The target; it writes to ``folder``."""
+    """Make the target. It writes to ``folder``."""
     parquet, npz = _parquet(), _npz(folder)
 
     def run(random: Random) -> bool:
@@ -119,18 +120,17 @@ def _rows(random: Random, folder: Path, *, svmlight: bool) -> None:
 
 
 def _agrees(content: bytes, svmlight: bool, random: Random) -> None:
-    """The kernel and its twin, on the same bytes: the same arrays, or the same complaint at the same place."""
-    limits = {
+    """Check that the kernel and its twin give the same arrays, or the same problem at the same place."""
+    dialect = {
+        "svmlight": svmlight,
         "first_id": random.choice((0, 1)) if svmlight else 0,
         "n_features": 2**31 - 1,
         "n_labels": 2**31 - 1,
     }
     text = np.frombuffer(content, np.uint8)
-    found = _core.parse_rows(
-        text, svmlight=svmlight, n_threads=1, piece_size=random.choice((7, 1 << 20)), **limits
-    )
+    found = _core.parse_rows(text, dialect, 1, piece_size=random.choice((7, 1 << 20)))
     try:
-        expected = twin.parse_rows(content, svmlight=svmlight, **limits)
+        expected = twin.parse_rows(content, **dialect)
     except twin.BadTokenError as bad:
         assert found == (int(bad.problem), bad.begin, bad.end), (content, found, bad)
         return

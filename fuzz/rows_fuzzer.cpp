@@ -1,10 +1,9 @@
-// Coverage-guided: the row parser with its numbers, and the cutting of texts into terms, as the headers have
-// them.
+// Coverage-guided fuzzing of the row parser (rows/parse.hpp) and of the text analyzer (text/hash_terms.hpp).
 //
 //     make fuzz-guided MINUTES=5
 //
-// The first byte of an input chooses what is done and how; the rest is the text. An answer that breaks what a
-// Csr promises aborts, as a sanitizer does.
+// The first byte of an input selects the function and its options; the rest is the text. A result that is not
+// a valid Csr aborts, as a sanitizer does.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -30,11 +29,11 @@ void check_rows(const Ptr& ptr, const Ids& ids, int64_t n_rows, int64_t end) {
 
 void parse(uint8_t choice, const std::string& text) {
     Monitor monitor;
-    const Dialect dialect{(choice & 2) != 0, (choice & 4) != 0 ? 1 : 0, 1 << 20, 1 << 20};
+    const rows::Dialect dialect{(choice & 2) != 0, (choice & 4) != 0 ? 1 : 0, 1 << 20, 1 << 20};
     const int64_t piece = (choice & 8) != 0 ? 7 : 1 << 20;
-    const ParsedRows rows =
-        parse_rows(text.data(), static_cast<int64_t>(text.size()), dialect, piece, 1, monitor);
-    if (rows.bad.problem != Problem::none) {
+    const rows::ParsedRows rows =
+        rows::parse_rows(text.data(), static_cast<int64_t>(text.size()), dialect, piece, 1, monitor);
+    if (rows.bad.problem != rows::Problem::none) {
         if (rows.bad.begin > rows.bad.end || rows.bad.end > static_cast<int64_t>(text.size())) abort();
         return;
     }
@@ -42,8 +41,8 @@ void parse(uint8_t choice, const std::string& text) {
     check_rows(rows.label_ptr, rows.labels, rows.n_rows, rows.label_end);
 }
 
-// Two bytes a character, so that every input is UTF-8 as Python writes it, halves of surrogate pairs
-// included.
+// Encodes two bytes of input as one character, so that the text is UTF-8 as Python's "surrogatepass" writes
+// it: lone surrogates are included.
 std::string characters(const uint8_t* data, size_t size) {
     std::string out;
     for (size_t i = 0; i + 1 < size; i += 2) {

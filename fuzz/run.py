@@ -1,12 +1,13 @@
-"""Runs a fuzz target for a time or a number of inputs, in a process that may die; counts and findings as JSON.
+"""Run a fuzz target for some time or a number of inputs; print the counts and findings as JSON.
 
     python fuzz/run.py parsers --count 1000000 --seed 1 --out parsers.json
     python fuzz/run.py models --minutes 5
-    python fuzz/run.py models --seed 1 --only 1234        (one input again, with its traceback)
+    python fuzz/run.py models --seed 1 --only 1234        (repeat one input and show its traceback)
 
-An input is a function of the target, the seed and its number: a finding is told by these three. A target is called
-with a generator and returns whether the input was accepted; it raises nothing but AssertionError for a wrong answer.
-A death of the process (a signal, a sanitizer), a hang and any exception are findings, and the run goes on after them.
+An input is determined by the target, the seed and its number, so a finding can be repeated from these three.
+A target is called with a random generator and returns whether the input was accepted; it raises
+AssertionError for a wrong result. The target runs in a worker process. A death of the worker (by a signal or
+a sanitizer), a hang and any exception are findings; the run continues after them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from typing import Any
 sys.path.append(str(Path(__file__).parents[1]))  # the twins are in tests/reference
 
 TARGETS = ("parsers", "models", "logs", "arguments", "bodies")
-_COUNTS = struct.Struct("<qqqq")  # the number of the input at work, accepted, refused, and one of these:
+# Written by the worker: number of the current input, inputs accepted, inputs refused, and one of the states
+# below.
+_COUNTS = struct.Struct("<qqqq")
 _STARTING, _AT_WORK, _DONE = 0, 1, 2
 _SECONDS_PER_INPUT = 60
 _PLAIN_MEMORY = 6 * 2**30
@@ -42,16 +45,16 @@ Target = Callable[[Random], bool]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run workers until the count or the time is reached; 1 if there are findings."""
+    """Run workers until the count or the time is reached; return 1 if there are findings."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=2**62, help="inputs to try")
-    parser.add_argument("--minutes", type=float, default=1e9, help="time to spend")
-    parser.add_argument("--only", type=int, help="try this one input and show what happens")
-    parser.add_argument("--out", type=Path, help="file for the counts and findings")
+    parser.add_argument("--count", type=int, default=2**62, help="number of inputs")
+    parser.add_argument("--minutes", type=float, default=1e9, help="time limit")
+    parser.add_argument("--only", type=int, help="run only the input of this number and show what happens")
+    parser.add_argument("--out", type=Path, help="JSON file for the counts and findings")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
@@ -104,7 +107,7 @@ def _supervise(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         accepted, refused = accepted + more_accepted, refused + more_refused
         findings += [json.loads(line) for line in done.stdout.splitlines()]
         start = number + 1
-        if state == _STARTING:  # the target could not be made: nothing an input did
+        if state == _STARTING:  # the target could not be made, so no input is to blame
             raise SystemExit(done.stderr.decode("utf-8", "replace"))
         if done.returncode or state != _DONE:
             tail = done.stderr.decode("utf-8", "replace")[-4000:]
@@ -129,7 +132,7 @@ def _supervise(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def _work(options: argparse.Namespace, folder: Path, shared: Path, start: int, seconds: float) -> int:
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends the process
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the alarm ends a worker that hangs
     if "lib" not in os.environ.get("LD_PRELOAD", ""):
         resource.setrlimit(resource.RLIMIT_AS, (_PLAIN_MEMORY, _PLAIN_MEMORY))
     target = _target(options.target, folder)

@@ -1,4 +1,4 @@
-"""What all tests share: where real data are found, and that no test is a matter of time."""
+"""Fixtures of all tests: real data sets, generated data, and no time limit on hypothesis examples."""
 
 import os
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from planted import Planted, make_planted
 
-# Sanitizers are slow and machines are shared: how long an example takes says nothing about it.
+# Under sanitizers and on busy machines, a slow example is not a failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
@@ -17,22 +17,24 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture
 def real_data() -> Callable[[str], Path]:
-    """A function from the name of a real data set to its directory; skips the test where it is absent."""
+    """A function that maps the name of a real data set to its folder; it skips the test if there is none."""
 
     def find(name: str) -> Path:
         folder = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")) / name
         if not folder.is_dir():
-            pytest.skip(f"real data set {name} is absent; LABELWOOD_DATA names the folder that holds it")
+            pytest.skip(
+                f"data set {name} is not in {folder.parent}; set LABELWOOD_DATA to the folder that has it"
+            )
         return folder
 
     return find
 
 
 @pytest.fixture
-def unwatched() -> None:
-    """Skips a test where a sanitizer decides it: memory is partly its own, sums are rounded in another order."""
+def no_sanitizer() -> None:
+    """Skip the test under a sanitizer, which uses memory of its own and changes the rounding of sums."""
     if "san.so" in os.environ.get("LD_PRELOAD", ""):
-        pytest.skip("a sanitizer takes memory of its own and rounds otherwise")
+        pytest.skip("a sanitizer changes memory use and rounding")
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def matrix(indptr, indices, data=None, n_cols=4) -> CSR:
         (matrix([0, 1], [0], [1.0, 2.0]), "same length"),
         (matrix([1, 1], [0]), "start at 0"),
         (matrix([0, 2], [0]), "end at the number"),
-        (matrix([0, 2, 1, 2], [0, 1]), "never fall"),
+        (matrix([0, 2, 1, 2], [0, 1]), "never decrease"),
         (matrix([0, 1], [4]), r"\[0, 4\); got 4\.\.4"),
         (matrix([0, 1], [-1]), "got -1"),
         (matrix([0, 2], [1, 0]), "sorted and distinct"),

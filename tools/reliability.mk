@@ -1,8 +1,8 @@
-# What looks for crashes, races, leaks and lost data: sanitizer builds, fuzzing, faults, the soak. See docs/reliability.md.
+# What looks for crashes, races, leaks and lost data: sanitizer builds, fuzzing, faults, the soak. See docs/develop/testing.md.
 
 .PHONY: test-asan test-tsan
 
-# Each sanitizer has a build of the package of its own, put before the one in $(VENV) by PYTHONPATH.
+# Each sanitizer has its own build of the package; PYTHONPATH puts it before the one in $(VENV).
 SANITIZER_asan := address,undefined
 SANITIZER_tsan := thread
 build/%/installed: $(VENV)/installed
@@ -10,7 +10,8 @@ build/%/installed: $(VENV)/installed
 	  -C build-dir=build/$*/cmake -C cmake.define.LABELWOOD_SANITIZE=$(SANITIZER_$*) -C install.strip=false .
 	touch $@
 
-# The interpreter itself is not instrumented: the run-time library must be loaded before it, and its leaks are not ours.
+# The interpreter is not instrumented, so the sanitizer's run-time library must be preloaded. Leak detection is off: it
+# would report the interpreter's own leaks.
 CXX ?= g++
 LIBRARY = $(shell $(CXX) -print-file-name=$(1))
 ASAN = LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" PYTHONPATH=build/asan/site \
@@ -25,7 +26,7 @@ test-asan: build/asan/installed $(VENV)/tools-test
 test-tsan: build/tsan/installed $(VENV)/tools-test
 	$(TSAN) -m pytest -n 0 tests/threads $(ARGS)
 
-# Bounded: make fuzz MINUTES=5 shares the time among the targets; counts and findings go to build/fuzz/*.json.
+# `make fuzz MINUTES=5` divides the time among the targets; counts and findings go to build/fuzz/*.json.
 MINUTES ?= 30
 SEED ?= 0
 FUZZED := parsers models logs arguments bodies
@@ -37,7 +38,7 @@ $(FUZZED:%=fuzz-%): fuzz-%: build/asan/installed $(VENV)/tools-test
 	mkdir -p build/fuzz
 	$(ASAN) fuzz/run.py $* --seed $(SEED) --out build/fuzz/$*-$(SEED).json $(if $(COUNT),--count $(COUNT),--minutes $(SHARE))
 
-# libFuzzer needs clang; inputs that reach new code are kept in build/fuzz/grown.
+# Coverage-guided fuzzing: libFuzzer needs clang. Inputs that reach new code are kept in build/fuzz/grown.
 CLANG ?= clang++
 fuzz-guided: build/fuzz/rows
 	mkdir -p build/fuzz/grown
@@ -50,7 +51,7 @@ build/fuzz/rows: fuzz/rows_fuzzer.cpp $(shell find src/core -name "*.hpp")
 	$(CLANG) -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GLIBCXX_ASSERTIONS \
 	  -Isrc/core -o $@ fuzz/rows_fuzzer.cpp -pthread
 
-# What is installed, by hash: `make locked` fills $(VENV) from the lock before anything else does; `make lock` renews the lock.
+# Pinned packages with hashes: `make locked` installs them into a new $(VENV), `make lock` updates tools/dev.lock.
 .PHONY: lock locked sbom audit test-sdist wheels
 GROUPS_LOCKED := build check test fuzz
 lock: $(VENV)/tools-supply
@@ -71,7 +72,7 @@ sbom: $(VENV)/installed $(VENV)/tools-supply
 audit: $(VENV)/tools-supply
 	$(BIN)/pip-audit --disable-pip --requirement tools/dev.lock
 
-# The source distribution as a user installs it: built, unpacked by pip, compiled without what this checkout has lying about.
+# Install from the source distribution as a user does: pip unpacks and compiles it without the files of this checkout.
 test-sdist: $(VENV)/tools-supply
 	rm -rf build/sdist && mkdir -p build/sdist
 	$(BIN)/python -m build --sdist --outdir build/sdist .
@@ -82,11 +83,12 @@ test-sdist: $(VENV)/tools-supply
 wheels: $(VENV)/tools-supply
 	$(BIN)/cibuildwheel --output-dir build/wheels
 
-# An hour of everything at once; fails if an answer is wrong or memory grows.
+# A long run of learning, suggesting, saving and serving; fails if a prediction is wrong or memory grows.
 .PHONY: soak
 soak: $(VENV)/installed
 	$(BIN)/python tools/soak.py --minutes $(MINUTES)
 
+# Data larger than 2 GB; needs 12 GB of memory and 5 GB of disk.
 .PHONY: test-large
 test-large: $(VENV)/installed $(VENV)/tools-test
 	LABELWOOD_LARGE=1 $(BIN)/python -m pytest -n 0 tests/large $(ARGS)

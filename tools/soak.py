@@ -1,14 +1,18 @@
-"""Learns, suggests, saves, loads and swaps for a time, and tells whether memory stays flat: ``make soak MINUTES=60``.
+"""Soak test: learn, suggest, save, load and swap models, and fail if memory grows (``make soak MINUTES=60``).
 
-In one process: an online tree that learns texts, is saved, loaded and swapped for its copy while threads ask it for
-suggestions; and a service's learner with its log and snapshots, which is given examples and another model now and then.
-Every model goes back to its beginning after some hundred examples, so that what it may hold is bounded and whatever
-grows is a leak. The answers of a model that was saved and loaded are compared with those of the live one.
+Everything runs in one process:
+
+- An online tree learns texts. It is saved, loaded and replaced by its copy while threads ask for suggestions.
+- A service's writer, with its log and snapshots, gets examples and swaps its model from time to time.
+
+Each model is reset to its first state after a few hundred examples, so its size is bounded and any growth of
+memory is a leak. The predictions of a saved and loaded model are compared with those of the live model.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import json
 import os
@@ -25,26 +29,27 @@ import numpy as np
 import labelwood
 from labelwood import HashingEncoder, LinearTree, OnlineTree, TextClassifier
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.http.messages import LearnRequest, SuggestRequest
+from labelwood.serve.messages import LearnRequest, SuggestRequest
 from labelwood.serve.service import Service
 from labelwood.serve.state.store import Store
-from labelwood.serve.state.writer import Learner
+from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 
 _WORDS = [f"word{number}" for number in range(400)]
-_WARM_SHARE = 0.4  # of the time, in which caches and the allocator fill; not counted
+# Memory is not sampled in this first share of the time, while caches and the allocator fill.
+_WARM_SHARE = 0.4
 _EXAMPLES_PER_LIFE = 300
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def text_of(random: Random) -> tuple[str, list[str]]:
-    """A text and its labels, which its first word tells."""
+    """Draw a text and its labels; the first word determines the labels."""
     words = random.choices(_WORDS, k=12)
     return " ".join(words), [f"label {_WORDS.index(words[0]) % 60}"]
 
 
 def new_model() -> TextClassifier:
-    """An online tree that has learned a little."""
+    """An online tree trained on 100 texts."""
     random = Random(0)
     texts, labels = zip(*(text_of(random) for _ in range(100)), strict=True)
     return TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_features=2**12, n_jobs=1)).fit(
@@ -53,7 +58,7 @@ def new_model() -> TextClassifier:
 
 
 class Soak:
-    """What is done over and over, and how often it was."""
+    """The repeated operations, and a count of each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.random = folder, Random(1)
@@ -63,8 +68,8 @@ class Soak:
         self.ended = threading.Event()
         self.failed: list[BaseException] = []
         store = Store(folder / "state", model=folder / "start")
-        self.learner = Learner(store, n_jobs=1, snapshot_seconds=2.0)
-        self.service = Service(self.learner.view, Metrics(), self.learner)
+        self.writer = Writer(store, n_jobs=1, snapshot_seconds=2.0)
+        self.service = Service(store.machine, Metrics(), self.writer)
 
     def _still(self) -> TextClassifier:
         texts, labels = zip(*(text_of(Random(number)) for number in range(200)), strict=True)
@@ -73,7 +78,7 @@ class Soak:
         )
 
     def round(self) -> None:
-        """One life of a model: it learns, is saved, loaded, compared and swapped, and begins again."""
+        """One cycle: the model learns, is saved, loaded, compared, swapped, and reset to its first state."""
         for number in range(_EXAMPLES_PER_LIFE):
             text, labels = text_of(self.random)
             estimator_of(self.model).partial_fit(self.model.encode([text]), [labels])
@@ -90,7 +95,7 @@ class Soak:
         self.model.save(self.folder / "copy")
         copy: Any = labelwood.load(self.folder / "copy")
         for live, saved in zip(self.model.predict_topk(asked, 5), copy.predict_topk(asked, 5), strict=True):
-            assert np.array_equal(live, saved), "a saved model answers otherwise"
+            assert np.array_equal(live, saved), "the saved model predicts differently"
         self.model = copy
         for name in ("saved", "loaded", "swapped"):
             self.counts[name] += 1
@@ -99,13 +104,13 @@ class Soak:
         for _ in range(40):
             text, labels = text_of(self.random)
             request = LearnRequest.model_validate({"examples": [{"text": text, "labels": labels}]})
-            self.service.learn(request, None).result(timeout=60)
-            self.service.suggest(SuggestRequest(text=text))
+            asyncio.run(self.service.learn(request, None))
+            asyncio.run(self.service.suggest(SuggestRequest(text=text)))
             self.counts["served"] += 1
-        self.learner.swap(self.folder / "start").result(timeout=60)
+        self.writer.swap(self.folder / "start").result(timeout=60)
 
     def suggest(self) -> None:
-        """What other threads do all the while."""
+        """Ask both models for suggestions until the soak ends; runs in other threads."""
         random = Random(2)
         try:
             while not self.ended.is_set():
@@ -118,16 +123,19 @@ class Soak:
 
 
 def resident_bytes() -> int:
-    """Memory that this process holds."""
+    """The resident memory of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
 
 
 def main() -> int:
-    """Soak, report as JSON, and fail if an answer was wrong or memory grew."""
+    """Run the soak and print a JSON report; return 1 if memory grew. A wrong prediction raises."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument(
-        "--most-growth", type=float, default=16, help="MB that the counted part of the time may add"
+        "--most-growth",
+        type=float,
+        default=16,
+        help="largest growth of memory allowed after the warm-up, in MB",
     )
     options = parser.parse_args()
     samples: list[tuple[float, int]] = []
@@ -147,7 +155,7 @@ def main() -> int:
             soak.ended.set()
             for reader in readers:
                 reader.join()
-            soak.learner.close()
+            soak.writer.close()
     if soak.failed:
         raise soak.failed[0]
     samples.append((time.monotonic() - begun, resident_bytes()))

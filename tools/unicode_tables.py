@@ -1,10 +1,10 @@
-"""Write src/core/text/unicode_tables.hpp: what the tokenizer must know of every code point, as this Python knows it.
+"""Write src/core/text/unicode_tables.hpp: what the tokenizer asks of every code point, as this Python knows it.
 
     python tools/unicode_tables.py            write the header
-    python tools/unicode_tables.py --check    fail if the header is not what would be written
+    python tools/unicode_tables.py --check    fail if the header is out of date
 
-The tables are fixed at this point in time, not read from the Python that runs, so that a saved model cuts a text into
-the same words under every Python.
+The tables are compiled in rather than read from the running Python, so that a saved model splits a text into
+the same words under every version of Python.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ import unicodedata
 from itertools import groupby
 from pathlib import Path
 
-HEADER = Path(__file__).parent.parent / "src" / "core" / "unicode_tables.hpp"
+HEADER = Path(__file__).parent.parent / "src" / "core" / "text" / "unicode_tables.hpp"
 WORD, SPACE, CASED, IGNORABLE = 1, 2, 4, 8
 N_CODE_POINTS = 0x110000
-DOTTED_CAPITAL_I = 0x130  # the one code point whose lower case is two: the kernel spells it out
-CAPITAL_SIGMA = 0x3A3  # its lower case depends on its neighbours: the kernel looks at them
+# The only code point whose lower case has two code points; the kernel handles it.
+DOTTED_CAPITAL_I = 0x130
 
 Record = tuple[int, int]  # flags, distance to the lower-case code point
 
 
 def record(code: int) -> Record:
-    """Flags and lower-casing of one code point."""
+    """The flags of a code point, and its distance to its lower-case code point."""
     char = chr(code)
     flags = WORD * (char.isalnum() or char == "_") + SPACE * char.isspace()
-    # How a character counts for a final sigma is not told by unicodedata, but str.lower shows it: one that is looked
-    # through leaves the verdict to the character before it, any other one gives the verdict itself.
+    # unicodedata does not have the properties Cased and Case_Ignorable, but str.lower uses them to choose the
+    # final sigma: a case-ignorable character leaves the choice to the character before it, any other decides
+    # it.
     after_letter, after_digit = (f"{before}{char}\u03a3".lower()[-1] == "\u03c2" for before in "a1")
     flags += CASED * (after_letter and after_digit) + IGNORABLE * (after_letter and not after_digit)
     lower = char.lower()
@@ -44,13 +45,9 @@ def content() -> str:
     records = [record(code) for code in range(N_CODE_POINTS)]
     distinct = sorted(set(records))
     number = {rec: position for position, rec in enumerate(distinct)}
-    runs = []
-    code = 0
-    for rec, group in groupby(records):
-        runs.append((code, number[rec]))
-        code += sum(1 for _ in group)
+    runs = [(len(list(group)), number[rec]) for rec, group in groupby(records)]
     kinds = ", ".join(f"{{{flags}, {delta}}}" for flags, delta in distinct)
-    pairs = ", ".join(f"{{0x{first:X}, {kind}}}" for first, kind in runs)
+    pairs = ", ".join(f"{{{size}, {kind}}}" for size, kind in runs)
     return f"""\
 // Written by tools/unicode_tables.py from Unicode {unicodedata.unidata_version}. Do not edit.
 #pragma once
@@ -62,8 +59,8 @@ namespace labelwood::text {{
 // clang-format off
 inline constexpr const char* kUnicodeVersion = "{unicodedata.unidata_version}";
 
-// Kinds of code points: flags (1 word character, 2 white space, 4 cased, 8 looked through for a final sigma) and the
-// distance to the lower-case code point.
+// Kinds of code points: flags (1 word character, 2 white space, 4 cased, 8 looked through for a final sigma)
+// and the distance to the lower-case code point.
 struct UnicodeKind {{
     uint8_t flags;
     int32_t to_lower;
@@ -72,9 +69,9 @@ inline constexpr UnicodeKind kUnicodeKinds[] = {{
 {wrapped(kinds)}
 }};
 
-// Runs of one kind: the first code point and the kind; a run ends where the next begins.
+// Runs of code points of one kind, from U+0000 on.
 struct UnicodeRun {{
-    uint32_t first;
+    uint32_t size;
     uint8_t kind;
 }};
 inline constexpr UnicodeRun kUnicodeRuns[] = {{
@@ -87,11 +84,11 @@ inline constexpr UnicodeRun kUnicodeRuns[] = {{
 
 
 def wrapped(items: str) -> str:
-    """Comma-separated items on lines of at most 118 characters."""
+    """Comma-separated items on lines of at most 110 characters."""
     lines, line = [], ""
     for item in items.split("}, "):
         piece = item if item.endswith("}") else item + "},"
-        if len(line) + len(piece) + 1 > 117:
+        if len(line) + len(piece) + 1 > 110:
             lines.append(line)
             line = ""
         line += (" " if line else "    ") + piece
@@ -99,7 +96,7 @@ def wrapped(items: str) -> str:
 
 
 def main() -> int:
-    """Write or check the header; the exit code."""
+    """Write or check the header; return the exit code."""
     text = content()
     if "--check" in sys.argv[1:]:
         return 0 if HEADER.read_text() == text else 1

@@ -1,5 +1,6 @@
-// What the solver's inner loops could move at best: rows of 16 floats picked at random from a table, read and
-// summed, or read, changed and written back. Arguments: bytes of the table, seconds. Prints GB/s of both.
+// The memory bandwidth that the solver's inner loops could reach at best. The program picks rows of 16 floats
+// at random from a table. It first reads and sums them, then reads, changes and writes them back. Arguments:
+// bytes of the table, seconds per loop. Prints the GB/s of both loops.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>

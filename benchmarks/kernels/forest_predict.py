@@ -1,11 +1,12 @@
-"""Prediction of the instance forests: a batch, its routing alone, and one row at a time; milliseconds per row.
+"""Prediction time of the forests in milliseconds per row: a batch, its routing alone, and one row at a time.
 
     python benchmarks/kernels/forest_predict.py delicious --out times.json
     python benchmarks/kernels/forest_predict.py delicious --models models
 
-The forests have 50 trees and their default parameters (LdsmForest keeps all weights); with `--models` they are read
-from, or written to, that folder, so that two versions of the library can be timed on the same trees. One thread,
-the best of `--rounds`: of the processor time of a batch, and of the median wall time of a thousand rows, each alone.
+The forests have their default parameters, except that LdsmForest keeps all weights. With `--models` they are
+read from that folder, or trained and written there, so that two versions of the library can be timed on the
+same trees. All times are on one thread and the best of `--rounds`. A batch is timed in CPU time. The time of
+one row is the median wall time of a thousand rows, one row per call.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def main():
     parser.add_argument("--forests", default=",".join(FORESTS))
     parser.add_argument("--models", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, help="a JSON file for the figures")
+    parser.add_argument("--out", type=Path, help="JSON file to write the times to")
     options = parser.parse_args()
     X = read(options.name, "test").X
     found = {}
@@ -89,7 +90,7 @@ def main():
                 "one": 1e3 * alone,
             }
             figures = ", ".join(f"{what} {ms:.4f}" for what, ms in found[kind].items())
-            print(f"{options.name} {kind}, {forest.n_trees} trees, ms a row: {figures}", flush=True)
+            print(f"{options.name} {kind}, {forest.n_trees} trees, ms per row: {figures}", flush=True)
     if options.out:
         options.out.write_text(json.dumps(found))
 

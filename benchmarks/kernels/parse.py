@@ -1,10 +1,10 @@
-"""Loading a text file: Labelwood against scikit-learn's load_svmlight_file on the same uncompressed rows.
+"""Time to load a text file: Labelwood against scikit-learn's load_svmlight_file on the same rows.
 
-    python benchmarks/kernels/parse.py [XMC FILE] [--repeats 5]
+    python benchmarks/kernels/parse.py [FILE] [--repeats 5]
 
-The file (by default eurlex57k's training set, from LABELWOOD_DATA or ../shared/data) is unpacked into a
-temporary directory without its header, so that both readers get the same bytes. Runs alternate; the best
-of each counts.
+FILE is in XMC format; the default is the training set of eurlex57k, from LABELWOOD_DATA or ../shared/data. It
+is unpacked into a temporary directory without its header, so that both readers get the same bytes. The
+readers take turns. Prints the best and the median time of each; the ratio is of the best times.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""What bounds the training of a LinearTree: bytes of weights the solver moves, against what this machine can move.
+"""Memory traffic of LinearTree's solver, compared with the bandwidth of this machine.
 
     python benchmarks/kernels/solver.py [FOLDER] [--repeats 3]
 
-FOLDER holds train.txt[.xz] (eurlex57k by default, from LABELWOOD_DATA or ../shared/data). The tree is built once; its
-classifiers are then trained on one thread with every instruction set this machine has, alternating, best of the
-repeats. The bandwidth is that of bandwidth.cpp, compiled here for this machine, on a table as large as the weights of a
-typical block (features of a node x 16 siblings).
+FOLDER holds train.txt[.xz] (eurlex57k by default, from LABELWOOD_DATA or ../shared/data). The tree is trained
+on one thread with each instruction set that this machine has, in turns; the best of the repeats counts. The
+solver reports the bytes of weights that it moved. The bandwidth is measured by bandwidth.cpp, compiled for
+this machine, on a table as large as the weights of the median node (its features x 16 siblings).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DATA = Path(os.environ.get("LABELWOOD_DATA", HERE.parents[2] / "shared" / "data"
 
 
 class Listener(logging.Handler):
-    """Collects what a fit reports of itself."""
+    """Keep the gigabytes of weights that ``fit`` logs."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -40,7 +40,7 @@ class Listener(logging.Handler):
 
 
 def measure(folder: Path) -> str:
-    """In a process of its own, since the instruction set is chosen once."""
+    """Train once and return the figures as words. The instruction set is chosen once per process."""
     file = next(path for path in (folder / "train.txt", folder / "train.txt.xz") if path.exists())
     data = load(file)
     listener = Listener()
@@ -48,7 +48,7 @@ def measure(folder: Path) -> str:
     logger.setLevel(logging.DEBUG)
     logger.addHandler(listener)
     model = LinearTree(n_jobs=1).fit(data.X, data.Y)
-    used = np.diff(model.trees_[0].chunks.feature_ptr)
+    used = np.diff(model.trees_[0].node_weights.feature_ptr)
     return f"{_core.isa()} {model.fit_seconds_['train']} {listener.heard['gigabytes']} {np.median(used)}"
 
 
@@ -92,8 +92,8 @@ def main() -> None:
     table_bytes = int(features) * 64
     reads, updates = bandwidth(table_bytes)
     print(
-        f"random rows of 64 bytes in a table of {table_bytes / 1e6:.1f} MB ({features:.0f} features, the median "
-        f"node's): {reads:.0f} GB/s read, {updates:.0f} GB/s read and written"
+        f"bandwidth of random 64-byte rows in a table of {table_bytes / 1e6:.1f} MB (the median node has "
+        f"{features:.0f} features): {reads:.0f} GB/s reading, {updates:.0f} GB/s reading and writing"
     )
 
 

@@ -1,10 +1,11 @@
-"""TfidfEncoder against scikit-learn's TfidfVectorizer on the raw texts of eurlex57k: the matrices and the times.
+"""TfidfEncoder against scikit-learn's TfidfVectorizer on the texts of eurlex57k: equal matrices, and times.
 
     python benchmarks/kernels/text_encoder.py [--rows 45000] [--rounds 3]
 
-The two take turns, so that a busy machine slows both; the medians are compared. One thread by processor time. Two
-threads by wall time, which is only to be trusted on a machine with two idle cores; beside it stands what the wall time
-would be there, the processor time of the calling thread and half of that of its workers.
+The encoders take turns, so that a busy machine slows both; the medians are compared. Use the CPU time to
+compare one thread, and the wall time to compare two threads on two idle cores. "on idle cores" estimates that
+wall time on a busy machine: the CPU time of the calling thread plus that of its workers divided by the number
+of threads.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Times(NamedTuple):
-    """Seconds of one piece of work."""
+    """Seconds that a call took."""
 
     wall: float
     processor: float
-    caller: float  # of the processor time, that of the calling thread
+    caller: float  # CPU time of the calling thread, part of ``processor``
 
     def on_idle_cores(self, n_threads: int) -> float:
-        """The wall time if every worker had a core of its own."""
+        """Estimate the wall time if every worker had its own core."""
         return self.caller + (self.processor - self.caller) / n_threads
 
 
@@ -89,7 +90,9 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=45000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--bigrams", action="store_true", help="word bigrams too; needs some gigabytes")
+    parser.add_argument(
+        "--bigrams", action="store_true", help="also encode word bigrams; needs several GB of memory"
+    )
     arguments = parser.parse_args()
     with lzma.open(DATA / "eurlex57k" / "train.raw.txt.xz", "rt", encoding="utf-8", newline="\n") as file:
         texts = file.read().split("\n")[: arguments.rows]

@@ -2,15 +2,14 @@
 
 python benchmarks/service/load.py ../shared/data/eurlex57k --work load
 
-Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and asks it from another. First
-as many requests as it answers, over a few connections that each wait for their answer: the saturation rate. Then half
-of that rate, at times fixed beforehand, each latency counted from the time the request was due, so that a stall counts
-for every request it delays. While learning, a third process sends --learn examples a second, --batch to a request, and
-never more: one that was held up does not make up for it in a burst. It shares the second core with the one that asks;
-neither spins. Whether a snapshot falls into a phase is a matter of --seconds and --snapshot-seconds.
+Trains a LinearTree and an OnlineTree once (kept below --work), serves each on one core and sends requests from
+another. The first phase sends as many requests as the service answers, over a few connections: the saturation rate.
+The second phase sends half of that rate, at times fixed beforehand. Latency counts from the time at which a request
+was due, so that a stall counts for every request that it delays. While learning, a third process sends --learn
+examples per second, --batch per request, and does not make up for delays. It shares the second core with the client.
 
-First of all it is measured how much of each core this machine withholds from a process that only looks at the clock,
-and in every phase how much of the service's core the host of a virtual machine took: no latency can be better.
+Before, the script measures which part of each core the machine withholds from a process that only reads the clock.
+Every phase reports which part of the service's core the host of a virtual machine took: no latency can be better.
 """
 
 import argparse
@@ -19,6 +18,7 @@ import json
 import multiprocessing
 import os
 import selectors
+import shutil
 import subprocess
 import sys
 import time
@@ -31,7 +31,9 @@ from labelwood import LinearTree, OnlineTree, data
 
 CONNECTIONS = 8
 SERVER_CORE, CLIENT_CORE = 0, 1
-SETTLE_SECONDS = 1.0  # between saturation and half of it, for what is still waiting to be learned
+WARM_SECONDS = 1.0
+SETTLE_SECONDS = 1.0  # between the phases: the writer empties its queue
+PROGRAM = "import sys; from labelwood.cli import main; sys.exit(main())"
 
 
 def main():
@@ -54,7 +56,8 @@ def main():
     for name in ("linear-tree", "online-tree"):
         model = train(name, options)
         for learning in (False, True) if name == "online-tree" else (False,):
-            measure(name, model, asked, taught if learning else None, options)
+            found = measure(model, asked, taught if learning else None, options)
+            report(name, found, learning=learning)
 
 
 def find(folder, part):
@@ -62,7 +65,7 @@ def find(folder, part):
 
 
 def withheld(core, seconds):
-    """How long a process that has a core to itself is kept from running."""
+    """The part of the time that a process which has a core to itself cannot run."""
     os.sched_setaffinity(0, {core})
     gaps, last = [], time.perf_counter()
     end = last + seconds
@@ -75,7 +78,7 @@ def withheld(core, seconds):
 
 
 def stolen_seconds():
-    """Time that the service's core wanted to work and the host did not let it, since the machine started."""
+    """Seconds since the start of the machine in which the host kept the service's core from running."""
     for line in Path("/proc/stat").read_text().splitlines():
         if line.startswith(f"cpu{SERVER_CORE} "):
             return int(line.split()[8]) / os.sysconf("SC_CLK_TCK")
@@ -98,7 +101,7 @@ def features(X, count):
 
 
 def teaching(test, batch):
-    """Requests with ``batch`` examples each, from the rows that are not asked about."""
+    """Requests with ``batch`` examples each, from rows that are not used for suggestions."""
     bounds = list(pairwise(test.Y.indptr.tolist()))
     rows = list(features(test.X, test.X.n_rows))
     examples = [
@@ -115,60 +118,92 @@ def request(path, body):
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-def measure(name, model, asked, taught, options):
-    state = options.work / "state"
-    subprocess.run(["rm", "-rf", state], check=True)
-    words = ["--port", "0", "--json", "--state", state, "--workers", options.workers]
-    words += ["--snapshot-seconds", options.snapshot_seconds]
-    program = "import sys; from labelwood.cli import main; sys.exit(main())"
-    os.sched_setaffinity(0, {SERVER_CORE} if options.workers == 1 else {SERVER_CORE, CLIENT_CORE})
-    server = subprocess.Popen(
-        [sys.executable, "-c", program, "serve", model, *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+def measure(model, asked, taught, options, *, known_rate=None, program=None):
+    """Serve a model, put load on it, and return the figures of both phases.
+
+    The second phase sends half of ``known_rate``, or half of the rate of the first phase. ``program`` is the command
+    that starts the service, without its words.
+    """
+    server, port = start(model, options, program or [sys.executable, "-c", PROGRAM])
+    teacher = None
     try:
-        port = int(json.loads(server.stdout.readline())["url"].rsplit(":", 1)[1].strip("/"))
         os.sched_setaffinity(0, {CLIENT_CORE})
-        run(closed_loop(port, asked, 1.0))  # warm
+        run(closed_loop(port, asked, WARM_SECONDS))
         learned = multiprocessing.Value("i", 0)
-        teacher = None
         if taught is not None:
             arguments = (port, taught, options.learn / options.batch, options.batch, learned)
             teacher = multiprocessing.Process(target=teach, args=arguments, daemon=True)
             teacher.start()
-            time.sleep(1.0)
-        marks = [(learned.value, stolen_seconds(), time.perf_counter())]
+            time.sleep(WARM_SECONDS)
+        marks = [mark(learned, server.pid)]
         rate, full = run(closed_loop(port, asked, options.seconds))
-        marks.append((learned.value, stolen_seconds(), time.perf_counter()))
+        marks.append(mark(learned, server.pid))
         time.sleep(SETTLE_SECONDS)
-        marks.append((learned.value, stolen_seconds(), time.perf_counter()))
-        half = run(open_loop(port, asked, rate / 2, options.seconds))
-        marks.append((learned.value, stolen_seconds(), time.perf_counter()))
-        for found, asked_rate, (start, end) in zip(
-            (full, half), (rate, rate / 2), (marks[:2], marks[2:]), strict=True
-        ):
-            n_learned, stolen, seconds = (b - a for a, b in zip(start, end, strict=True))
-            what = f" while learning {n_learned / seconds:.0f} examples/s" if taught else ""
-            print(
-                f"{name}: {asked_rate:.0f} suggestions/s{what}: {shown(found)}; the host took {stolen / seconds:.1%}",
-                flush=True,
-            )
+        marks.append(mark(learned, server.pid))
+        half = run(open_loop(port, asked, (known_rate or rate) / 2, options.seconds))
+        marks.append(mark(learned, server.pid))
+    finally:
         if teacher is not None:
             teacher.terminate()
             teacher.join()
-    finally:
-        server.terminate()
+        if options.workers == 1:
+            server.kill()  # a last snapshot would only take time
+        else:
+            server.terminate()  # the writer ends its readers
         server.wait()
+    cpu_rate = len(full) / (marks[1]["answering"] - marks[0]["answering"])
+    return {
+        "rate": rate,
+        "cpu_rate": cpu_rate,
+        **phase("full", full, *marks[:2]),
+        **phase("half", half, *marks[2:]),
+    }
 
 
-def shown(seconds):
-    p50, p99, worst = 1000 * np.percentile(seconds, [50, 99, 100])
-    return f"p50 {p50:.2f} ms, p99 {p99:.2f} ms, longest {worst:.1f} ms"
+def start(model, options, program):
+    """The process of a service with an empty state, and its port."""
+    state = options.work / "state"
+    shutil.rmtree(state, ignore_errors=True)
+    words = ["serve", model, "--port", 0, "--json", "--state", state, "--workers", options.workers]
+    words += ["--snapshot-seconds", options.snapshot_seconds]
+    os.sched_setaffinity(0, {SERVER_CORE} if options.workers == 1 else {SERVER_CORE, CLIENT_CORE})
+    server = subprocess.Popen([*program, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return server, int(json.loads(server.stdout.readline())["url"].rsplit(":", 1)[1].strip("/"))
+
+
+def mark(learned, pid):
+    """Examples learned, and clocks in seconds: wall, time that the host took, CPU of the thread that answers."""
+    answering = int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+    return {
+        "learned": learned.value,
+        "stolen": stolen_seconds(),
+        "answering": answering,
+        "now": time.perf_counter(),
+    }
+
+
+def phase(name, seconds, first, last):
+    """Percentiles of latencies in milliseconds, examples learned per second, part of the core that the host took."""
+    p50, p99, longest = (1000 * np.percentile(seconds, [50, 99, 100])).tolist()
+    passed = last["now"] - first["now"]
+    found = {"p50": p50, "p99": p99, "longest": longest}
+    found |= {one: (last[one] - first[one]) / passed for one in ("learned", "stolen")}
+    return {f"{name}_{one}": value for one, value in found.items()}
+
+
+def report(name, found, *, learning):
+    for part, rate in (("full", found["rate"]), ("half", found["rate"] / 2)):
+        what = f" while learning {found[part + '_learned']:.0f} examples/s" if learning else ""
+        p50, p99, longest = (found[f"{part}_{one}"] for one in ("p50", "p99", "longest"))
+        print(
+            f"{name}: {rate:.0f} suggestions/s{what}: p50 {p50:.2f} ms, p99 {p99:.2f} ms, longest {longest:.1f} ms; "
+            f"the host took {found[part + '_stolen']:.1%}",
+            flush=True,
+        )
 
 
 def run(work):
-    """Run a coroutine on a loop whose timers are exact to some microseconds, where epoll's wait whole milliseconds."""
+    """Run a coroutine on a loop with timers exact to microseconds; epoll waits whole milliseconds."""
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
         return runner.run(work)
 
@@ -183,7 +218,7 @@ async def ask(reader, writer, message):
 
 
 async def closed_loop(port, messages, seconds):
-    """As many as are answered; the rate and the latencies."""
+    """Send a request as soon as the previous one is answered; return the rate and the latencies."""
     latencies, end = [], time.perf_counter() + seconds
 
     async def one(number):
@@ -201,7 +236,7 @@ async def closed_loop(port, messages, seconds):
 
 
 async def open_loop(port, messages, rate, seconds):
-    """At a fixed rate with random gaps; latencies from the time each was due."""
+    """Send requests at a fixed rate with random gaps; return latencies from the time at which each was due."""
     due = np.cumsum(np.random.default_rng(0).exponential(1 / rate, int(rate * seconds)))
     latencies, waiting = [], asyncio.Queue()
     origin = time.perf_counter()
@@ -213,7 +248,7 @@ async def open_loop(port, messages, rate, seconds):
             latencies.append(time.perf_counter() - origin - due[position])
         writer.close()
 
-    # more connections than before: a request never waits for another one here
+    # more connections than in the first phase: a request never waits for another one in the client
     workers = [asyncio.create_task(one()) for _ in range(4 * CONNECTIONS)]
     for position, moment in enumerate(due):
         if (left := moment - (time.perf_counter() - origin)) > 0:
@@ -226,7 +261,7 @@ async def open_loop(port, messages, rate, seconds):
 
 
 def teach(port, messages, rate, batch, learned):
-    """Send learning requests for ever, at a fixed rate or, if they are answered more slowly, at a lower one."""
+    """Send learning requests without end, at a fixed rate, or at a lower one if answers are slower."""
     due = time.perf_counter()
 
     async def one(number):

@@ -1,8 +1,8 @@
-"""From measurements to rows: best and median over the rounds, and ratios against one of the rows.
+"""Turn measurements into table rows: best and median over the rounds, and ratios against a baseline row.
 
-A record is what one run of one configuration gave: the fields of the driver's two result files, ``scores``,
-and which ``configuration``, ``threads``, ``round`` (``of`` how many) and ``run`` it was; or, instead of the
-figures, a ``failure`` with its reason.
+A record is the result of one run of one configuration. It has the keys ``configuration``, ``threads``,
+``round``, ``of`` (the number of rounds planned) and ``run``, and either the fields of the driver's two result
+files and ``scores``, or a ``failure`` with the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 Record = Mapping[str, Any]
 
-# Best of the rounds is the smallest for all of these; other load on the machine only ever adds.
+# For each of these fields the best round has the smallest value; other load on the machine can only add.
 MEASURED = (
     "train_seconds",
     "train_cpu_seconds",
@@ -30,7 +30,7 @@ MEASURED = (
 
 @dataclass
 class Row:
-    """One configuration at one thread count; ``best``, ``median``, ``ratio`` (of the best) are by field."""
+    """One configuration at one thread count; ``best``, ``median`` and ``ratio`` map a field to its value."""
 
     configuration: str
     threads: int
@@ -45,7 +45,7 @@ class Row:
 
 
 def summarise(records: Iterable[Record], names: Sequence[str]) -> list[Row]:
-    """One row per (threads, configuration) that has records, by threads, then in the order of ``names``."""
+    """One row per (threads, configuration) with records, by threads, then in the order of ``names``."""
     groups: dict[tuple[int, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record["threads"], record["configuration"]), []).append(record)
@@ -64,14 +64,14 @@ def _row(name: str, threads: int, group: Sequence[Record], last_run: str) -> Row
         for field_name in MEASURED:
             values = [float(record[field_name]) for record in measured]
             row.best[field_name], row.median[field_name] = min(values), median(values)
-        # Trees drawn from another seed each round differ a little; the middle one stands for them.
+        # A peer may draw other trees in each round, so the scores differ a little; report the median.
         keys = measured[0]["scores"]
         row.scores = {key: median(float(record["scores"][key]) for record in measured) for key in keys}
     return row
 
 
 def add_ratios(rows: Sequence[Row], against: str) -> None:
-    """Fill ``ratio``: a row's best over the best of the row named ``against`` at the same threads."""
+    """Set ``ratio``: a row's best divided by the best of the row ``against`` at the same thread count."""
     for row in rows:
         base = next((b for b in rows if (b.configuration, b.threads) == (against, row.threads)), None)
         if base is None or not base.best:
@@ -80,7 +80,7 @@ def add_ratios(rows: Sequence[Row], against: str) -> None:
 
 
 def is_dominated(row: Row, rows: Iterable[Row], measure: str, score: str) -> bool:
-    """Whether another row of the same threads is at least as good in both and better in one."""
+    """True if another row of the same thread count is as good in both and better in at least one."""
     if not row.best:
         return True
     mine = row.best[measure], row.scores[score]

@@ -1,7 +1,7 @@
-"""The data set as every driver gets it: one folder of CSR files and one XMC text file, written once.
+"""Convert a data set to the input of all drivers: CSR files and one XMC text file in a folder, written once.
 
-Rows are L2-normalised for all (some peers do it themselves, others expect it done), and training rows without
-a feature are left out for all (omikuji refuses them).
+Rows are L2-normalised, because some peers normalise and others expect normalised rows. Training rows without
+features are left out, because omikuji rejects them.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ SPLITS = ("train", "test")
 
 
 def find_split(folder: Path, split: str) -> Path:
-    """``train.txt`` or ``train.txt.xz`` in the folder."""
+    """The path of ``<split>.txt`` or ``<split>.txt.xz`` in the folder."""
     for suffix in (".txt", ".txt.xz"):
         path = folder / f"{split}{suffix}"
         if path.exists():
             return path
-    raise SystemExit(f"versus: {folder} must hold {split}.txt or {split}.txt.xz")
+    raise SystemExit(f"versus: {folder} must contain {split}.txt or {split}.txt.xz")
 
 
 def read_xmc(path: Path) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-    """X and Y of an XMC text file with its header ``rows features labels``."""
+    """Read X and Y of an XMC text file with the header ``rows features labels``."""
     with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
         n_rows, n_features, n_labels = (int(word) for word in file.readline().split())
         X, labels = load_svmlight_file(
             io.BytesIO(file.read()), n_features=n_features, multilabel=True, zero_based=True, dtype=np.float32
         )
     if X.shape[0] != n_rows:
-        raise SystemExit(f"versus: {path} announces {n_rows} rows and has {X.shape[0]}")
+        raise SystemExit(f"versus: the header of {path} says {n_rows} rows; the file has {X.shape[0]}")
     counts = [len(row) for row in labels]
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.fromiter((int(label) for row in labels for label in sorted(row)), np.int32, int(indptr[-1]))
@@ -47,7 +47,7 @@ def read_xmc(path: Path) -> tuple[sp.csr_matrix, sp.csr_matrix]:
 
 
 def write_xmc(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
-    """An XMC text file of the two matrices."""
+    """Write the two matrices as an XMC text file."""
     with path.open("w") as file:
         file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n")
         for row in range(X.shape[0]):
@@ -58,7 +58,7 @@ def write_xmc(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
 
 
 def convert(source: Path, target: Path) -> dict[str, Any]:
-    """Write the folder unless it is there; return its facts: rows, features, labels, rows left out."""
+    """Write the folder unless it is up to date; return the numbers of rows, features and labels."""
     files = {split: find_split(source, split) for split in SPLITS}
     sizes = {path.name: path.stat().st_size for path in files.values()}
     done = target / "facts.json"

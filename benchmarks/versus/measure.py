@@ -1,4 +1,4 @@
-"""Running the drivers: one measurement, and the interleaving of many."""
+"""Run the drivers: one measurement, or many measurements interleaved."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Configuration:
 
     @property
     def slug(self) -> str:
-        """The name as a folder name."""
+        """The name in a form that is safe as a folder name."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run: A B C A B C ..., each configuration within ``budget`` seconds per thread count."""
+    """What to run, in the order A B C A B C ...; ``budget`` is seconds per configuration and thread count."""
 
     configurations: Sequence[Configuration]
     threads: Sequence[int]
@@ -47,10 +47,10 @@ class Plan:
 
 
 def measure(configuration: Configuration, python: str, data: Path, threads: int, seconds: float) -> Record:
-    """One training and one prediction process; a failure is a record too.
+    """Run one training process and one prediction process; a failure gives a record with its reason.
 
-    The thread count is given to the driver and to every runtime that asks the environment, and taskset binds
-    the process to that many cores: one thread is one core, whatever the peer starts.
+    The thread count is passed to the driver and, in environment variables, to the common thread pools.
+    taskset binds the process to as many cores, in case the peer starts more threads.
     """
     work = data / "work" / f"{configuration.slug}-{threads}"
     work.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,9 @@ def measure(configuration: Configuration, python: str, data: Path, threads: int,
                     check=False,
                 )
             except subprocess.TimeoutExpired:
-                return {"failure": f"{phase} did not end within the {seconds:.0f} s left of the time budget"}
+                return {
+                    "failure": f"{phase} did not finish within the {seconds:.0f} s left of the time budget"
+                }
         if done.returncode or not result.exists():
             lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
             last = lines[-1][:200] if lines else "no output"
@@ -100,7 +102,7 @@ def measure(configuration: Configuration, python: str, data: Path, threads: int,
 def interleave(
     plan: Plan, pythons: Mapping[str, str], data: Path, score: Callable[[Path], dict[str, float]]
 ) -> list[Record]:
-    """Every record of the plan; what failed or has used up its budget is passed over from then on."""
+    """Run the plan and return its records; skip a configuration once it has failed or used up its budget."""
     records: list[Record] = []
     spent: dict[tuple[str, int], float] = {}
     stopped: set[tuple[str, int]] = set()
@@ -112,9 +114,9 @@ def interleave(
         used = spent.get(key, 0.0)
         left = plan.budget - used
         started = time.monotonic()
-        # A round that would be cut short is not begun; it would take about as long as those before it.
+        # Do not start a round that would exceed the budget; it takes about as long as the earlier rounds.
         if round_ and left < used / round_:
-            measured: Record = {"failure": f"one more would exceed the budget of {plan.budget:.0f} s"}
+            measured: Record = {"failure": f"another round would exceed the budget of {plan.budget:.0f} s"}
         else:
             measured = measure(configuration, pythons[configuration.peer], data, threads, left)
         spent[key] = used + time.monotonic() - started

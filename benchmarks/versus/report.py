@@ -1,4 +1,4 @@
-"""The rows as a Markdown table and as a plot."""
+"""Write the rows as Markdown tables and as a plot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEGABYTE = 1e6
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, without an exponent."""
+    """Format a number with three significant digits, without an exponent."""
     if value is None:
         return "-"
     if value == 0 or abs(value) >= 100:
@@ -23,24 +23,24 @@ def number(value: float | None) -> str:
 
 
 def ratio(row: Row, field: str) -> str:
-    """``8.1x``, or a dash where there is nothing to compare with."""
+    """Format a ratio as ``8.1x``, or as a dash if there is no baseline."""
     return f"{number(row.ratio[field])}x" if field in row.ratio else "-"
 
 
 def best_and_median(row: Row, field: str) -> str:
-    """``5.61 (5.90)``; the median only where there is more than one round."""
+    """Format best and median as ``5.61 (5.90)``; without the median if there is only one round."""
     best = number(row.best[field])
     return best if row.rounds < 2 else f"{best} ({number(row.median[field])})"
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; all but the first column are right-aligned."""
+    """Format a Markdown table; all but the first column are right-aligned."""
     marks = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, marks, *lines)) + "\n"
 
 
 def training_table(rows: Sequence[Row]) -> str:
-    """Training, model and quality."""
+    """The table of training time, memory, model size and metrics."""
     header = ["", "rounds", "train s", "ratio", "CPU s", "ratio", "peak MB", "model MB", "ratio", *SCORES]
     lines = []
     for row in rows:
@@ -66,7 +66,7 @@ def training_table(rows: Sequence[Row]) -> str:
 
 
 def prediction_table(rows: Sequence[Row]) -> str:
-    """Batch, one example, loading, memory."""
+    """The table of prediction time, load time and memory."""
     header = [
         "",
         "batch ms/example",
@@ -97,17 +97,17 @@ def prediction_table(rows: Sequence[Row]) -> str:
 
 
 def markdown(rows: Sequence[Row], facts: Mapping[str, Any], machine: Mapping[str, Any], against: str) -> str:
-    """The whole page: what was measured on what, then two tables for each number of threads."""
+    """The whole report: the data and the machine, then two tables per thread count."""
     parts = [
         f"# {facts['name']}: Labelwood and its peers\n",
-        f"{facts['train_rows']:,} training rows ({facts['left_out']} without a feature left out for all), "
+        f"{facts['train_rows']:,} training rows ({facts['left_out']} rows without features left out), "
         f"{facts['test_rows']:,} test rows, {facts['features']:,} features, {facts['labels']:,} labels. "
         f"{machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f} at the start, "
         f"{machine['run']}.\n",
-        f"Best of the rounds (median). A ratio is the row's best over that of `{against}`.\n",
+        f"Best of the rounds (median). A ratio is the best of the row divided by the best of `{against}`.\n",
     ]
     if any(row.earlier_run for row in rows):
-        parts.append("† measured in an earlier run, not interleaved with the others.\n")
+        parts.append("† measured in an earlier run, not interleaved with the other rows.\n")
     for threads in sorted({row.threads for row in rows}):
         part = [row for row in rows if row.threads == threads]
         parts += [f"## {threads} thread{'s' * (threads > 1)}\n", training_table(part), prediction_table(part)]
@@ -118,9 +118,9 @@ def markdown(rows: Sequence[Row], facts: Mapping[str, Any], machine: Mapping[str
 
 
 def plot(rows: Sequence[Row], path: Path, title: str) -> None:
-    """P@1 and P@5 against training time and model size, at the smallest thread count; log x.
+    """Plot P@1 and P@5 against training time and model size, at the smallest thread count; log x.
 
-    Squares are Labelwood; hollow marks are those that another beats in both directions.
+    Squares are Labelwood. A hollow mark is dominated: another row is as good in both and better in one.
     """
     import matplotlib
 

@@ -1,4 +1,4 @@
-"""One metric code for all: whatever a driver predicted is scored here, by ``labelwood.metrics``."""
+"""Score the predictions of all drivers with ``labelwood.metrics``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCORES = ("P@1", "P@3", "P@5", "nDCG@1", "nDCG@3", "nDCG@5", "PSP@1", "PSP@3", "
 
 
 class Scorer:
-    """The test labels, and the propensities of the training labels (A=0.55, B=1.5)."""
+    """Scores predictions against the test labels, with propensities of training labels (A=0.55, B=1.5)."""
 
     def __init__(self, Y_train: Any, Y_test: Any) -> None:
         self.Y_test = from_scipy(Y_test)
@@ -25,7 +25,7 @@ class Scorer:
         """The metrics of a driver's prediction file, as fractions."""
         with np.load(predictions) as stored:
             labels = stored["labels"].astype(np.int32)
-        # Only the order counts; the peers' scores are of different kinds and are not compared.
+        # The metrics depend on the order only; scores of different peers are not comparable.
         falling = np.broadcast_to(np.arange(labels.shape[1], 0, -1, dtype=np.float32), labels.shape)
         top = TopK(labels, np.where(labels >= 0, falling, np.float32(0)))
         found = evaluate(self.Y_test, top, ks=(1, 3, 5), inv_propensity=self.inv_propensity)

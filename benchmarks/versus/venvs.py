@@ -1,4 +1,4 @@
-"""One virtual environment per peer, pinned, built from the package index the first time it is needed."""
+"""Virtual environments of the peers: one each, with pinned packages, built when first needed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class PeerUnavailableError(Exception):
 
 
 def python_of(peer: str, requirements: Sequence[str], root: Path) -> str:
-    """The interpreter of the peer's environment, built unless it is there from the same requirements.
+    """The Python interpreter of a peer's environment; build it unless it exists with the same requirements.
 
-    A peer without requirements runs in the environment of the harness.
+    A peer without requirements runs in the environment of this script.
     """
     if not requirements:
         return sys.executable
@@ -34,7 +34,7 @@ def python_of(peer: str, requirements: Sequence[str], root: Path) -> str:
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
             errors = [line for line in lines if "error" in line.lower()]
             raise PeerUnavailableError(
-                f"{' '.join(requirements)} did not install: {(errors or lines)[-1].strip()}"
+                f"{' '.join(requirements)} could not be installed: {(errors or lines)[-1].strip()}"
             )
     stamp.write_text(wanted)
     return str(python)

@@ -1,4 +1,4 @@
-"""Labelwood and its peers on the same machine, data and threads, interleaved in one run.
+"""Compare Labelwood with its peers on the same machine, data and threads, interleaved in one run.
 
 python benchmarks/versus/versus.py DATA [--threads 1,2] [--peers omikuji,pecos] [--rounds 3] [--budget 3600]
 """
@@ -30,36 +30,42 @@ TABLE = Path(__file__).resolve().parent / "configurations.toml"
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path, help="folder with train.txt[.xz] and test.txt[.xz] in XMC format")
-    parser.add_argument("--name", help="what to call the data (default: the name of the folder)")
+    parser.add_argument("--name", help="name of the data set in the report (default: the folder name)")
     parser.add_argument("--threads", default="1,2", help="thread counts, comma-separated")
-    parser.add_argument("--peers", default="", help="only these peers, comma-separated (default: all)")
-    parser.add_argument("--only", default="", help="only configurations whose name matches this expression")
-    parser.add_argument("--rounds", type=int, default=3, help="0 with --keep writes the report again")
+    parser.add_argument("--peers", default="", help="run only these peers, comma-separated (default: all)")
+    parser.add_argument("--only", default="", help="run only configurations whose name matches this regex")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="number of rounds; 0 with --keep writes the report again"
+    )
     parser.add_argument(
         "--budget",
         type=float,
         default=3600,
-        help="seconds a configuration may take, all rounds, per thread count",
+        help="time limit in seconds for all rounds of a configuration at one thread count",
     )
-    parser.add_argument("--against", default="labelwood", help="the configuration the ratios are against")
     parser.add_argument(
-        "--keep", action="store_true", help="keep earlier records of configurations not run now"
+        "--against", default="labelwood", help="the configuration that is the baseline of the ratios"
     )
-    parser.add_argument("--table", type=Path, default=TABLE, help="the peers and configurations")
     parser.add_argument(
-        "--build", type=Path, default=Path("build"), help="for environments and converted data"
+        "--keep", action="store_true", help="keep earlier records of configurations that are not run"
     )
-    parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument(
+        "--table", type=Path, default=TABLE, help="TOML file with the peers and configurations"
+    )
+    parser.add_argument(
+        "--build", type=Path, default=Path("build"), help="folder for environments and converted data"
+    )
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the report")
     return parser.parse_args()
 
 
 def machine(run: str) -> dict[str, Any]:
-    """What the figures were measured on, and how busy it was before they were."""
+    """The processor, its cores, and the load average before the first measurement."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return {
@@ -71,7 +77,7 @@ def machine(run: str) -> dict[str, Any]:
 
 
 def environments(plan: Plan, peers: Mapping[str, Any], root: Path) -> tuple[dict[str, str], list[Record]]:
-    """The interpreter of each peer of the plan, and a record for every configuration that has none."""
+    """The Python interpreter of each peer, and a failure record per configuration of a peer without one."""
     pythons: dict[str, str] = {}
     failures: list[Record] = []
     for peer in dict.fromkeys(c.peer for c in plan.configurations):
@@ -90,7 +96,7 @@ def environments(plan: Plan, peers: Mapping[str, Any], root: Path) -> tuple[dict
 
 
 def earlier(path: Path, records: Sequence[Record]) -> dict[str, Any]:
-    """The JSON of an earlier run without what was measured again."""
+    """Read the JSON of an earlier run, without the configurations that were measured again."""
     if not path.exists():
         return {"records": []}
     stored = dict(json.loads(path.read_text()))
@@ -102,7 +108,7 @@ def earlier(path: Path, records: Sequence[Record]) -> dict[str, Any]:
 def main() -> None:
     """Convert the data, build the environments, measure, write JSON, Markdown and plot."""
     args = arguments()
-    # Ended by a signal, it leaves no driver running behind: subprocess.run kills its child on any exception.
+    # SIGTERM must not leave a driver running: subprocess.run kills its child on any exception.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     declared = tomllib.loads(args.table.read_text())
     every = [Configuration(**entry) for entry in declared["configurations"]]

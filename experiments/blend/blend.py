@@ -2,9 +2,9 @@
 
     python -m experiments.blend.blend --sets bibtex/xmc_split0,delicious/xmc_split0
 
-Everything is learnt on the training rows: `Blend.fit` holds a fifth of them out for weights, temperatures,
-calibration and thresholds, then trains the members again on all. The members are the same for every data set. Of the
-peers it reads what `make versus DATA=... ARGS="--name NAME"` left under build/versus.
+Everything is learned on the training rows: `Blend.fit` holds out a fifth of them for weights, temperatures, calibration
+and thresholds, then trains the members again on all rows. The members are the same for every data set. The peers'
+predictions are those that `make versus DATA=... ARGS="--name NAME"` left in build/versus.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def percent(values: dict[str, float]) -> dict[str, float]:
 
 
 def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
-    """Everything that one training shows."""
+    """All figures of one training."""
     name, X, Y, X_test, Y_test = split.name, split.train.X, split.train.Y, split.test.X, split.test.Y
     members, held_out, threads = options.extra.members, options.extra.held_out, options.threads
     start = time.process_time()
@@ -79,7 +79,7 @@ def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
     )
     seconds = time.process_time() - start
     run = RunContext(n_threads=threads)
-    lists = [member._topk(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
+    lists = [member.topk_rows(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
     raw = model.mix_.combine(lists, min(WIDTH, Y.n_cols))
     decisions = model._decisions
     blended = decisions.apply(raw, WIDTH, None)
@@ -218,7 +218,7 @@ def tables(report: Report, title: str, runs: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """RunContext every set."""
+    """Run every set."""
 
     def extra(parser: Any) -> None:
         parser.add_argument(

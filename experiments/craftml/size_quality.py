@@ -35,7 +35,7 @@ def one(split: Split, given: dict[str, Any], seed: int) -> dict[str, float]:
         if further:
             model.shrink(**further)
         start = time.process_time()
-        top = model._topk_ids(split.test.X, 5)
+        top = model.topk_ids(split.test.X, 5)
         found[f"{place} ms a row"] = 1e3 * (time.process_time() - start) / split.test.n_rows
         found[f"{place} MB"] = model.forest_.nbytes / 1e6
         found |= {f"{place} {metric}": value for metric, value in judged(split, top).items()}

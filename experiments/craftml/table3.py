@@ -3,7 +3,7 @@
     python -m experiments.craftml.table3
 
 Wall seconds with one thread and with two (the paper: one core and five). Run it on an idle machine, with --again if
-an earlier run has kept its times; ratios between rows of one run are what compares.
+there are stored times. Compare ratios between rows of one run.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def timed(split: Split, seed: int, n_trees: int) -> dict[str, float]:
     train(split.train, 2)
     forest = train(split.train, 1)
     start = time.perf_counter()
-    forest._topk_ids(split.test.X, 5)
+    forest.topk_ids(split.test.X, 5)
     batch = time.perf_counter() - start
     alone = [split.test.X.rows(row, row + 1) for row in range(min(200, split.test.n_rows))]
     start = time.perf_counter()
     for row in alone:
-        forest._topk_ids(row, 5)
+        forest.topk_ids(row, 5)
     single = time.perf_counter() - start
     return {
         **dict(sorted(found.items())), "a tree, s": found["train, s, 1 thread"] / n_trees,

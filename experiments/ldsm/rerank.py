@@ -38,7 +38,7 @@ def main() -> None:
                 for kind in ("trees", "re-ranked"):
                     model.rerank = kind == "re-ranked"
                     start = time.process_time()
-                    top = model._topk_ids(part.test.X, 5)
+                    top = model.topk_ids(part.test.X, 5)
                     found[f"{kind} ms a row"] = 1e3 * (time.process_time() - start) / part.test.n_rows
                     quality = judged(part, top)
                     found |= {f"{kind} {metric}": quality[metric] for metric in (*QUALITY, *PSP)}

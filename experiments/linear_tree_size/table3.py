@@ -28,7 +28,7 @@ def one(split: Split, seed: int, threads: int) -> dict[str, float]:
     for kind in ("every weight", "pruned"):
         if kind == "pruned":
             model.prune(threshold=0.1)
-        quality = judged(split, model._topk_ids(split.test.X, min(5, model.n_labels_)))
+        quality = judged(split, model.topk_ids(split.test.X, min(5, model.n_labels_)))
         found |= {f"{kind} {name}": quality[name] for name in QUALITY}
         found[f"{kind} MB"] = model_bytes(model) / 1e6
     return found

@@ -1,13 +1,13 @@
-"""The two errors Labelwood raises on purpose.
+"""The two errors that Labelwood raises for bad input.
 
-Both are ``ValueError`` so that scikit-learn tools treat them as bad input. A message reads
-``Class: name must be <rule>; got <value>`` or names the file, the line and the token it stumbled over.
+Both are a ``ValueError``, as scikit-learn tools expect. A message has the form ``Class: name must be <rule>; got
+<value>``, or names the file, the line and the token.
 """
 
 
 class LabelwoodError(ValueError):
-    """Bad parameters or bad data handed to the library."""
+    """Bad parameters or bad data were passed to the library."""
 
 
 class FormatError(LabelwoodError):
-    """A file that is not what it should be: data that does not parse, a model that fails its checks."""
+    """A file is malformed or damaged: data that cannot be parsed, a model that fails its checks."""

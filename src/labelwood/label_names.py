@@ -1,15 +1,15 @@
 """Label names of any hashable kind, and the ids 0..L-1 that the rest of the library works with.
 
-A :class:`LabelNames` is compact and lazy: integers are one i64 array, strings one block of UTF-8 and its
-offsets, decoded only when asked for, so that a model with a million names loads at once. Everything else
-(tuples, floats, None, mixed kinds) is kept as it is and saved as typed JSON.
+A :class:`LabelNames` is compact: integers are one i64 array, strings one block of UTF-8 with offsets, decoded on first
+use, so that a model with a million names loads at once. All other names (tuples, floats, None, mixed kinds) are kept as
+objects and saved as typed JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,30 @@ UTF8, OFFSETS, INTEGERS = PREFIX + "utf8", PREFIX + "offsets", PREFIX + "integer
 
 Objects = npt.NDArray[np.object_]
 
-_FEW = 64  # names that are quicker decoded one by one than after finding the distinct ones
+_FEW = 64  # up to this many names are decoded one by one, without looking for repeats
+
+
+class LabelEntry(NamedTuple):
+    """What a model knows of one label.
+
+    ``support`` is the number of examples seen with it. A model that learns from a stream also knows its ``age``, the
+    number of examples since the first of them, and ``idle``, the number since the last. ``state`` is ``active``,
+    ``retired``, ``merged`` (into ``target``) or ``unseen``.
+    """
+
+    name: Any
+    id: int
+    state: str
+    support: int
+    age: int | None = None
+    idle: int | None = None
+    target: Any = None
 
 
 class LabelNames:
     """The names of labels 0..L-1, all distinct.
 
-    ``kind`` says how they are kept: ``ids`` (Y was a matrix, a label is its column), ``int``, ``str`` or
-    ``mixed``.
+    ``kind`` says how they are stored: ``ids`` (Y was a matrix, a label is its column), ``int``, ``str`` or ``mixed``.
     """
 
     def __init__(
@@ -61,7 +77,7 @@ class LabelNames:
         return self._count
 
     def named(self, ids: Sequence[int]) -> list[Any]:
-        """The names of a few ids; labels that have no names stay ids."""
+        """The names of a few ids; labels without names stay ids."""
         return self._of_ids(np.array(ids, np.int64))
 
     def _of_ids(self, ids: npt.NDArray[np.integer[Any]]) -> list[Any]:
@@ -85,7 +101,7 @@ class LabelNames:
         return names
 
     def take(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Any]:
-        """The names of an array of ids, in its shape; -1 becomes None. Labels that have no names stay ids."""
+        """The names of an array of ids, in its shape; -1 becomes None. Labels without names stay ids."""
         if self.kind == "ids":
             return ids
         if ids.size <= _FEW:
@@ -143,7 +159,7 @@ def _objects(values: list[Any]) -> Objects:
 
 
 def _to_json(name: Any) -> Any:
-    """A name as JSON that keeps its type: plain where JSON has the type, else ``{"type": value}``."""
+    """A name as JSON that keeps its type: plain if JSON has the type, else ``{"type": value}``."""
     if name is None or type(name) in (str, int, bool):
         return name
     if type(name) is float:

@@ -1,9 +1,9 @@
-"""A parameter is written once: the annotated keyword of a method's ``__init__``.
+"""Declarations of parameters: each is declared once, as an annotated keyword of ``__init__``.
 
     def __init__(self, *, arity: Annotated[int, Param("children of an inner node", ge=2)] = 16): ...
 
-Validation, the command line's flags, the documentation's table and the manifest all read that declaration through
-:func:`declared`.
+Validation, the flags of the command line, the tables of the documentation and the manifest of a model all read this
+declaration through :func:`declared`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 from labelwood.errors import LabelwoodError
 
 _JSON_KINDS = (list, tuple, dict)
-_LARGEST_INT, _LARGEST_FLOAT = 2**31 - 1, 3.4e38  # numbers reach the kernels as int32 and float32
-TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which a text is tried
+_LARGEST_INT, _LARGEST_FLOAT = 2**31 - 1, 3.4e38  # kernels take int32 and float32
+TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which Declared.read tries them
 
 
 @dataclass(frozen=True)
 class Param:
-    """One line of help and the range of a parameter."""
+    """The help text of a parameter, and its range."""
 
     help: str
     ge: float | None = None
@@ -36,13 +36,13 @@ class Param:
 
 NJobs = Annotated[
     int | None,
-    Param("threads; None or -1: every core this process may use, -2: all but one; never changes the result"),
+    Param("number of threads; None or -1 uses all cores, -2 all but one; the result is always the same"),
 ]
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A parameter as declared: its name, its types or choices, default, range and help."""
+    """A declared parameter: name, types or choices, default, range and help."""
 
     name: str
     kinds: tuple[type, ...]
@@ -53,15 +53,17 @@ class Declared:
 
     @property
     def rule(self) -> str:
-        """What a value must be, in words: ``an integer, at least 2``."""
-        words = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
+        """The rule for a value in words, such as ``an integer, at least 2``."""
+        words = {int: "an integer", float: "a number", bool: "true or false", str: "a string"} | {
+            kind: f"a {kind.__name__}" for kind in _JSON_KINDS
+        }
         allowed = [words.get(kind, kind.__name__) for kind in self.kinds]
         if self.choices:
             allowed.append("one of " + ", ".join(repr(c) for c in self.choices))
         if self.optional:
             allowed.append("None")
         bounds = [
-            f"{word} {bound:g}"
+            f"{word} {_shown(bound)}"
             for word, bound in (
                 ("at least", self.param.ge),
                 ("greater than", self.param.gt),
@@ -72,7 +74,7 @@ class Declared:
         return " or ".join(allowed) + (", " + " and ".join(bounds) if bounds else "")
 
     def check(self, value: Any, owner: str) -> None:
-        """Raise ``Owner: name must be <rule>; got <value>`` unless the value fits."""
+        """Raise ``Owner: name must be <rule>; got <value>`` if the value breaks the rule."""
         if (value is None and self.optional) or any(
             type(value) is type(c) and value == c for c in self.choices
         ):
@@ -86,9 +88,9 @@ class Declared:
         raise LabelwoodError(f"{owner}: {self.name} must be {self.rule}; got {value!r}")
 
     def read(self, text: str) -> Any:
-        """The value that a text stands for: none, a choice, then the first kind that it fits; checked.
+        """Convert a text to a value: none, a choice, or the first kind that it can be converted to; checked.
 
-        Raises ValueError where it stands for none; kinds that no text stands for, such as arrays, are passed over.
+        Raises ValueError if there is no such kind. Kinds that have no text form, such as arrays, are ignored.
         """
         if self.optional and text.lower() == "none":
             return None
@@ -110,15 +112,19 @@ class Declared:
         if isinstance(value, float | np.floating) and not np.isfinite(value):
             return "finite"
         if p.ge is not None and value < p.ge:
-            return f"at least {p.ge:g}"
+            return f"at least {_shown(p.ge)}"
         if p.gt is not None and value <= p.gt:
-            return f"greater than {p.gt:g}"
+            return f"greater than {_shown(p.gt)}"
         if p.le is not None and value > p.le:
-            return f"at most {p.le:g}"
+            return f"at most {_shown(p.le)}"
         largest = _LARGEST_INT if kind is int else _LARGEST_FLOAT
         if p.le is None and not -largest <= value <= largest:
-            return f"at most {largest:g} in size"
+            return f"at most {_shown(largest)} in magnitude"
         return None
+
+
+def _shown(bound: float) -> str:
+    return str(int(bound)) if bound == int(bound) and abs(bound) < 2**53 else f"{bound:g}"
 
 
 def _from_text(text: str, kind: type) -> Any:
@@ -148,7 +154,7 @@ _READ: dict[type, Mapping[str, Declared]] = {}
 
 
 def declared(cls: type) -> Mapping[str, Declared]:
-    """The parameters of a class in the order of its ``__init__``; they are read once."""
+    """Return the parameters of a class in the order of its ``__init__``; the result is cached."""
     if cls not in _READ:
         _READ[cls] = _read(cls)
     return _READ[cls]

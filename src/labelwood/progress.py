@@ -1,4 +1,4 @@
-"""Progress bars on a terminal, driven by the work done."""
+"""Progress bars on a terminal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import TypeVar
 _REDRAW_SECONDS = 0.2
 _SHOW_AFTER_SECONDS = 0.5
 _BAR_CELLS = 24
-_LOOK_EVERY = 1024  # items of a loop between two looks at the clock
+_ITEMS_PER_CALL = 1024
 
+Progress = Callable[[int], None] | None  # called with the work done so far; None if no progress is shown
 Item = TypeVar("Item")
 
 
 @dataclass
 class Shown:
-    """What is drawn on terminals, for the whole process: the command line sets it.
+    """Which progress bars this process shows on a terminal; set by the command line.
 
-    ``bars`` off hides every progress bar; ``loading`` shows those of reading files, which no estimator asks for.
+    ``bars=False`` hides all of them. ``loading`` shows the bars for reading files, which no estimator asks for.
     """
 
     bars: bool = True
@@ -32,12 +33,12 @@ SHOWN = Shown()
 
 
 def is_shown(wanted: bool) -> bool:
-    """True if a bar that the caller wants appears: stderr is a terminal and bars are not switched off."""
+    """True if a wanted bar is shown: stderr is a terminal and bars are not switched off."""
     return wanted and SHOWN.bars and sys.stderr.isatty()
 
 
 class Bar:
-    """A progress bar on stderr: percent, elapsed and remaining time, by units of work done."""
+    """A progress bar on stderr with percent, elapsed time and remaining time."""
 
     def __init__(self, title: str, total: int, *, offset: int = 0) -> None:
         self._title, self._total, self._offset = title, max(total, 1), offset
@@ -45,7 +46,7 @@ class Bar:
         self._width = 0
 
     def __call__(self, done: int) -> None:
-        """Draw, at most a few times a second; called by kernels on the calling thread."""
+        """Redraw the bar, at most five times per second; kernels call it on the calling thread."""
         now = time.monotonic()
         if now - self._start < _SHOW_AFTER_SECONDS or now - self._drawn < _REDRAW_SECONDS:
             return
@@ -60,15 +61,15 @@ class Bar:
         self._width = len(line)
 
     def close(self) -> None:
-        """Wipe the line."""
+        """Erase the bar."""
         if self._width:
             sys.stderr.write("\r" + " " * self._width + "\r")
             sys.stderr.flush()
 
 
 @contextlib.contextmanager
-def loading(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """A bar for reading a file, if such bars are shown; yields what to call with the work done."""
+def loading(title: str, total: int) -> Iterator[Progress]:
+    """Show a bar for reading a file, if such bars are shown; yields the function to call with the work done."""
     bar = Bar(title, total) if is_shown(SHOWN.loading) and total else None
     try:
         yield bar
@@ -80,9 +81,9 @@ def loading(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
 def watched(
     items: Iterable[Item], title: str, total: int, done: Callable[[int], int] = lambda number: number
 ) -> Iterator[Item]:
-    """The items, with a bar that asks ``done`` now and then how far that number of items is."""
+    """Yield the items and show a bar; ``done`` converts a number of items to work done."""
     with loading(title, total) as progress:
         for number, item in enumerate(items):
-            if progress is not None and number % _LOOK_EVERY == 0:
+            if progress is not None and number % _ITEMS_PER_CALL == 0:
                 progress(done(number))
             yield item

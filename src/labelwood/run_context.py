@@ -23,20 +23,30 @@ _MOST_THREADS = 1024
 
 
 class RunContext:
-    """One fit or prediction: threads, seed, limit of memory, where it is done, seconds of its phases."""
+    """One fit or prediction: threads, seed, memory limit, executor, checkpoint, and the seconds of its phases."""
 
     def __init__(
         self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
     ) -> None:
         self.n_threads, self.seed, self.limit = n_threads, seed, limit
-        self.executor: Executor | None = None  # None: threads, unless joblib is set to something else
+        self.executor: Executor | None = None  # None: threads, unless joblib is configured otherwise
         self.checkpoint: Checkpoint | None = None
-        self._visible = is_shown(verbose)
+        self._visible = verbose and is_shown(verbose)
         self.seconds: dict[str, float] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """True if this process does the work, on the very arrays that it is given."""
+        return self.executor is None or getattr(self.executor, "is_local", False)
+
+    @property
+    def is_divided(self) -> bool:
+        """True if the work is divided into units: for other processes, or for a checkpoint."""
+        return self.checkpoint is not None or not self.is_local
 
     @contextlib.contextmanager
     def phase(self, name: str, total: int = 0) -> Iterator[Callable[[int], None] | None]:
-        """Time a phase; yields the callback to hand to kernels (None when nothing is shown)."""
+        """Time a phase; yields the progress callback for kernels, None if no bar is shown."""
         start = time.perf_counter()
         bar = Bar(name, total) if self._visible and total else None
         try:
@@ -56,7 +66,7 @@ def available_cores() -> int:
 
 
 def thread_count(n_jobs: int | None, *, owner: str) -> int:
-    """The threads that a parameter ``n_jobs`` asks for, by the convention of scikit-learn."""
+    """The number of threads for a parameter ``n_jobs``, by the convention of scikit-learn."""
     if n_jobs is None:
         return available_cores()
     if n_jobs == 0:

@@ -1,13 +1,13 @@
-"""The one sparse matrix that travels inside Labelwood, and the door through which user data becomes it.
+"""The sparse matrix that is used throughout Labelwood, and its conversion from what users pass.
 
-Everything past :func:`as_features` and :class:`CSR.check` may rely on the invariants stated there: kernels index
-without looking.
+Kernels rely on the invariants of :class:`CSR` and do not check them again: :meth:`CSR.check` and :func:`as_features`
+do.
 """
 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,19 +23,24 @@ if TYPE_CHECKING:
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+U8 = npt.NDArray[np.uint8]
+Bool = npt.NDArray[np.bool_]
+Arrays = Mapping[str, npt.NDArray[Any]]
+Progress = Callable[[int], None] | None  # told the work done so far; None if nothing is shown
 
-HEAVIEST = 1e30
+HEAVIEST = 1e30  # largest magnitude of a stored weight
 _INFINITE_HALF = 0x7C00
 MAX_COLUMNS = 2**31 - 1
-_UNORDERED = 3  # the fault that can be mended: column ids out of order, or twice in a row
+_UNORDERED = 3  # column ids out of order or repeated within a row: the one fault that from_scipy repairs
 
 
 @dataclass(frozen=True)
 class CSR:
     """A compressed sparse row matrix: ``indptr`` i64, ``indices`` i32, ``data`` f32, ``n_cols``.
 
-    Invariants: ``indptr[0] == 0``, ``indptr`` never falls and ends at ``len(indices) == len(data)``; the indices of
-    a row are strictly increasing and in ``[0, n_cols)``; the data are finite. A label matrix has data of ones.
+    Invariants: ``indptr`` starts at 0, never decreases and ends at ``len(indices) == len(data)``; the indices of a row
+    are strictly increasing and in ``[0, n_cols)``; the data are finite. The data of a label matrix are ones.
     """
 
     indptr: I64
@@ -59,20 +64,23 @@ class CSR:
         return self.indptr.nbytes + self.indices.nbytes + self.data.nbytes
 
     def check(self) -> CSR:
-        """Assert every invariant; return self, so that ``CSR(...).check()`` reads as a value."""
-        return self._refused(self._fault())
+        """Check every invariant and return self."""
+        return self.refused(self.fault())
 
-    def _fault(self) -> int:
-        """The number of the first invariant that does not hold; 0 if all do."""
+    def fault(self) -> int:
+        """Return the number of the first violated invariant, 0 if there is none."""
         if any(array.ndim != 1 for array in (self.indptr, self.indices, self.data)):
             raise LabelwoodError("CSR: indptr, indices and data must be one-dimensional")
         if len(self.indptr) == 0 or len(self.data) != len(self.indices):
             raise LabelwoodError("CSR: indptr must not be empty; data and indices must have the same length")
-        return _core.check_csr(self.indptr, self.indices, self.data, self.n_cols)
+        return _core.check_csr(self)
 
-    def _refused(self, fault: int) -> CSR:
+    def refused(self, fault: int) -> CSR:
+        """Self, or an error that says which invariant does not hold."""
         if fault == 1:
-            raise LabelwoodError("CSR: indptr must start at 0, never fall and end at the number of entries")
+            raise LabelwoodError(
+                "CSR: indptr must start at 0, never decrease and end at the number of entries"
+            )
         if fault == 2:
             raise LabelwoodError(
                 f"CSR: column ids must be in [0, {self.n_cols}); got {self.indices.min()}..{self.indices.max()}"
@@ -85,20 +93,24 @@ class CSR:
 
     @property
     def resident(self) -> int:
-        """Bytes of a file's pages that kernels may keep in memory; 0 for a matrix that is in memory."""
+        """Bytes of mapped pages that kernels may keep in memory; 0 for a matrix in memory."""
         return 0
 
     def let_go(self) -> None:
-        """Give back the memory of pages, if the rows are in a file."""
+        """Release the pages of a mapped matrix; a matrix in memory has none."""
 
     def to_scipy(self) -> sp.csr_array[np.float32]:
-        """The same matrix for scipy; the arrays are shared, not copied."""
-        import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
+        """Return the matrix as a scipy array that shares the same memory."""
+        import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
 
         return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.n_rows, self.n_cols))
 
+    def unit_rows(self) -> CSR:
+        """The rows scaled to unit length; rows of zeros stay as they are."""
+        return CSR(self.indptr, self.indices, _core.unit_rows(self.indptr, self.data), self.n_cols)
+
     def rows(self, start: int, stop: int) -> CSR:
-        """Rows ``start`` to ``stop``; indices and data are views."""
+        """Return rows ``start`` to ``stop``; indices and data are views."""
         first, last = self.indptr[start], self.indptr[stop]
         return CSR(
             self.indptr[start : stop + 1] - first,
@@ -108,7 +120,7 @@ class CSR:
         )
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
-        """The given rows, in the given order, copied."""
+        """Return a copy of the given rows, in the given order."""
         counts = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         source = np.repeat(self.indptr[rows] - indptr[:-1], counts) + np.arange(indptr[-1])
@@ -117,10 +129,10 @@ class CSR:
 
 @dataclass(frozen=True)
 class MappedCSR(CSR):
-    """A matrix whose ``indices`` and ``data`` are mapped files, read when they are used and then let go of.
+    """A matrix whose ``indices`` and ``data`` are mapped files; their pages are read when needed and released after.
 
-    Pages of a file that is mapped count as memory of the process. ``limit`` is how many bytes of them kernels that
-    read rows in passes keep; ``maps`` are the mappings.
+    Mapped pages count as memory of the process. Kernels that read the rows in passes keep at most ``limit`` bytes of
+    them. ``maps`` are the mappings.
     """
 
     maps: tuple[mmap.mmap, ...]
@@ -133,17 +145,17 @@ class MappedCSR(CSR):
 
     @property
     def resident(self) -> int:
-        """Bytes of the files' pages that kernels may keep in memory."""
+        """Bytes of mapped pages that kernels may keep in memory."""
         return self.limit
 
     def let_go(self) -> None:
-        """Give back the memory of all pages."""
+        """Release all mapped pages."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapped in self.maps:
                 mapped.madvise(mmap.MADV_DONTNEED)
 
     def windows(self) -> Iterator[tuple[int, int]]:
-        """Ranges of rows, each of about as many entries as may be kept."""
+        """Yield ranges of rows whose entries fit into ``limit``."""
         most, start = max(1, self.limit // 8), 0
         while start < self.n_rows:
             stop = int(np.searchsorted(self.indptr, self.indptr[start] + most, side="right")) - 1
@@ -152,18 +164,18 @@ class MappedCSR(CSR):
             start = stop
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
-        """The given rows, in the given order, copied into memory."""
+        """Return a copy of the given rows in memory, in the given order."""
         wanted = np.ascontiguousarray(rows, np.int64)
-        taken: tuple[I64, I32, F32] = _core.take_rows(
-            self.indptr, self.indices, self.data, wanted, self.resident
-        )
+        taken: tuple[I64, I32, F32] = _core.take_rows(self, wanted)
         return CSR(*taken, self.n_cols)
 
     def check(self) -> MappedCSR:
-        """Assert every invariant, window by window; return self."""
+        """Check every invariant, window by window, and return self."""
         falls = len(self.indptr) == 0 or self.indptr[0] != 0 or not never_falls(self.indptr)
         if falls or self.indptr[-1] != len(self.indices) or len(self.data) != len(self.indices):
-            raise LabelwoodError("CSR: indptr must start at 0, never fall and end at the number of entries")
+            raise LabelwoodError(
+                "CSR: indptr must start at 0, never decrease and end at the number of entries"
+            )
         for start, stop in self.windows():
             self.rows(start, stop).check()
             self.let_go()
@@ -171,9 +183,10 @@ class MappedCSR(CSR):
 
 
 class TopK(NamedTuple):
-    """Predictions: ``labels`` i32 and ``scores`` f32, both [rows, k], best first; short rows end in -1 and 0.
+    """The k best labels of every row, best first: ``labels`` i32 and ``scores`` f32, both of shape [rows, k].
 
-    Equal scores are ordered by label id, so a prediction is a function of the model and the row alone.
+    A row with fewer labels is padded with label -1 and score 0. Equal scores are ordered by label id, so that a
+    prediction depends only on the model and the row.
     """
 
     labels: I32
@@ -181,17 +194,17 @@ class TopK(NamedTuple):
 
 
 def from_scipy(matrix: Any) -> CSR:
-    """A scipy matrix of any sparse format as a checked CSR; duplicates are summed, explicit zeros kept."""
+    """Convert a scipy matrix of any sparse format; duplicates are summed, explicit zeros are kept."""
     matrix = matrix.tocsr()
     if matrix.shape[1] > MAX_COLUMNS:
         raise LabelwoodError(f"X: at most {MAX_COLUMNS} columns are supported; got {matrix.shape[1]}")
     taken = _taken(matrix)
-    if (fault := taken._fault()) == _UNORDERED:
+    if (fault := taken.fault()) == _UNORDERED:
         matrix = matrix.copy()
         matrix.sum_duplicates()
         taken = _taken(matrix)
-        fault = taken._fault()
-    return taken._refused(fault)
+        fault = taken.fault()
+    return taken.refused(fault)
 
 
 def _taken(matrix: Any) -> CSR:
@@ -204,20 +217,25 @@ def _taken(matrix: Any) -> CSR:
 
 
 def from_lists(rows: list[list[int]], n_cols: int) -> CSR:
-    """A 0/1 matrix from lists of column ids, one list a row; ids are sorted and made distinct."""
+    """Make a 0/1 matrix from one list of column ids per row; ids are sorted, repeated ids count once."""
     distinct = [sorted(set(row)) for row in rows]
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in distinct])]).astype(np.int64)
     indices = np.fromiter((i for row in distinct for i in row), dtype=np.int32, count=int(indptr[-1]))
     return CSR(indptr, indices, np.ones(len(indices), np.float32), n_cols).check()
 
 
-def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:
-    """What the user calls X as a checked CSR.
+def label_matrix(indptr: I64, indices: I32, n_cols: int) -> CSR:
+    """A 0/1 matrix whose ones take no memory."""
+    return CSR(indptr, indices, np.broadcast_to(np.float32(1), len(indices)), n_cols)
 
-    Takes a CSR, any scipy sparse matrix, or a dense two-dimensional array (zeros are dropped). ``owner`` opens the
-    error messages; ``n_features`` is the number of columns the model was trained with.
+
+def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:
+    """Convert the X of a user to a checked CSR.
+
+    X is a CSR, a scipy sparse matrix, or a dense two-dimensional array (zeros are dropped). Error messages start with
+    ``owner``. ``n_features`` is the number of features that the model was trained with.
     """
-    import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
+    import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
 
     if isinstance(X, CSR):
         matrix = X.check()
@@ -226,7 +244,7 @@ def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:
         if given.ndim != 2:
             raise LabelwoodError(
                 f"{owner}: X must be two-dimensional (rows x features); got {given.ndim}-d input. "
-                "Reshape your data: a single row goes in as X.reshape(1, -1)."
+                "Reshape your data: pass a single row as X.reshape(1, -1)."
             )
         matrix = _from_sparse(given, owner) if sp.issparse(X) else _from_dense(given, owner)
     if n_features is not None and matrix.n_cols != n_features:
@@ -244,7 +262,7 @@ def _from_sparse(matrix: Any, owner: str) -> CSR:
 
 
 def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
-    import scipy.sparse as sp  # noqa: PLC0415 - as above
+    import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
 
     _refuse_complex(dense, owner)
     if dense.dtype.kind not in "biuf":
@@ -263,15 +281,21 @@ def _refuse_complex(values: Any, owner: str) -> None:
 
 
 def never_falls(pointer: npt.NDArray[Any]) -> bool:
-    """Whether no entry is below the one before. Differences would not tell: those of forged entries wrap around."""
+    """True if the entries never decrease; compared, because the differences of forged entries may wrap around."""
     return bool((pointer[1:] >= pointer[:-1]).all())
 
 
 def are_light(values: npt.NDArray[Any]) -> bool:
-    """Whether weights from a file are finite, and so light that sums of their products with rows stay finite."""
-    if (
-        values.dtype == np.float16
-    ):  # NumPy compares halves slowly; of their bits those without sign tell as much
+    """True if weights from a file are finite, and small enough that scores stay finite."""
+    if values.dtype == np.float16:
+        # NumPy is slow at comparing float16; the bits without the sign have the same order.
         return int((values.view(np.uint16) & 0x7FFF).max(initial=0)) < _INFINITE_HALF
     lightest, heaviest = float(values.min(initial=0)), float(values.max(initial=0))
-    return lightest >= -HEAVIEST and heaviest <= HEAVIEST  # NaN is neither
+    return lightest >= -HEAVIEST and heaviest <= HEAVIEST  # false for NaN
+
+
+def training_arrays(X: CSR, Y: CSR) -> dict[str, npt.NDArray[Any]]:
+    """Features and labels, under the names that training kernels take them by."""
+    return {
+        "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr, "y_indices": Y.indices,
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the tests of adapters share: a directory in which Annif runs, and a hub."""
+"""Fixtures of the adapter tests: a folder in which Annif runs, and a local model hub."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ WORDS = [
 
 
 def documents(ids: list[int], n_rows: int) -> str:
-    """Lines of Annif's corpus format: a text, and the URIs of one or two subjects."""
+    """Documents in Annif's corpus format: a text and the URIs of one or two subjects per line."""
     lines = []
     for row in range(n_rows):
         chosen = sorted({ids[row % len(ids)], ids[(row // 2) % len(ids)]})
@@ -49,7 +49,7 @@ def documents(ids: list[int], n_rows: int) -> str:
 
 
 class AnnifFolder:
-    """A directory with projects, a vocabulary, documents, and what Annif's tokenizer needs."""
+    """A folder with Annif projects, a vocabulary, documents, and the data of Annif's tokenizer."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -63,7 +63,7 @@ class AnnifFolder:
         _write_punkt(folder / "nltk_data/tokenizers/punkt_tab/english")
 
     def run(self, command: list[str], *, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command there; console scripts are those of this Python."""
+        """Run a command in the folder, with the console scripts of this Python on the PATH."""
         scripts = str(Path(sys.executable).parent)
         return subprocess.run(
             command,
@@ -84,7 +84,7 @@ class AnnifFolder:
 
 @pytest.fixture
 def tiny_hub(monkeypatch):
-    """A hub on this machine."""
+    """A Hugging Face hub on this machine."""
     monkeypatch.syspath_prepend(Path(__file__).parent)
     from tiny_hub import TinyHub
 
@@ -95,12 +95,12 @@ def tiny_hub(monkeypatch):
 
 @pytest.fixture(scope="session")
 def annif_folder():
-    """The class, to be made in a directory of the test's."""
+    """The class, so that each test can make its own folder."""
     return AnnifFolder
 
 
 def _write_punkt(folder: Path) -> None:
-    """NLTK's sentence splitter with nothing learnt, in place of the one it would fetch from the network."""
+    """Write an untrained NLTK sentence splitter, so that NLTK does not download one."""
     from nltk.tokenize.punkt import PunktParameters, save_punkt_params
 
     folder.mkdir(parents=True)

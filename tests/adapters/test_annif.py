@@ -1,15 +1,15 @@
-"""Annif driving LinearTree and OnlineTree, through the command line that its users know."""
+"""LinearTree and OnlineTree as backends of Annif, used through Annif's command line."""
 
 import json
 import re
 
 import pytest
 
-pytest.importorskip("annif", reason="annif is absent; make test-adapters brings it")
+pytest.importorskip("annif", reason="annif is not installed; use make test-adapters")
 
 
 class Annif:
-    """``labelwood-annif`` in a directory of its own."""
+    """``labelwood-annif`` in its own folder."""
 
     def __init__(self, place):
         self.place, self.folder = place, place.folder
@@ -20,7 +20,7 @@ class Annif:
         return done.stderr if fails else done.stdout
 
     def suggestions(self, project, text):
-        """Subjects and scores, best first."""
+        """The suggested subjects with scores, best first."""
         found = self("suggest", project, "--limit", "3", text=text)
         return [(line.split("\t")[1], float(line.split("\t")[-1])) for line in found.splitlines()]
 
@@ -60,7 +60,7 @@ def test_parameters_come_from_the_project_and_from_the_command(annif):
     assert re.search("Misconfigured.*n_trees must be an integer.*got 'few'", refused)
 
 
-def test_an_online_project_learns_subjects_it_has_not_been_trained_on(annif):
+def test_an_online_project_learns_new_subjects(annif):
     annif("train", "stream", "train.tsv")
     assert annif.measures("stream")["NDCG"] > 0.9
     text = "a caravan in the andes"
@@ -71,7 +71,7 @@ def test_an_online_project_learns_subjects_it_has_not_been_trained_on(annif):
     assert "Learning not supported" in annif("learn", "tree", "more.tsv", fails=True)
 
 
-def test_what_is_not_there_is_said(annif):
+def test_missing_models_and_documents_are_reported(annif):
     annif("clear", "stream")
     assert "Couldn't initialize" in annif("suggest", "stream", text="cats", fails=True)
     assert "no cached training data" in annif("train", "stream", "--cached", fails=True)
@@ -83,6 +83,6 @@ def test_a_damaged_model_is_refused(annif):
     annif("train", "tree", "train.tsv")
     (annif.folder / "data/projects/tree/labelwood-model/manifest.json").write_text("{")
     assert "manifest.json is damaged" in annif("suggest", "tree", text="cats", fails=True)
-    annif("train", "tree", "train.tsv", fails=True)  # what is no model is not replaced
+    annif("train", "tree", "train.tsv", fails=True)  # a folder that is not a model is not replaced
     annif("clear", "tree")
     annif("train", "tree", "train.tsv")

@@ -1,4 +1,4 @@
-"""Tables of pandas and polars as X and Y of every method."""
+"""pandas and polars data frames as X and Y of every method."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from labelwood import METHODS, LabelwoodError
 @pytest.fixture(params=["pandas", "polars"])
 def frames(request):
     return pytest.importorskip(
-        request.param, reason=f"{request.param} is absent; make test-adapters brings it"
+        request.param, reason=f"{request.param} is not installed; use make test-adapters"
     )
 
 
@@ -29,7 +29,7 @@ def same(left, right):
         np.testing.assert_array_equal(one, other)
 
 
-def test_features_labels_and_their_names(frames, model):
+def test_column_names_become_feature_and_label_names(frames, model):
     X, Y = planted()
     table = frames.DataFrame({f"column {j}": X[:, j] for j in range(8)})
     labels = frames.DataFrame({name: Y[:, j] for j, name in enumerate("abcd")})
@@ -43,7 +43,7 @@ def test_features_labels_and_their_names(frames, model):
         model.predict(table[[f"column {j}" for j in reversed(range(8))]])
 
 
-def test_a_column_of_one_label_a_row(frames, model):
+def test_a_column_with_one_label_per_row(frames, model):
     X, Y = planted()
     names = [f"label {j}" for j in Y.argmax(axis=1)]
     table = frames.DataFrame({"a": X[:, 0], "b": X[:, 2], "c": X[:, 4]})
@@ -52,7 +52,7 @@ def test_a_column_of_one_label_a_row(frames, model):
     assert 0 <= model.score(table, frames.Series(names)) <= 1
 
 
-def test_a_column_of_lists(frames, model):
+def test_a_column_of_label_lists(frames, model):
     X, Y = planted()
     rows = [[f"label {j}" for j in np.flatnonzero(row)] for row in Y]
     same(
@@ -60,6 +60,6 @@ def test_a_column_of_lists(frames, model):
     )
 
 
-def test_what_is_no_number_is_refused(frames, model):
+def test_features_that_are_not_numbers_are_refused(frames, model):
     with pytest.raises(LabelwoodError, match=r"X must hold real numbers|X must be finite"):
         model.fit(frames.DataFrame({"a": ["red", "blue"]}), [["x"], ["y"]])

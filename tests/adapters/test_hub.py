@@ -1,4 +1,4 @@
-"""huggingface_hub pushing, pulling and reading model cards, with a hub on this machine."""
+"""Push, pull and model cards with huggingface_hub, against a hub on this machine."""
 
 import os
 
@@ -10,7 +10,7 @@ from labelwood import FormatError, LabelwoodError, LinearTree, TextClassifier
 from labelwood.adapters.hub import model_card, prepare, pull, push
 
 huggingface_hub = pytest.importorskip(
-    "huggingface_hub", reason="huggingface_hub is absent; make test-adapters brings it"
+    "huggingface_hub", reason="huggingface_hub is not installed; use make test-adapters"
 )
 
 TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax"]
@@ -33,7 +33,7 @@ def same_answers(left, right, rows):
         np.testing.assert_array_equal(one, other)
 
 
-def test_push_and_pull_through_the_links_of_the_cache(texts, tiny_hub, tmp_path):
+def test_push_pull_and_load_from_the_cache(texts, tiny_hub, tmp_path):
     address = push(texts, "someone/tagger", endpoint=tiny_hub.address, token="hf_any", **CARD)
     assert address.startswith(f"{tiny_hub.address}/someone/tagger/commit/")
     where = {"cache_dir": tmp_path / "cache", "endpoint": tiny_hub.address}
@@ -45,7 +45,7 @@ def test_push_and_pull_through_the_links_of_the_cache(texts, tiny_hub, tmp_path)
     assert len(tiny_hub.requests) == n_requests
 
 
-def test_a_pulled_model_can_be_pushed_on(texts, tiny_hub, tmp_path):
+def test_a_pulled_model_can_be_pushed_elsewhere(texts, tiny_hub, tmp_path):
     hub = {"endpoint": tiny_hub.address, "token": "hf_any"}
     push(texts, "someone/tagger", **hub)
     folder = pull("someone/tagger", cache_dir=tmp_path, **hub)
@@ -55,7 +55,7 @@ def test_a_pulled_model_can_be_pushed_on(texts, tiny_hub, tmp_path):
     assert b'hub.pull("another/tagger")' in copied["README.md"]
 
 
-def test_arrays_that_the_new_model_lacks_are_removed(tiny_hub):
+def test_a_push_removes_arrays_that_the_new_model_lacks(tiny_hub):
     hub = {"endpoint": tiny_hub.address, "token": "hf_any"}
     X, Y = np.eye(4), np.eye(4)
     push(LinearTree(n_jobs=1, n_trees=2).fit(X, Y), "someone/vectors", **hub)
@@ -65,7 +65,7 @@ def test_arrays_that_the_new_model_lacks_are_removed(tiny_hub):
     assert "tree1.label.npy" not in tiny_hub.repositories["someone/vectors"]
 
 
-def test_the_card_says_data_parameters_metrics_and_size(texts, tmp_path):
+def test_the_card_shows_data_parameters_metrics_and_size(texts, tmp_path):
     folder = prepare(texts, tmp_path / "model", name="someone/tagger", **CARD)
     card = huggingface_hub.ModelCard.load(folder / "README.md")
     assert card.data.library_name == "labelwood"
@@ -96,7 +96,7 @@ def test_a_card_without_metrics_says_so(tmp_path):
     assert "tabular-classification" in card
 
 
-def test_what_stands_in_the_way_is_refused(texts, tmp_path):
+def test_a_folder_that_is_not_empty_is_refused(texts, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
     with pytest.raises(LabelwoodError, match="folder must be new or empty"):

@@ -1,4 +1,4 @@
-"""The adapters import nothing of their tools before they are used, and say what is missing."""
+"""The adapters import their tools on first use only, and name a package that is missing."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def test_importing_the_adapters_imports_no_tool():
 
 
 @pytest.mark.parametrize("extra", USES)
-def test_what_is_missing_is_said(extra):
+def test_a_missing_package_is_named(extra):
     package = "huggingface_hub" if extra == "hub" else extra
     done = run(f"import sys; sys.modules[{package!r}] = None\n{USES[extra]}")
     assert done.returncode == 1
@@ -41,17 +41,17 @@ def test_what_is_missing_is_said(extra):
     )
 
 
-def test_what_a_tool_lacks_itself_is_not_hidden(tmp_path):
+def test_a_missing_dependency_of_a_tool_is_not_hidden(tmp_path):
     (tmp_path / "toolbox.py").write_text("import what_it_needs\n")
     done = run(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from labelwood.adapters import required\n"
+        "from labelwood.adapters._required import required\n"
         "required('toolbox', extra='tools')"
     )
     assert "No module named 'what_it_needs'" in done.stderr
 
 
-def test_there_is_nothing_else_in_river():
+def test_an_unknown_attribute_of_river_raises():
     from labelwood.adapters import river
 
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):

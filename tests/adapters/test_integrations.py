@@ -1,4 +1,4 @@
-"""The examples of docs/integrations.md, run as a reader would: each in a process and a directory of its own."""
+"""The examples of docs/integrations.md run in their own process and folder, and print what the page shows."""
 
 import re
 
@@ -26,17 +26,17 @@ def block(section: str, language: str) -> str:
     return found
 
 
-def test_every_section_is_run():
+def test_every_section_is_tested():
     assert list(sections()) == list(NEEDS)
 
 
 def skip_where_absent(name):
     for package in NEEDS[name]:
-        pytest.importorskip(package, reason=f"{package} is absent; make test-adapters brings it")
+        pytest.importorskip(package, reason=f"{package} is not installed; use make test-adapters")
 
 
 @pytest.mark.parametrize("name", [name for name in NEEDS if name != "Annif"])
-def test_python(name, tmp_path, tiny_hub):
+def test_python_example(name, tmp_path, tiny_hub):
     skip_where_absent(name)
     section = sections()[name]
     printed = run_python(
@@ -51,7 +51,7 @@ def test_python(name, tmp_path, tiny_hub):
     assert printed == block(section, "text")
 
 
-def test_annif(tmp_path, annif_folder):
+def test_annif_example(tmp_path, annif_folder):
     skip_where_absent("Annif")
     section = sections()["Annif"]
     place = annif_folder(tmp_path)

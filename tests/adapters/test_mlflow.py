@@ -1,4 +1,4 @@
-"""MLflow logging, loading and asking models of Labelwood."""
+"""MLflow logs, loads and runs Labelwood models."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from labelwood import FormatError, LabelwoodError, LinearTree, OnlineTree, TextClassifier
 
-mlflow = pytest.importorskip("mlflow", reason="mlflow is absent; make test-adapters brings it")
-pd = pytest.importorskip("pandas", reason="pandas is absent; make test-adapters brings it")
+mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; use make test-adapters")
+pd = pytest.importorskip("pandas", reason="pandas is not installed; use make test-adapters")
 
 from labelwood.adapters.mlflow import log_model, save_model  # noqa: E402
 
@@ -22,7 +22,7 @@ def texts():
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A run in a store of files, the only one that mlflow-skinny has."""
+    """An MLflow run in a file store, the only store of mlflow-skinny."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     with mlflow.start_run() as started:
@@ -37,8 +37,8 @@ def same(table, expected):
     np.testing.assert_allclose(np.concatenate(table["scores"]), scores[scores > 0])
 
 
-@pytest.mark.filterwarnings("ignore")  # MLflow's own
-def test_a_logged_model_comes_back(run, texts, tmp_path):
+@pytest.mark.filterwarnings("ignore")  # warnings of MLflow itself
+def test_a_logged_model_predicts_the_same(run, texts, tmp_path):
     texts.save(tmp_path / "model")
     for number, given in enumerate((texts, tmp_path / "model", str(tmp_path / "model"))):
         info = log_model(given, name=f"tagger-{number}")
@@ -47,7 +47,7 @@ def test_a_logged_model_comes_back(run, texts, tmp_path):
         same(loaded.predict(TEXTS), texts.predict_topk(TEXTS, k=5))
 
 
-@pytest.mark.filterwarnings("ignore")  # MLflow's own
+@pytest.mark.filterwarnings("ignore")  # warnings of MLflow itself
 def test_texts_come_as_lists_columns_or_tables(texts, tmp_path):
     save_model(tmp_path / "tagger", texts)
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "tagger"))
@@ -59,7 +59,7 @@ def test_texts_come_as_lists_columns_or_tables(texts, tmp_path):
         loaded.predict(wide.rename(columns={"text": "body"}))
 
 
-@pytest.mark.filterwarnings("ignore")  # MLflow's own
+@pytest.mark.filterwarnings("ignore")  # warnings of MLflow itself
 @pytest.mark.parametrize("method", [LinearTree, OnlineTree])
 def test_vectors(method, tmp_path):
     X, Y = np.eye(6, dtype=np.float32), np.eye(6)[:, :3] + np.eye(6)[:, 3:]
@@ -69,10 +69,10 @@ def test_vectors(method, tmp_path):
     for given in (X, sp.csr_matrix(X), pd.DataFrame(X)):
         found = loaded.predict(given, params={"k": 4})
         labels, _ = model.predict_topk(X, k=3)
-        assert found["labels"].tolist() == labels.tolist()  # there are three: no padding
+        assert found["labels"].tolist() == labels.tolist()  # only three labels exist, so there is no padding
 
 
-def test_what_is_no_model_is_not_logged(tmp_path):
+def test_a_folder_that_is_not_a_model_is_not_logged(tmp_path):
     with pytest.raises(FormatError, match="not a Labelwood model"):
         save_model(tmp_path / "out", tmp_path)
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""river driving OnlineTree."""
+"""OnlineTree as a river classifier."""
 
 import copy
 import functools
@@ -9,7 +9,7 @@ import pytest
 
 from labelwood import LabelwoodError, OnlineTree
 
-river = pytest.importorskip("river", reason="river is absent; make test-adapters brings it")
+river = pytest.importorskip("river", reason="river is not installed; use make test-adapters")
 
 from river import checks, compose, evaluate, feature_extraction, metrics, preprocessing, stream  # noqa: E402
 
@@ -17,7 +17,7 @@ from labelwood.adapters.river import OnlineTreeClassifier  # noqa: E402
 
 
 def animals(n_rows=300, seed=0):
-    """Examples whose features tell their labels; two labels and their features appear half way."""
+    """Examples whose labels follow from their features; two labels and their features appear half way."""
     random = np.random.default_rng(seed)
     for row in range(n_rows):
         chosen = random.choice(3 if row < n_rows // 2 else 5, size=2, replace=False).tolist()
@@ -26,7 +26,7 @@ def animals(n_rows=300, seed=0):
 
 
 def moods(n_rows, seed=0):
-    """Examples of the kind that river's Music has: many features of every row, and the truth of six labels."""
+    """Examples like those of river's Music: every row has 20 features and the truth of six labels."""
     random = np.random.default_rng(seed)
     plane = random.normal(size=(20, 6))
     for _ in range(n_rows):
@@ -45,7 +45,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_rivers_own_checks(name):
-    """All of them; those that want data get ours, for river would fetch its own from the network."""
+    """Run all checks. Those that need data get generated data, because river would download its own."""
     model, done = MODELS[name], set()
     assert not model._unit_test_skips()
     for check in checks.yield_checks(model):
@@ -72,7 +72,7 @@ def test_progressive_validation_when_labels_keep_appearing():
     assert found.get() > 0.8
 
 
-def test_one_by_one_and_many_learn_the_same():
+def test_learn_one_and_learn_many_agree():
     rows, targets = zip(*animals(), strict=True)
     one, many, sets = OnlineTreeClassifier(), OnlineTreeClassifier(), OnlineTreeClassifier()
     for x, y in zip(rows, targets, strict=True):
@@ -90,7 +90,7 @@ def test_one_by_one_and_many_learn_the_same():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_learn_many_from_frames(library):
-    frames = pytest.importorskip(library, reason=f"{library} is absent; make test-adapters brings it")
+    frames = pytest.importorskip(library, reason=f"{library} is not installed; use make test-adapters")
     rows = list(moods(60))
     X, y = frames.DataFrame([x for x, _ in rows]), frames.DataFrame([y for _, y in rows])
     many, one = OnlineTreeClassifier(), OnlineTreeClassifier()
@@ -100,7 +100,7 @@ def test_learn_many_from_frames(library):
     assert set(many.predict_one(rows[0][0])) == set(rows[0][1])
 
 
-def test_in_a_pipeline_of_texts():
+def test_a_pipeline_of_texts():
     texts = [("the cat sleeps", {"pets"}), ("a tax on income", {"law", "money"})] * 20
     model = compose.Pipeline(feature_extraction.BagOfWords(lowercase=True), OnlineTreeClassifier(k=2))
     for text, labels in texts:
@@ -118,7 +118,7 @@ def test_streams_of_scikit_learn_data():
     assert set(model.predict_one({"a": 1})) == {"s", "t"}
 
 
-def test_copies_learn_on_alone():
+def test_copies_learn_independently():
     examples = list(animals())
     model = OnlineTreeClassifier(k=3)
     for x, y in examples[:200]:
@@ -132,7 +132,7 @@ def test_copies_learn_on_alone():
     assert model.clone().predict_one(examples[0][0]) == {}
 
 
-def test_what_is_no_example_is_refused():
+def test_malformed_examples_are_refused():
     model = OnlineTreeClassifier()
     with pytest.raises(
         LabelwoodError, match=r"y must be a dict from label to truth, or the labels.*got 'spam'"
@@ -143,7 +143,7 @@ def test_what_is_no_example_is_refused():
     assert model.predict_one({"a": 1}) == {}
 
 
-def test_examples_of_which_nothing_is_true():
+def test_examples_without_a_true_label():
     model = OnlineTreeClassifier()
     model.learn_one({"a": 1}, {})
     assert model.predict_one({"a": 1}) == {}

@@ -1,4 +1,4 @@
-"""A hub on this machine: the few requests by which huggingface_hub makes, fills and reads a repository."""
+"""A local HTTP server with the requests that huggingface_hub needs to create, fill and read a repository."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 
 class TinyHub:
-    """Repositories as dicts from path to bytes, the newest commit of each."""
+    """The newest commit of each repository, as a dict from path to bytes."""
 
     def __init__(self) -> None:
         self.repositories: dict[str, dict[str, bytes]] = {}
@@ -25,7 +25,7 @@ class TinyHub:
         self._server.server_close()
 
     def commit(self, name: str) -> str:
-        """A name for what the repository holds now."""
+        """The commit id of the repository, a hash of its files."""
         content = repr(sorted(self.repositories[name].items())).encode()
         return hashlib.sha1(content).hexdigest()
 

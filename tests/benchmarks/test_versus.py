@@ -1,4 +1,4 @@
-"""benchmarks/versus on hand-made records and files: rows, ratios, tables, plot, scoring, conversion."""
+"""benchmarks/versus with hand-made records and files: rows, ratios, report, plot, scores, conversion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if not VERSUS.is_dir():
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
-    """The harness is a folder of scripts that import each other by name."""
+    """The scripts of benchmarks/versus import each other by name."""
     monkeypatch.syspath_prepend(str(VERSUS))
     monkeypatch.syspath_prepend(str(VERSUS / "drivers"))
 
@@ -106,7 +106,7 @@ def test_a_row_of_an_earlier_run_is_marked():
     assert [row.earlier_run for row in rows] == [True, False]
 
 
-def test_dominated_means_beaten_in_both():
+def test_a_dominated_row_is_beaten_in_time_and_precision():
     from aggregate import is_dominated, summarise
 
     records = [record("fast", 1.0, precision=0.8), record("good", 5.0, precision=0.9)]
@@ -133,7 +133,7 @@ def test_numbers_have_three_significant_digits(value, text):
     assert number(value) == text
 
 
-def test_the_page_shows_figures_ratios_and_reasons():
+def test_the_report_shows_times_ratios_and_reasons():
     from aggregate import add_ratios, summarise
     from report import markdown
 
@@ -152,7 +152,7 @@ def test_the_page_shows_figures_ratios_and_reasons():
     widths = {
         line.count("|") for line in page.split("\n\n") for line in line.splitlines() if line.startswith("|")
     }
-    assert len(widths) == 2  # the two tables, each with cells for all of its columns
+    assert len(widths) == 2  # two tables, and every row of a table has all of its columns
 
 
 def test_the_plot_is_drawn(tmp_path):
@@ -176,7 +176,7 @@ def test_scoring_counts_labels_in_order_and_ignores_padding(tmp_path):
     assert scores["P@5"] == pytest.approx((2 / 5 + 1 / 5) / 2)
 
 
-def test_conversion_normalises_rows_and_leaves_out_those_without_features(tmp_path):
+def test_conversion_normalises_rows_and_drops_rows_without_features(tmp_path):
     from convert import convert
 
     source = tmp_path / "toy"
@@ -194,7 +194,7 @@ def test_conversion_normalises_rows_and_leaves_out_those_without_features(tmp_pa
     assert convert(source, tmp_path / "converted")["test_nonzeros"] == 2
 
 
-def test_top_of_scores_in_both_forms():
+def test_top_labels_of_dense_and_sparse_scores():
     from common import top_of_csr, top_of_dense
 
     scores = np.array([[0.1, 0.9, 0.5, 0.2, 0.3, 0.8], [0, 0, 0.7, 0, 0.1, 0]])
@@ -203,7 +203,7 @@ def test_top_of_scores_in_both_forms():
     np.testing.assert_array_equal(top_of_csr(sp.csr_matrix(scores)), [best, [2, 4, -1, -1, -1]])
 
 
-def test_drivers_of_absent_packages_fail_with_a_reason_not_a_hang(tmp_path):
+def test_a_driver_whose_package_is_missing_fails_with_a_reason(tmp_path):
     from measure import Configuration, Plan, interleave
 
     (tmp_path / "facts.json").write_text("{}")
@@ -224,7 +224,7 @@ def test_every_configuration_has_a_driver_and_a_peer():
         assert (VERSUS / "drivers" / f"drive_{peer}.py").exists()
 
 
-def test_the_command_names_a_peer_it_does_not_know(tmp_path):
+def test_an_unknown_peer_is_named_in_the_error(tmp_path):
     command = [sys.executable, str(VERSUS / "versus.py"), str(tmp_path), "--peers", "nobody"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1

@@ -1,6 +1,6 @@
-"""The page of the service in headless Chromium; ``make test-browser`` installs what it needs.
+"""The web page of the service in headless Chromium; ``make test-browser`` installs Chromium and Playwright.
 
-The pictures are kept in ``out/``.
+Screenshots are written to ``out/``.
 """
 
 import shutil
@@ -53,7 +53,7 @@ def open_page(service):
 
 
 def wait_for(page, selector, text):
-    """Wait until an element shows a text; the page's policy forbids conditions written as code."""
+    """Wait until an element shows a text. The page's security policy forbids waiting with JavaScript."""
     page.locator(selector, has_text=text).wait_for()
 
 
@@ -66,7 +66,7 @@ def picture(page, name):
     page.screenshot(path=PICTURES / f"service-{name}.png", full_page=True)
 
 
-def test_suggest_teach_and_see_it(open_page, service):
+def test_suggest_teach_and_suggest_again(open_page, service):
     page = open_page()
     page.fill("#input", "a dog barks")
     page.wait_for_selector("#found li")
@@ -89,7 +89,7 @@ def test_suggest_teach_and_see_it(open_page, service):
     wait_for(page, "#h-learned", "3")
     assert page.inner_text("#h-state") == "learning"
     picture(page, "page")
-    page.reload()  # another visitor sees it too
+    page.reload()  # another visitor gets the new label too
     page.fill("#input", "stripes of zebras")
     page.wait_for_selector("#found li")
     assert first_label(page) == "zoo"
@@ -108,7 +108,7 @@ def test_correcting_a_suggestion(open_page, service):
     assert service.metric("examples_learned") == 1
 
 
-def test_script_text_stays_text(open_page, service):
+def test_scripts_in_texts_and_labels_do_not_run(open_page, service):
     page = open_page()
     example = {"text": f"{TEXT} {SCRIPT}", "labels": [SCRIPT]}
     assert service.http.post("/learn", json={"examples": [example] * 5}).status_code == 200
@@ -125,7 +125,7 @@ def test_script_text_stays_text(open_page, service):
     picture(page, "script-text")
 
 
-def test_the_keyboard_alone(open_page):
+def test_the_page_works_by_keyboard_alone(open_page):
     page = open_page()
     page.keyboard.type("a dog barks")  # the text area has the focus
     page.wait_for_selector("#found li")
@@ -136,7 +136,7 @@ def test_the_keyboard_alone(open_page):
     wait_for(page, "#status", "Learned as record")
 
 
-def test_a_phone_in_the_dark(open_page):
+def test_a_phone_in_dark_mode(open_page):
     page = open_page(viewport={"width": 360, "height": 740}, color_scheme="dark")
     page.fill("#input", "income tax is due")
     page.wait_for_selector("#found li")
@@ -152,7 +152,7 @@ def test_a_service_with_tokens(open_page, tmp_path):
     try:
         page = open_page(running)
         page.fill("#input", "a dog barks")
-        wait_for(page, "#status", "asks for a token")
+        wait_for(page, "#status", "requires a token")
         page.fill("#token", "reading-token-0001")
         page.press("#token", "Enter")
         page.wait_for_selector("#found li")

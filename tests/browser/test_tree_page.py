@@ -1,4 +1,4 @@
-"""The page of ``labelwood tree`` in headless Chromium; ``make test-browser`` installs what it needs."""
+"""The web page of ``labelwood tree`` in headless Chromium; run by ``make test-browser``."""
 
 import shutil
 
@@ -28,17 +28,17 @@ def page():
 
 
 def find(page, label):
-    """Search a label as a person does, and return the text of the row that is then marked."""
+    """Search for a label as a user does, and return the text of the highlighted row."""
     page.fill("#query", label)
     page.click("#hits li >> nth=0")
     return page.inner_text(".row.chosen .hint, .row.chosen span:last-child")
 
 
-def test_yso(page, real_data, tmp_path):
+def test_a_tree_of_24_309_labels(page, real_data, tmp_path):
     data = real_data("yso_finna_en")
     texts, labels = data / "train.raw.txt.xz", data / "train.txt.xz"
     model, html = tmp_path / "model", tmp_path / "tree.html"
-    quick = ("--max-passes", "1", "--tolerance", "5")  # the page is looked at, not the quality
+    quick = ("--max-passes", "1", "--tolerance", "5")  # the test checks the page, not the precision
     assert main(["train", str(texts), "--labels", str(labels), "-o", str(model), *quick]) == 0
     assert main(["tree", str(model), "--html", str(html)]) == 0
     page.goto(html.as_uri())
@@ -50,7 +50,7 @@ def test_yso(page, real_data, tmp_path):
     assert page.locator(".row").count() > drawn
     assert page.locator(".row.chosen").is_visible()
     assert "Words that lead here" in page.inner_text("#node")
-    # Opening every node on the second level stays quick, with all 25,000 labels then on the page.
+    # Opening all nodes of the second level, which puts all labels on the page, stays fast.
     seconds = page.evaluate(
         """() => { const start = performance.now();
                    for (const row of [...document.querySelectorAll('.row')])
@@ -60,11 +60,11 @@ def test_yso(page, real_data, tmp_path):
     assert seconds < 20
     picture = page.screenshot(path=tmp_path / "tree.png")
     assert len(picture) > 20_000
-    assert distinct_colours(page, picture) > 5, "not an empty page"
+    assert distinct_colours(page, picture) > 5, "the page is empty"
 
 
 def distinct_colours(page, picture):
-    """How many colours a screenshot has, counted by the browser itself."""
+    """Count the colours of a screenshot, in the browser."""
     import base64
 
     return page.evaluate(

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from labelwood.cli.support.output import whole_file
+from labelwood.cli.support.output import open_output
 
 BROKEN = {
     "a token that is no number": ("2 5 3\n0 1:1\n1 2:x\n", ["line 3", "2:x"]),
@@ -88,7 +88,7 @@ def test_predictions_appear_whole_or_not_at_all(labelwood, model, test_data, tmp
 
 
 def _write_half(path):
-    with whole_file(path) as file:
+    with open_output(path) as file:
         file.write("half of the new")
         raise KeyboardInterrupt
 

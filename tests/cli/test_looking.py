@@ -12,7 +12,7 @@ def test_tree(labelwood, model, tmp_path):
     assert dot.read_text(encoding="utf-8").startswith("digraph")
     found = labelwood("tree", model, "--json").json
     assert found["size"][0] == 8
-    assert "say what to write" in labelwood("tree", model).complaint(2)
+    assert "one of --html FILE, --dot FILE and --json is needed" in labelwood("tree", model).complaint(2)
     assert "there is no tree 4" in labelwood("tree", model, "--tree", 5, "--json").complaint(1)
 
 
@@ -34,7 +34,7 @@ def test_every_figure(labelwood, forest, test_data, tmp_path, figure):
 
 def test_wrong_requests(labelwood, forest, model, tmp_path, test_data):
     assert "needs --data" in labelwood("plot", "trees", forest, "-o", tmp_path / "x.png").complaint(2)
-    assert "say where to draw" in labelwood("plot", "depth", forest).complaint(2)
+    assert "-o FILE is needed" in labelwood("plot", "depth", forest).complaint(2)
     assert "FIGURE takes one of trees" in labelwood("plot", "beauty", forest, "--json").complaint(2)
     assert "J is an objective" in labelwood("plot", "objective", model, "--json").complaint(1)
     assert "must end in .png" in labelwood("plot", "depth", model, "-o", tmp_path / "x.tree").complaint(1)

@@ -1,30 +1,37 @@
-"""The commands around online-tree: train, learn from files and pipes, labels, generated data."""
+"""The commands around models that learn from a stream: train, learn from files and pipes, labels, generated data."""
 
 import io
 import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import labelwood as package
 from labelwood.data import load
 
+PARAMETERS = {
+    "online-tree": ("--max-leaf", 4),
+    "online-forest": ("--n-trees", 2, "--tree", '{"max_leaf": 4}'),
+}
 
-@pytest.fixture
-def online(labelwood, data, tmp_path):
+
+@pytest.fixture(params=PARAMETERS)
+def online(request, labelwood, data, tmp_path):
     """A growing model trained on numbered labels."""
     path = tmp_path / "online"
-    trained = labelwood("train", data, "-o", path, "--method", "online-tree", "--max-leaf", 4, "--json")
+    method = ("--method", request.param, *PARAMETERS[request.param])
+    trained = labelwood("train", data, "-o", path, *method, "--json")
     assert trained.json["nodes"] >= trained.json["labels"]
     return path
 
 
-@pytest.fixture
-def named(tmp_path):
+@pytest.fixture(
+    params=[package.OnlineTree(n_jobs=1), package.OnlineForest(n_trees=2, n_jobs=1)], ids=["tree", "forest"]
+)
+def named(request, tmp_path):
     """A growing model with label names."""
-    model = package.OnlineTree(n_jobs=1).partial_fit(
-        [{0: 1.0}, {1: 1.0}, {2: 1.0}], [["red"], ["green"], ["blue"]]
-    )
+    model = clone(request.param).partial_fit([{0: 1.0}, {1: 1.0}, {2: 1.0}], [["red"], ["green"], ["blue"]])
     model.save(tmp_path / "named")
     return tmp_path / "named"
 
@@ -65,7 +72,7 @@ def test_bad_lines(labelwood, named, monkeypatch, line):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"red 0:1\n{line}\n"))
     complaint = labelwood("learn", named, "-").complaint(1)
     assert complaint.startswith("labelwood: stdin, line 2:")
-    assert complaint.endswith("the lines before it are learned and saved")
+    assert complaint.endswith("the lines before it were learned and saved")
     assert package.load(named).n_seen_ == 4
 
 
@@ -96,8 +103,15 @@ def test_labels(labelwood, named, model):
     assert labelwood("labels", named, "restore", "red", "--json").json["action"] == "restore"
     assert "takes 2 labels; got 1" in labelwood("labels", named, "merge", "red").complaint(2)
     assert "there is no label 'pink'" in labelwood("labels", named, "retire", "pink").complaint(1)
-    assert "only online-tree models" in labelwood("labels", model, "list").complaint(1)
-    assert "only online-tree models" in labelwood("learn", model, "-").complaint(1)
+
+
+def test_models_that_do_not_learn(labelwood, model, data):
+    entries = labelwood("labels", model, "list", "--json").json
+    assert [entry["support"] for entry in entries] == package.load(model).label_counts_.tolist()
+    assert {entry["state"] for entry in entries} == {"active"}
+    for words in (("labels", model, "retire", 0), ("learn", model, "-")):
+        complaint = labelwood(*words).complaint(1)
+        assert complaint.startswith(f"labelwood: {model}: this linear-tree model cannot learn")
 
 
 def test_labels_by_number(labelwood, online):

@@ -38,7 +38,7 @@ def test_vectors_as_json(labelwood, data):
         (("--budget", "soon"), "--budget takes a time such as 90s, 10m or 1h; got 'soon'"),
         (("--budget", "-3"), "--budget takes a time such as 90s, 10m or 1h; got"),
         (("--metric", "Q@5"), "--metric takes a metric such as P@5"),
-        (("--max-memory", "0"), "--max-memory takes a size such as 500M or 2G; got '0'"),
+        (("--max-memory", "0"), "--max-memory takes a number of bytes, such as 500MB; got '0'"),
     ],
 )
 def test_wrong_usage(labelwood, data, words, line):

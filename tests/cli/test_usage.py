@@ -13,11 +13,11 @@ from labelwood.methods import METHODS
 from labelwood.params import declared
 
 WRONG = {
-    "": "a command is needed, one of train, tune, predict",
-    "tarin": "info, convert, data, methods, completion, demo; got 'tarin'; did you mean train?",
+    "": "a command is needed, one of train, tune, estimate, learn",
+    "tarin": "labels, methods, convert, data, completion, demo; got 'tarin'; did you mean train?",
     "train": "DATA is needed: it takes a data file; -o/--output is needed: it takes the directory",
-    "train data.txt": "-o/--output is needed: it takes the directory to write the model to",
-    "train data.txt -o": "-o/--output takes the directory to write the model to; got nothing",
+    "train data.txt": "-o/--output is needed: it takes the directory for the model",
+    "train data.txt -o": "-o/--output takes the directory for the model; got nothing",
     "train data.txt -o m --n-trees": "--n-trees takes an integer, at least 1; got nothing",
     "train data.txt -o m --n-trees three": "--n-trees takes an integer, at least 1; got 'three'",
     "train data.txt -o m --n-trees=0": "--n-trees takes an integer, at least 1; got '0'",
@@ -30,8 +30,8 @@ WRONG = {
     "predict m": "DATA is needed",
     "predict m data.txt -k 0": "-k takes an integer, at least 1; got '0'",
     "predict m data.txt --n-jobs 0": "--n-jobs takes an integer, at least 1, or -1 for all cores; got '0'",
-    "eval m data.txt --ks 1,0": "--ks takes integers, at least 1, with commas between; got '1,0'",
-    "eval m data.txt --propensity 1": "--propensity takes two numbers, greater than 0, with a comma",
+    "eval m data.txt --ks 1,0": "--ks takes integers, at least 1, separated by commas; got '1,0'",
+    "eval m data.txt --propensity 1": "--propensity takes two numbers, greater than 0, separated by a comma",
     "info": "MODEL is needed",
     "info m --verbose": "there is no flag --verbose",
     "convert data.txt": "OUT is needed",
@@ -55,7 +55,7 @@ def test_every_parameter_is_a_flag(labelwood, method):
     text = " ".join(shown.out.split())
     for name, parameter in declared(METHODS[method]).items():
         assert f" --{name.replace('_', '-')}" in text
-        assert " ".join(parameter.param.help.split()) in text
+        assert " ".join(parameter.param.help.replace("None", "none").split()) in text
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -98,7 +98,7 @@ def test_truncated(tmp_path):
     )
     refused(
         write(tmp_path, GOOD[: GOOD.rindex("1\n")]),
-        "line 4: the feature '9:' has no value; the line may be cut",
+        "line 4: the feature '9:' has no value; the line may be truncated",
     )
     refused(write(tmp_path, "3 10 5\n"), "line 1: the file ends after 0 rows")
     svm = tmp_path / "a.svm"
@@ -182,7 +182,7 @@ def arrays(**changes):
         ({"X_data": np.array([1.0, 1e300])}, "must be finite"),
         ({"X_data": np.array(["a", "b"])}, "X_data must hold real numbers"),
         ({"X_data": np.array([1.0])}, "same length"),
-        ({"X_indptr": np.array([0, 3, 2])}, "never fall"),
+        ({"X_indptr": np.array([0, 3, 2])}, "never decrease"),
         ({"X_indptr": np.array([1, 1, 2])}, "must start at 0"),
         ({"X_indptr": np.array([0, 2]), "X_shape": np.array([1, 3])}, "same number of rows"),
         ({"X_shape": np.array([2, 2**31])}, "X_shape must be"),

@@ -57,14 +57,14 @@ def test_saving_names(tmp_path):
     save(tmp_path / "a.txt", Dataset(Y, Y, ("x", "y")))
     assert (tmp_path / "labels.txt").read_text() == "x\ny\n"
     save(tmp_path / "b.txt", Dataset(Y, Y, ("x", "y")))
-    with pytest.raises(LabelwoodError, match=r"labels.txt: holds other label names"):
+    with pytest.raises(LabelwoodError, match=r"labels.txt: holds the label names of another"):
         save(tmp_path / "c.txt", Dataset(Y, Y, ("x", "z")))
     assert not (tmp_path / "c.txt").exists()
     save(tmp_path / "c.npz", Dataset(Y, Y, ("x", "z")))
     assert load(tmp_path / "c.npz").label_names == ("x", "z")
     assert load(tmp_path / "c.npz", label_names=tmp_path / "labels.txt").label_names == ("x", "y")
     assert load(tmp_path / "c.npz", label_names=False).label_names is None
-    with pytest.raises(LabelwoodError, match="a label name must be one line"):
+    with pytest.raises(LabelwoodError, match="a label name must be a single line"):
         save(tmp_path / "d.npz", Dataset(Y, Y, ("x", "y\nz")))
     with pytest.raises(LabelwoodError, match="one name for each of the 2 labels; got 1"):
         save(tmp_path / "d.npz", Dataset(Y, Y, ("x",)))

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -9,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwood.data import Dataset, convert, load, save
-from labelwood.data.mapped_directory import read_parts
-from labelwood.data.xmc_svmlight import TextOptions
+from labelwood.data.xmc_svmlight import TextOptions, read_parts
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import MappedCSR, from_lists, from_scipy
 
@@ -50,6 +51,24 @@ def test_what_is_saved_comes_back_mapped(dataset, tmp_path):
     assert load(tmp_path / "rows.lw").n_rows == 3
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_crash_at_a_rename_loses_no_data_set(dataset, tmp_path):
+    """The process that replaces a data set is killed at its first rename; the old or the new one is there, complete."""
+    path = tmp_path / "rows.lw"
+    save(path, dataset)
+    shorter = Dataset(dataset.X.rows(0, 3), dataset.Y.rows(0, 3))
+    child = os.fork()
+    if child == 0:
+        os.rename = os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        save(path, shorter)
+        os._exit(0)
+    os.waitpid(child, 0)
+    same(load(path), dataset if load(path).n_rows == dataset.n_rows else shorter)
+    save(path, dataset)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["rows.lw"], "the next write removes leftovers"
+    same(load(path), dataset)
+
+
 @pytest.mark.parametrize("name", ["rows.txt", "rows.xmc.gz", "rows.svm"])
 def test_text_is_converted_in_a_stream(name, dataset, tmp_path):
     save(tmp_path / name, dataset)
@@ -74,9 +93,9 @@ def test_any_cut_of_the_text_gives_the_same_rows(tmp_path_factory, lines, piece,
         whole = load(path, header=kind == "with header")
     except FormatError:
         with pytest.raises(FormatError):
-            list(read_parts(path, svmlight=False, options=options, piece=max(piece, 20)))
+            list(read_parts(path, svmlight=False, options=options, part_bytes=max(piece, 20)))
         return
-    parts = list(read_parts(path, svmlight=False, options=options, piece=max(piece, 20)))
+    parts = list(read_parts(path, svmlight=False, options=options, part_bytes=max(piece, 20)))
     assert sum(part.n_rows for part in parts) == whole.n_rows
     np.testing.assert_array_equal(np.concatenate([part.X.indices for part in parts]), whole.X.indices)
     np.testing.assert_array_equal(np.concatenate([part.X.data for part in parts]), whole.X.data)
@@ -90,14 +109,16 @@ def test_ids_of_svmlight_that_start_from_one(tmp_path):
 
 
 def test_a_bad_token_is_told_with_its_line_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("labelwood.data.mapped_directory._PIECE", 64)
+    monkeypatch.setattr("labelwood.data.xmc_svmlight._BYTES_PER_PART", 64)
     lines = ["3 9 4", *["1 2:1 3:1"] * 30, "1 x:1"]
     with gzip.open(tmp_path / "a.txt.gz", "wt") as file:
         file.write("\n".join(lines) + "\n")
     with pytest.raises(FormatError, match=r"a.txt.gz, line 32: 'x:1' is not a feature"):
-        list(read_parts(tmp_path / "a.txt.gz", svmlight=False, options=TextOptions(n_threads=1), piece=64))
+        list(
+            read_parts(tmp_path / "a.txt.gz", svmlight=False, options=TextOptions(n_threads=1), part_bytes=64)
+        )
     (tmp_path / "short.txt").write_text("9 9 4\n1 2:1\n")
-    with pytest.raises(FormatError, match="the header counts 9 rows; it has 1"):
+    with pytest.raises(FormatError, match="the file has 1 rows, the header counts 9"):
         convert(tmp_path / "short.txt", tmp_path / "short.lw")
     assert not (tmp_path / "short.lw").exists()
     assert not list(tmp_path.glob(".short*")), "nothing unfinished is left"
@@ -108,7 +129,7 @@ def test_damage_is_refused(dataset, tmp_path):
     save(path, dataset)
     whole = (path / "X_data.npy").read_bytes()
     (path / "X_data.npy").write_bytes(whole[:-4])
-    with pytest.raises(FormatError, match=r"X_data.npy: is damaged or cut short"):
+    with pytest.raises(FormatError, match=r"X_data.npy: the file is damaged or truncated"):
         load(path)
     (path / "X_data.npy").write_bytes(whole)
     indices = bytearray((path / "X_indices.npy").read_bytes())
@@ -122,5 +143,5 @@ def test_damage_is_refused(dataset, tmp_path):
         load(path)
     other = tmp_path / "mine.lw"
     other.mkdir()
-    with pytest.raises(LabelwoodError, match="is not a data set of ours"):
+    with pytest.raises(LabelwoodError, match="is not a data set directory"):
         save(other, dataset)

@@ -45,7 +45,7 @@ class Centroids(TreeEstimator):
             self.centroids_ = np.ascontiguousarray(unit((Y.to_scipy().T @ X.to_scipy()).toarray()))
         self.run_ = (run.n_threads, run.seed)
 
-    def _topk(self, X, k, run):
+    def topk_rows(self, X, k, run):
         assert 1 <= k <= self.n_labels_
         scores = np.einsum("rf,lf->rl", unit(X.to_scipy().toarray()), self.centroids_)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k].astype(np.int32)
@@ -88,7 +88,7 @@ MATRIX = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
 def test_matrices_of_labels(Y):
     model = Centroids().fit(X, Y)
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
-    np.testing.assert_array_equal(model._encode_labels(Y).to_scipy().toarray(), MATRIX)
+    np.testing.assert_array_equal(model.encode_labels(Y).to_scipy().toarray(), MATRIX)
     labels, scores = model.predict_topk(X, 2)
     assert labels[2].tolist() == [2, 0]
     assert scores[2].tolist() == [1, 0]
@@ -110,7 +110,7 @@ def test_matrices_of_labels(Y):
 def test_rows_of_names(Y):
     model = Centroids().fit(X, Y)
     assert model.classes_.tolist() == ["a", "b", "c"]
-    np.testing.assert_array_equal(model._encode_labels(NAMES).to_scipy().toarray(), MATRIX)
+    np.testing.assert_array_equal(model.encode_labels(NAMES).to_scipy().toarray(), MATRIX)
     labels, scores = model.predict_topk(X, 4)
     assert labels[2].tolist() == ["c", "a", "b", None]
     assert scores[2].tolist() == [1, 0, 0, 0]
@@ -135,13 +135,13 @@ def test_names_of_any_hashable_kind(names, order, tmp_path):
     for each in (model, Centroids.load(tmp_path / "model")):
         assert each.classes_.tolist() == order
         assert each.predict_topk(features, 1)[0][:, 0].tolist() == names
-        assert each._encode_labels([names]).to_scipy().toarray().tolist() == [[1] * len(names)]
+        assert each.encode_labels([names]).to_scipy().toarray().tolist() == [[1] * len(names)]
 
 
 def test_names_in_sets_do_not_depend_on_the_hash_seed():
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from labelwood.labels import distinct_names, read_rows\n"
+        "from labelwood.validation.targets import distinct_names, read_rows\n"
         "rows = [{'pear', 3, 'plum', None}, {'fig', 'plum', 4.5}]\n"
         "print(distinct_names(read_rows(rows, owner='T'), owner='T'))\n"
     )
@@ -159,15 +159,15 @@ def test_names_in_sets_do_not_depend_on_the_hash_seed():
 
 def test_unknown_labels_become_further_columns():
     model = Centroids().fit(X, NAMES)
-    encoded = model._encode_labels([["z", "a"], ["y"], ["z", "c"], []])
+    encoded = model.encode_labels([["z", "a"], ["y"], ["z", "c"], []])
     assert encoded.to_scipy().toarray().tolist() == [
         [1, 0, 0, 1, 0],
         [0, 0, 0, 0, 1],
         [0, 0, 1, 1, 0],
         [0, 0, 0, 0, 0],
     ]
-    assert model._encode_labels(MATRIX[:, :2]).n_cols == 3
-    assert model._encode_labels(np.eye(4, 5)).n_cols == 5
+    assert model.encode_labels(MATRIX[:, :2]).n_cols == 3
+    assert model.encode_labels(np.eye(4, 5)).n_cols == 5
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_unknown_labels_become_further_columns():
         (["a", "b", "c", "d"], r"each row of Y must be a list of label names; got 'a' in row 0.*\[label\]"),
         ([["a"], ["b"], 3, []], "got 3 in row 2"),
         ([["a"], {"b": 1}, [], []], "got {'b': 1} in row 1"),
-        ("abcd", "Y must be a 0/1 matrix or one list of label names a row; got str"),
+        ("abcd", "Y must be a 0/1 matrix or one list of label names per row; got str"),
         (3, "got int"),
         (None, "requires y to be passed, but the target y is None"),
         ([[["a"]], [], [], []], "must be hashable"),
@@ -316,7 +316,7 @@ def test_any_text_is_a_name(rows):
         return
     model = Centroids().fit(features, rows)
     assert model.classes_.tolist() == sorted({name for row in rows for name in row})
-    encoded: CSR = model._encode_labels(rows)
+    encoded: CSR = model.encode_labels(rows)
     for row, ids in zip(rows, np.split(encoded.indices, encoded.indptr[1:-1]), strict=True):
         assert model.classes_[ids].tolist() == sorted(set(row))
 

@@ -112,9 +112,9 @@ def test_joblib_is_respected_by_forests(many_labels, saved):
 
     model = CraftForest(n_trees=4, max_leaf=20, n_jobs=1)
     alone = saved(model.fit(*many_labels))
-    assert executors.active() is None
+    assert executors.joblib_executor() is None
     with joblib.parallel_config("loky", n_jobs=2):
-        assert isinstance(executors.active(), executors.JoblibExecutor)
+        assert isinstance(executors.joblib_executor(), executors.JoblibExecutor)
         assert saved(model.fit(*many_labels)) == alone
     with joblib.parallel_config("threading", n_jobs=2):
-        assert executors.active() is None
+        assert executors.joblib_executor() is None

@@ -153,6 +153,7 @@ def test_every_script_is_a_part_or_a_tool():
         "publish",
         "report",
         "run",
+        "user_tables",
         "ldsm.choose",
         "craftml.readings",
         "oplt.choose",

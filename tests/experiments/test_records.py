@@ -1,8 +1,7 @@
 """The runs that are kept in the repository are those that the pages tell of."""
 
 import json
-import shutil
-import subprocess
+import re
 import sys
 from pathlib import Path
 
@@ -14,17 +13,6 @@ if not RECORDS.is_dir():
     pytest.skip("experiments are not part of this checkout", allow_module_level=True)
 
 
-def test_the_table_of_all_methods_is_made_of_the_records(tmp_path):
-    pytest.importorskip("matplotlib")
-    shutil.copytree(RECORDS / "runs", tmp_path / "runs")
-    page = Path(shutil.copy(ROOT / "docs" / "results.md", tmp_path))
-    command = [sys.executable, "-m", "experiments.grand_table", "--kept", "--out", str(tmp_path)]
-    subprocess.run(
-        [*command, "--versus", str(RECORDS), "--into", str(page)], cwd=ROOT, check=True, capture_output=True
-    )
-    assert page.read_text(encoding="utf-8") == (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def publish():
     sys.path.insert(0, str(ROOT))
@@ -33,13 +21,72 @@ def publish():
     return experiments.publish
 
 
+USERS = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "methods").glob("*.md"), ROOT / "README.md"])
+FIGURE = re.compile(r"[\d,]*\d\.\d+( ?(±|to|/) ?[\d.]+)*( ?(s|ms|us|MB|GB|%|x))?")
+MARKED = re.compile(r"<!-- records: ([^>]+) -->\n.*?<!-- end of records -->", re.DOTALL)
+
+
+@pytest.fixture
+def user_tables(publish):
+    import experiments.user_tables
+
+    return experiments.user_tables
+
+
+@pytest.mark.parametrize("page", USERS, ids=lambda page: page.stem)
+def test_the_tables_of_users_are_made_of_the_records(page, user_tables):
+    text = page.read_text(encoding="utf-8")
+    assert user_tables.filled(text) == text, "python -m experiments.publish makes the tables anew"
+
+
+@pytest.mark.parametrize("page", USERS, ids=lambda page: page.stem)
+def test_a_page_for_users_has_no_other_measured_table(page):
+    """A line of a table outside of the marks with two figures or more."""
+    rest = MARKED.sub("", page.read_text(encoding="utf-8"))
+    cells = [[cell.strip() for cell in line.split("|")] for line in rest.splitlines() if line.startswith("|")]
+    measured = [row for row in cells if sum(FIGURE.fullmatch(cell) is not None for cell in row) > 1]
+    assert measured == []
+
+
+def test_a_changed_figure_is_noticed(user_tables):
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    shown = re.search(r"\| (\d+\.\d+) ±", text)
+    assert user_tables.filled(text.replace(shown[1], "12.34")) == text
+
+
+def test_the_page_on_figures_lists_every_page_with_a_table():
+    listed = (ROOT / "docs" / "develop" / "figures.md").read_text(encoding="utf-8")
+    for page in USERS:
+        if MARKED.search(page.read_text(encoding="utf-8")):
+            assert f"](../{page.relative_to(ROOT / 'docs').as_posix()})" in listed, page.name
+
+
+def test_all_figures_are_made_of_the_records(publish):
+    pytest.importorskip("matplotlib")
+    text = publish.RESULTS.read_text(encoding="utf-8")
+    assert publish.all_figures(text)[0] == text, "python -m experiments.publish makes the tables anew"
+
+
+def test_every_method_and_data_set_is_kept(user_tables):
+    from experiments.common import AT_HAND
+    from experiments.settings import CHOSEN
+
+    kept = {(row.data, row.method) for row in user_tables.rows()}
+    assert {(name, method) for name in AT_HAND for method in CHOSEN} <= kept
+    assert set(CHOSEN) == set(user_tables.METHOD_PAGES)
+
+
+def test_results_are_short():
+    assert len((ROOT / "docs" / "results.md").read_text(encoding="utf-8").splitlines()) <= 100
+
+
 KEPT = sorted(path.relative_to(RECORDS / "tables").as_posix() for path in RECORDS.glob("tables/*/*.json"))
 
 
 def test_the_pages_of_the_papers_are_made_of_the_records(publish):
     for paper in publish.PAPERS:
         assert publish.reports(paper), paper
-        written = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+        written = (ROOT / "notebook" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
         assert written == publish.page(paper), f"python -m experiments.publish writes {paper}.md anew"
 
 

@@ -1,8 +1,8 @@
-"""Lets every call that changes a file go wrong, in every way, and looks at what is left; run by test_files.py.
+"""Inject every fault into every system call that changes a file, and check the files; run by test_files.py.
 
     LD_PRELOAD=inject.so python every_call.py FOLDER
 
-Prints one line of JSON for each thing that is written: calls, faults, and how often the old and the new were found.
+Prints one JSON line per case: the calls, the faults, and how often the old and the new content was found.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DONE, REFUSED = 0, 7
 
 
 class Case(NamedTuple):
-    """Something that is written over something older, and how to tell which of the two is there."""
+    """A write that replaces old content by new, and a function that tells which of the two is there."""
 
     prepare: Callable[[], None]
     write: Callable[[], None]
@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 def model_case(folder: Path, *, exists: bool) -> Case:
-    """A model directory that is replaced, or written where nothing was."""
+    """A model directory that is replaced, or written for the first time."""
     path = folder / "model"
 
     def write(number: int) -> None:
@@ -59,7 +59,7 @@ def model_case(folder: Path, *, exists: bool) -> Case:
 
 
 def data_case(folder: Path, name: str) -> Case:
-    """A data file that is replaced, as ``convert`` does."""
+    """A data file or a data set directory that is replaced, as ``convert`` does."""
     path = folder / name
 
     def dataset(number: int) -> Dataset:
@@ -76,7 +76,7 @@ def data_case(folder: Path, name: str) -> Case:
 
 
 def log_case(folder: Path) -> Case:
-    """A log that takes another frame, in a file that is full, so that a new one is begun."""
+    """A log that gets another frame; its file is full, so the frame goes to a new file."""
 
     def append(number: int) -> None:
         log = LogWriter(folder / "log", segment_bytes=100)
@@ -86,7 +86,7 @@ def log_case(folder: Path) -> Case:
     def found() -> str:
         numbers = [record["number"] for frame in read_log(folder / "log") for record in frame.records]
         assert numbers in ([0], [0, 1]), numbers
-        again = LogWriter(folder / "log")  # and it can be written to again
+        again = LogWriter(folder / "log")  # the log must accept further frames
         again.append([{"number": 2}])
         again.close()
         assert [r["number"] for frame in read_log(folder / "log") for r in frame.records] == [*numbers, 2]
@@ -96,7 +96,7 @@ def log_case(folder: Path) -> Case:
 
 
 def run(arm: ctypes.CDLL, folder: Path, case: Case, plan: tuple[int, int, bool]) -> tuple[int, int]:
-    """Prepare, then write in a process with a fault planned; how that process ended, and the calls it made."""
+    """Prepare, then write in a process with a planned fault; return its exit code and number of calls."""
     shutil.rmtree(folder)
     folder.mkdir()
     case.prepare()
@@ -126,6 +126,7 @@ def main(folder: Path) -> None:
         "data as xmc": data_case(folder, "data.txt"),
         "data as npz": data_case(folder, "data.npz"),
         "data as xmc.gz": data_case(folder, "data.txt.gz"),
+        "data as a directory": data_case(folder, "data.lw"),
         "log": log_case(folder),
     }
     for name, case in cases.items():
@@ -142,7 +143,10 @@ def main(folder: Path) -> None:
                     outcomes[left] += 1
                     what = (name, mode, number, stays, code)
                     assert code in (DONE, REFUSED, -9), what
-                    assert code != DONE or left == "new", (*what, "said to be done and is not there")
+                    assert code != DONE or left == "new", (
+                        *what,
+                        "success without the new content",
+                    )
         print(
             json.dumps({"what": name, "calls": calls, "faults": sum(outcomes.values()), **outcomes}),
             flush=True,

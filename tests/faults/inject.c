@@ -1,8 +1,10 @@
-/* Counts the calls that change files under one folder, and lets the n-th of them go wrong.
+/* Counts the system calls that change files below one folder, and injects a fault into the n-th.
  *
- * Loaded with LD_PRELOAD; the test sets the plan through fault_arm. Modes: 'k' the process is killed before the call,
- * 'c' a power cut: as 'k', and of every file that was written but not flushed only half is left, 't' a write is torn:
- * half of it is done, then the process is killed; any other mode is an error number that the call fails with.
+ * Load it with LD_PRELOAD and plan a fault with fault_arm. Modes:
+ *   'k'  kill the process before the call
+ *   'c'  power cut: as 'k', and truncate every file that was written but not flushed to half its size
+ *   't'  torn write: write half of the bytes, then kill the process
+ *   any other mode is an errno value with which the call fails
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,7 +20,7 @@
 #define MOST 256
 static char folder[4096];
 static int plan = -1, mode, calls, sticky;
-static int dirty[MOST]; /* descriptors of files with bytes that are not flushed; those closed are kept open here */
+static int dirty[MOST]; /* descriptors of files with unflushed bytes; duplicates of those that were closed */
 static int n_dirty;
 
 void fault_arm(const char* under, int number, int how, int stays) {
@@ -42,7 +44,7 @@ static int inside_fd(int fd) {
 
 static void end_here(void) { kill(getpid(), SIGKILL); }
 
-/* Whether this call is to fail; does not return if the process is to die. */
+/* True if this call must fail; does not return if the process must die. */
 static int fails(void) {
     const int at = calls++;
     if (at != plan && !(sticky && at > plan)) return 0;
@@ -78,8 +80,14 @@ ssize_t write(int fd, const void* data, size_t size) {
 static int flushed(int fd, int (*real)(int)) {
     if (plan < 0 || !inside_fd(fd)) return real(fd);
     if (fails()) return -1;
-    const int place = place_of(fd);
-    if (place >= 0) dirty[place] = dirty[--n_dirty];
+    struct stat flushed_file, other;
+    fstat(fd, &flushed_file);
+    for (int i = 0; i < n_dirty;) { /* a flush is of the file, whichever descriptor wrote to it */
+        if (fstat(dirty[i], &other) == 0 && other.st_ino == flushed_file.st_ino && other.st_dev == flushed_file.st_dev)
+            dirty[i] = dirty[--n_dirty];
+        else
+            ++i;
+    }
     return real(fd);
 }
 int fsync(int fd) { return flushed(fd, REAL(fsync)); }

@@ -1,4 +1,4 @@
-"""Files under faults: whatever call goes wrong, and however, the old or the new is there afterwards, whole."""
+"""Writes under faults: whichever system call fails, the complete old or the complete new content is there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEWEST_FAULTS = 400
 def injector(tmp_path_factory):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or sys.platform != "linux":
-        pytest.skip("faults are injected by a small C library, for Linux")
+        pytest.skip("fault injection needs Linux and a C compiler")
     library = tmp_path_factory.mktemp("inject") / "inject.so"
     subprocess.run(
         [compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "inject.c", "-ldl"],
@@ -34,12 +34,12 @@ def injector(tmp_path_factory):
 
 @pytest.fixture
 def folder(tmp_path):
-    """In memory where there is such a place: what a flush costs is not what is tested."""
+    """A folder in memory if possible: the cost of a flush is not under test."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path) as name:
         yield Path(name) / "work"
 
 
-def test_every_call_that_changes_a_file(injector, folder, capsys):
+def test_a_fault_in_any_call_leaves_the_old_or_the_new(injector, folder, capsys):
     folder.mkdir()
     environment = {**os.environ, "LD_PRELOAD": str(injector)}
     done = subprocess.run(
@@ -53,7 +53,7 @@ def test_every_call_that_changes_a_file(injector, folder, capsys):
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert sum(one["faults"] for one in told) >= FEWEST_FAULTS
     assert all(one["old"] and one["new"] for one in told), (
-        "some faults come before, some after the new is in place"
+        "some faults must leave the old content and some the new"
     )
     with capsys.disabled():
         print()
@@ -64,9 +64,9 @@ def test_every_call_that_changes_a_file(injector, folder, capsys):
 
 
 def as_nobody(script: str, *words: object) -> subprocess.CompletedProcess[str]:
-    """Run a script as a user who owns nothing; a test that runs as root could write anywhere."""
+    """Run a script as the user nobody, because root could write anywhere."""
     drop = "import os\nif os.geteuid() == 0:\n    os.setgid(65534)\n    os.setuid(65534)\n"
-    imports = "import sys\nimport numpy as np\nfrom labelwood.persist import read_model, write_model\n"
+    imports = "import sys\nimport numpy as np\nfrom labelwood.storage.model_directory import read_model, write_model\n"
     return subprocess.run(
         [sys.executable, "-c", imports + drop + script, *map(str, words)],
         check=False,
@@ -77,7 +77,7 @@ def as_nobody(script: str, *words: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def locked(folder):
-    """A folder with a model in it that its user may read and not write to."""
+    """A folder with a model that its user may read but not write."""
     os.chmod(folder.parent, 0o755)
     write_model(folder / "model", {}, {"a": np.arange(5)})
     folder.chmod(0o555)
@@ -85,7 +85,7 @@ def locked(folder):
     folder.chmod(0o755)
 
 
-def test_a_folder_without_permission(locked):
+def test_writing_to_a_read_only_folder_fails(locked):
     script = """
 for place in sys.argv[1:]:
     try:
@@ -99,7 +99,7 @@ for place in sys.argv[1:]:
     assert read_model(locked / "model")[1]["a"].tolist() == list(range(5))
 
 
-def test_a_file_that_may_not_be_read(locked):
+def test_loading_an_unreadable_file_fails(locked):
     (locked / "model" / "a.npy").chmod(0)
     done = as_nobody(
         "try:\n    read_model(sys.argv[1])\nexcept OSError as error:\n    print(error)", locked / "model"
@@ -107,14 +107,14 @@ def test_a_file_that_may_not_be_read(locked):
     assert "Permission denied" in done.stdout, done.stderr
 
 
-def test_a_read_only_disk_and_a_full_one(folder):
-    """Real file systems, where this system lets a test mount them."""
+def test_a_full_disk_and_a_read_only_disk(folder):
+    """Real file systems, if the test may mount them."""
     folder.mkdir()
     if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
         pytest.skip("unshare -rm is not allowed here")
     script = """
 import numpy as np, os, subprocess, sys
-from labelwood.persist import read_model, write_model
+from labelwood.storage.model_directory import read_model, write_model
 place = sys.argv[1]
 write_model(place + "/model", {}, {"a": np.arange(5)})
 try:

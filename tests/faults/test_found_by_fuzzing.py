@@ -1,4 +1,4 @@
-"""What fuzzing and faults have found, each as the smallest case that shows it; see docs/reliability.md."""
+"""What fuzzing and faults have found, each as the smallest case that shows it; see docs/develop/testing.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Y = [["a"], ["b"], ["a", "c"], ["d"], ["e", "b"], ["f"]]
 
 
 def forge(folder: Path, change=lambda manifest: None, **arrays: np.ndarray) -> None:
-    """Change a saved model as an attacker would: with checksums and sizes that fit."""
+    """Change a saved model as an attacker would: with matching checksums and sizes."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     del manifest["sha256"]
@@ -62,13 +62,13 @@ def online(tmp_path):
 
 
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e999"])
-def test_numbers_that_json_has_not(tree, number):
+def test_numbers_that_json_does_not_have(tree, number):
     path = tree / "manifest.json"
     path.write_bytes(path.read_bytes().replace(b'"n_features": 6', b'"n_features": ' + number))
     refused(tree, "damaged")
 
 
-def test_an_array_header_is_no_python(tree):
+def test_an_array_header_is_not_run_as_python(tree):
     path = tree / "tree0.bias.npy"
     good = path.read_bytes()
     for old, new in (
@@ -108,7 +108,7 @@ def test_arrays_of_two_dimensions(tree, name):
     refused(tree, ":")
 
 
-def test_means_of_two_dimensions(tmp_path):
+def test_rerank_means_of_two_dimensions(tmp_path):
     CraftForest(n_jobs=1, n_trees=2, rerank=True).fit(X, Y).save(tmp_path / "model")
     name = next(path.stem for path in (tmp_path / "model").glob("*.indices.npy"))
     forge(tmp_path / "model", **{name: array_of(tmp_path / "model", name)[None, :]})
@@ -117,20 +117,20 @@ def test_means_of_two_dimensions(tmp_path):
 
 @pytest.mark.parametrize("name", ["rows", "feature_entries", "label_entries"])
 @pytest.mark.parametrize("value", [None, -1, 2**63, "3"])
-def test_counts_of_the_training(online, name, value):
+def test_wrong_counts_in_the_training_facts(online, name, value):
     forge(online, lambda m: m["trained"].pop(name) if value is None else m["trained"].update({name: value}))
     refused(online, name)
 
 
 @pytest.mark.parametrize("value", ["ab", [], 3, {"rows": 1}])
-def test_facts_of_the_training(online, value):
+def test_training_facts_that_are_no_object(online, value):
     forge(online, lambda m: m.update(trained=value))
     refused(online, "trained must be an object")
 
 
 @pytest.mark.parametrize("name", ["support", "first_seen", "last_seen"])
 def test_counts_that_would_overflow(online, name):
-    """The next example made of 2**63 - 1 a negative number."""
+    """After 2**63 - 1 the next example would make the count negative."""
     forge(online, **{name: np.full_like(array_of(online, name), 2**63 - 1)})
     refused(online, f"{name} must be counts")
 
@@ -148,8 +148,8 @@ def test_counters_beyond_their_type(online, name, value):
     refused(online, ":")
 
 
-def test_sums_of_squares_below_zero(online):
-    """The root of one made a weight NaN as soon as the model learned on."""
+def test_negative_sums_of_squares(online):
+    """Their square roots would make weights NaN in the next update."""
     sums = array_of(online, "sums")
     sums[0] = -3
     forge(online, sums=sums)
@@ -169,7 +169,7 @@ def test_weights_whose_sums_are_infinite(tmp_path, method, name, value):
 
 
 @pytest.mark.parametrize("value", [[1, [2]], "ab", {"a": 1}, [[]], None])
-def test_the_mix_of_a_blend(tmp_path, value):
+def test_wrong_weights_of_a_blend(tmp_path, value):
     Blend(["linear-tree", "one-vs-rest"], n_jobs=1).fit(X, Y).save(tmp_path / "model")
     forge(tmp_path / "model", lambda m: m["facts"].update(weights=value))
     refused(tmp_path / "model", ":")
@@ -180,14 +180,14 @@ def test_the_mix_of_a_blend(tmp_path, value):
     [("score_power", 9), ("beam_width", 2**31), ("arity", 10**30), ("C", 1e300), ("n_trees", 2**63)],
 )
 def test_parameters_beyond_their_type(name, value):
-    """They reached the kernels as a TypeError of many lines, or as infinity."""
+    """The check must come before the kernels, which would raise a long TypeError or compute with infinity."""
     with pytest.raises(LabelwoodError, match=f"LinearTree: {name} must be at most"):
         LinearTree(n_jobs=1, **{name: value}).fit(X, Y)
 
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_rows_too_short_to_scale(method):
-    """1 / |x| is no float32 for the smallest of numbers; OnlineTree answered NaN, and would have learned it."""
+    """For the smallest rows 1 / |x| is not a float32; a model must neither predict nor learn NaN."""
     model = METHODS[method](n_jobs=1).fit(X, Y)
     tiny = np.full((2, 6), 1e-45, np.float32)
     assert np.isfinite(model.predict_topk(tiny, 3)[1]).all()
@@ -216,14 +216,14 @@ def test_rows_too_large_to_learn():
         (b"[99999999999999999999, -1]", "ids of other nodes"),
     ],
 )
-def test_hierarchies_from_files(tmp_path, content, message):
+def test_malformed_hierarchy_files(tmp_path, content, message):
     (tmp_path / "tree.json").write_bytes(content)
     with pytest.raises(LabelwoodError, match=message) as caught:
         hierarchy_tree(str(tmp_path / "tree.json"), ["a", "b", "c"])
     assert "\n" not in str(caught.value)
 
 
-def test_a_hierarchy_that_begins_with_a_mark(tmp_path):
+def test_a_hierarchy_file_with_a_byte_order_mark(tmp_path):
     (tmp_path / "tree.json").write_bytes(b'\xef\xbb\xbf[["a", "b"], ["c"]]')
     assert hierarchy_tree(str(tmp_path / "tree.json"), ["a", "b", "c"]).n_labels == 3
 
@@ -235,7 +235,7 @@ def test_labels_without_a_name(tmp_path):
     assert load_text(tmp_path / "b.tsv", format="annif").labels == [["x"]]
 
 
-def test_a_broken_parquet_file_is_told_in_one_line(tmp_path):
+def test_a_damaged_parquet_file_gives_a_message_of_one_line(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"text": ["a"], "labels": ["b"]}), tmp_path / "a.parquet")
     good = (tmp_path / "a.parquet").read_bytes()
@@ -254,7 +254,7 @@ def test_a_broken_parquet_file_is_told_in_one_line(tmp_path):
 
 @pytest.mark.timeout(20)
 def test_label_ids_of_a_file_that_claims_billions(tmp_path):
-    """A name for every one of two billion labels was made, to look up two."""
+    """Two labels are looked up, so no names of the two billion others may be made."""
     (tmp_path / "texts").write_text("a text\n")
     (tmp_path / "y.txt").write_text("1 2 2147483647\n0,2147483646 1:1\n")
     found = load_text(tmp_path / "texts", format="lines", labels=str(tmp_path / "y.txt"))
@@ -275,7 +275,7 @@ def test_an_empty_file_of_rows(tmp_path):
         load(tmp_path / "rows.txt")
 
 
-def test_a_second_pair_of_dashes_is_no_action(online, capsys):
+def test_a_second_double_dash_is_not_an_action(online, capsys):
     assert main(["labels", str(online), "--", "--"]) == 2
     assert "ACTION is needed" in capsys.readouterr().err
 
@@ -289,7 +289,7 @@ def test_offsets_whose_differences_wrap_around(tmp_path):
     offsets = array_of(tmp_path / "model", name)
     offsets[1:3] = np.iinfo(np.int64).max, -(2**31)
     forge(tmp_path / "model", **{name: offsets})
-    refused(tmp_path / "model", "vocabulary is damaged")
+    refused(tmp_path / "model", "vocabulary of the encoder is damaged")
 
 
 @pytest.mark.parametrize("name", ["feature_ptr", "row_ptr"])

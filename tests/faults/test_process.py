@@ -1,4 +1,4 @@
-"""Processes under faults: too little memory, forks, threads, and an interpreter that ends in the middle of a fit."""
+"""Processes under stress: too little memory, forks, threads, and an interpreter that ends during a fit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def small_data():
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_too_little_memory_in_training(method):
-    """With the address space cut short at many places: a MemoryError or an error of ours, never an abort."""
+    """Several limits of the address space: a MemoryError or a LabelwoodError, never an abort."""
     done = run(
         """
         rows = 3000 if sys.argv[1] in ("linear-tree", "one-vs-rest") else 900  # enough to need memory
@@ -67,7 +67,7 @@ def test_too_little_memory_in_training(method):
         method,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[0]) > 0, "the limit was never felt"
+    assert int(done.stdout.split()[0]) > 0, "no limit was low enough to matter"
 
 
 def test_too_little_memory_in_loading_and_predicting(tmp_path):
@@ -96,7 +96,7 @@ def test_too_little_memory_in_loading_and_predicting(tmp_path):
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_fork_after_use(method):
-    """A process that has trained and predicted with threads is forked; parent and child go on and agree."""
+    """Fork a process that has trained and predicted with threads: parent and children predict the same."""
     X, Y = small_data()
     model = METHODS[method](n_jobs=2).fit(X, Y)
     expected = model.predict_topk(X, 3)[1]
@@ -120,7 +120,7 @@ def _predict_and_fit(number):
 
 @pytest.mark.parametrize("method", list(METHODS))
 def test_threads_that_predict_at_once(method, tmp_path):
-    """One model, freshly loaded so that what it builds on first use is built by all at once; all see the same."""
+    """Threads share a newly loaded model and build its lazy parts at once; all must predict the same."""
     X, Y = small_data()
     METHODS[method](n_jobs=1).fit(X, Y).save(tmp_path / "model")
     expected = labelwood.load(tmp_path / "model").predict_topk(X, 3)
@@ -168,7 +168,7 @@ def test_threads_that_predict_save_and_learn_at_once(tmp_path):
 @pytest.mark.parametrize("method", ["linear-tree", "online-tree", "ldsm-forest", "blend"])
 @pytest.mark.parametrize("ending", ["return", "sys.exit(3)", "os.kill(os.getpid(), 15)"])
 def test_the_interpreter_ends_during_a_fit(method, ending):
-    """Another thread is deep in a kernel when the main thread ends: the process ends as it would without it."""
+    """The main thread ends while another runs a kernel: the exit code is as without that thread."""
     done = run(
         """
         threading.Thread(target=lambda: METHODS[sys.argv[1]](n_jobs=2, verbose=True).fit(X, Y), daemon=True).start()
@@ -184,8 +184,7 @@ def test_the_interpreter_ends_during_a_fit(method, ending):
     assert "terminate called" not in done.stderr, done.stderr[-3000:]
 
 
-def test_rows_and_labels_of_a_million():
-    """One row with a million non-zeros, one label with a million rows."""
+def test_a_row_of_a_million_features_and_a_label_of_a_million_rows():
     million = 1_000_000
     wide = sp.csr_array(
         (np.ones(million, np.float32), (np.zeros(million, int), np.arange(million))), shape=(3, million)

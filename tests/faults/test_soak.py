@@ -1,4 +1,4 @@
-"""A short soak: ``make soak MINUTES=60`` is the long one."""
+"""A short soak test; ``make soak MINUTES=60`` runs a long one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 SOAK = Path(__file__).parents[2] / "tools" / "soak.py"
 
 
-def test_answers_stay_right_and_memory_flat():
+def test_predictions_stay_right_and_memory_stays_flat():
     pytest.importorskip("fastapi")
     done = subprocess.run(
         [sys.executable, SOAK, "--minutes", "0.15"], check=False, capture_output=True, text=True

@@ -1,13 +1,12 @@
-"""Writes the golden models of the present format version: ``python tests/golden/make.py``.
+"""Writes the missing golden models of the present format version: ``python tests/golden/make.py``.
 
-One small directory for each method and for each way to store one, and what it predicted when it was written. They are
-written once for each format version and kept: what a version of Labelwood wrote, all later ones read.
+One small directory for each method and for each way to store one, and what it predicted when it was written. A golden
+model is written once for each format version and kept: what a version of Labelwood wrote, all later ones read.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,14 @@ K = 3
 
 
 def rows() -> Any:
-    """Six rows of twelve features: label l comes with features 2l and 2l + 1."""
+    """Six rows of twelve features; row i has features 2i and 2i + 1, and a little of feature i."""
     return sp.csr_array(
         np.repeat(np.eye(6, dtype=np.float32), 2, axis=1) + 0.25 * np.eye(6, 12, dtype=np.float32)
     )
 
 
 def models() -> dict[str, Any]:
-    """A model of each method, and of each way to store one."""
+    """A model of each method and of each storage variant."""
     X, Y = sp.vstack([rows()] * 4).tocsr(), [["a"], ["b"], ["a", "c"], ["d"], ["e", "b"], ["f"]] * 4
     few: dict[str, dict[str, Any]] = {
         "blend": {"models": ["linear-tree", "one-vs-rest"]},
@@ -55,21 +54,22 @@ def models() -> dict[str, Any]:
 
 
 def inputs(name: str) -> Any:
-    """What a golden model is asked."""
+    """The input of a golden model: texts or rows."""
     return TEXTS if name.startswith("texts") else rows()
 
 
 def main() -> None:
-    """Write the models and their answers."""
+    """Write the models that are not there, and their answers."""
     folder = HERE / f"format{FORMAT_VERSION}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    answers = {}
+    folder.mkdir(exist_ok=True)
+    path = folder / "answers.json"
+    answers = json.loads(path.read_text()) if path.exists() else {}
     for name, model in models().items():
-        model.save(folder / name)
-        labels, scores = model.predict_topk(inputs(name), K)
-        answers[name] = {"labels": labels.tolist(), "scores": scores.tolist()}
-    (folder / "answers.json").write_text(json.dumps(answers, indent=1) + "\n")
+        if name not in answers:
+            model.save(folder / name)
+            labels, scores = model.predict_topk(inputs(name), K)
+            answers[name] = {"labels": labels.tolist(), "scores": scores.tolist()}
+    path.write_text(json.dumps(answers, indent=1) + "\n")
 
 
 if __name__ == "__main__":

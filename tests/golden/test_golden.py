@@ -1,4 +1,4 @@
-"""Models of every released format version: they load, and answer as they did when they were written."""
+"""Golden models: models of every format version load, and predict as they did when they were written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_every_version_and_method_is_kept():
 
 
 @pytest.mark.parametrize(("folder", "name"), GOLDEN, ids=lambda part: getattr(part, "name", part))
-def test_loads_and_answers_as_it_did(folder, name):
+def test_a_golden_model_predicts_as_when_written(folder, name):
     expected = json.loads((folder / "answers.json").read_text())[name]
     model = labelwood.load(folder / name, verify=True)
     labels, scores = model.predict_topk(make.inputs(name), make.K)
@@ -46,7 +46,7 @@ def test_loads_and_answers_as_it_did(folder, name):
         assert "new" in model.classes_
 
 
-def test_a_newer_format_is_refused_with_what_it_needs(tmp_path):
+def test_a_newer_format_is_refused_with_advice_to_upgrade(tmp_path):
     shutil.copytree(HERE / "format1" / "linear-tree", tmp_path / "model")
     path = tmp_path / "model" / "manifest.json"
     manifest = json.loads(path.read_text())

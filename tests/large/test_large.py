@@ -1,4 +1,4 @@
-"""Beyond 2 GB, where 32 bits end; ``make test-large`` runs it, with 12 GB of memory and 5 GB of disk."""
+"""Data larger than 2 GB, beyond 32-bit sizes; ``make test-large`` needs 12 GB of memory and 5 GB of disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labelwood.sparse import CSR
 from labelwood.storage.model_directory import read_model, write_model
 
 pytestmark = pytest.mark.skipif(
-    "LABELWOOD_LARGE" not in os.environ, reason="takes minutes; see make test-large"
+    "LABELWOOD_LARGE" not in os.environ, reason="takes minutes; run it with make test-large"
 )
 PAST = 2**31 + 2**20
 
@@ -61,4 +61,4 @@ def test_a_matrix_of_more_than_2_gb():
         np.ones(64 * n_rows, np.float32), 64,
     ).check()  # fmt: skip
     assert X.data.nbytes > 2**31
-    assert _core.unit_rows(X.indptr, X.indices, X.data)[-1] == np.float32(0.125)
+    assert _core.unit_rows(X.indptr, X.data)[-1] == np.float32(0.125)

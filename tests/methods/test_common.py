@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import labelwood
 from labelwood import METHODS, FormatError, LabelwoodError
+from labelwood.methods.online.learner import learner_of
 from labelwood.storage.model_directory import read_model, write_model
 
 
@@ -36,7 +37,7 @@ def assert_sound(model, X, k):
     assert labels.shape == scores.shape == (X.shape[0], k)
     assert scores.dtype == np.float32
     assert np.isfinite(scores).all()
-    ids = model._topk_ids(X, k).labels
+    ids = model.topk_ids(X, k).labels
     assert ids.dtype == np.int32
     assert ((ids >= -1) & (ids < model.n_labels_)).all()
     real = ids >= 0
@@ -109,13 +110,29 @@ def test_predict_is_top_k_or_threshold(small, planted, planted_test):
     by_k = model.predict(planted_test.X, k=2)
     assert sp.issparse(by_k)
     assert by_k.shape == shape
-    offered = (model._topk_ids(planted_test.X, 2).labels >= 0).sum(axis=1)
+    offered = (model.topk_ids(planted_test.X, 2).labels >= 0).sum(axis=1)
     np.testing.assert_array_equal(by_k.sum(axis=1), offered)
     scores = model.predict_proba(planted_test.X, k=model.n_labels_)
     by_threshold = model.predict(planted_test.X, threshold=0.5)
     np.testing.assert_array_equal(by_threshold.toarray() > 0, scores.toarray() >= 0.5)
     np.testing.assert_array_equal(model.predict(planted_test.X).toarray(), by_threshold.toarray())
     assert model.predict_proba(planted_test.X, k=2).nnz == offered.sum()
+
+
+def test_the_model_says_whether_it_learns(small, planted, tmp_path):
+    """``can_learn`` is what commands and the service ask before they teach a model."""
+    model = small().fit(planted.X, planted.Y)
+    assert model.can_learn == hasattr(model, "partial_fit")
+    assert [entry.support for entry in model.label_entries()] == model.label_counts_.tolist()
+    model.save(tmp_path / "model")
+    loaded = labelwood.load(tmp_path / "model")
+    assert loaded.can_learn == model.can_learn
+    if not model.can_learn:
+        with pytest.raises(LabelwoodError, match=f"here: this {model.method_name} model cannot learn"):
+            learner_of(loaded, owner="here")
+        return
+    learner_of(loaded, owner="here").partial_fit(planted.X[:5], planted.Y[:5])
+    assert loaded.n_seen_ == model.n_seen_ + 5
 
 
 def test_threads_and_repeats_give_the_same_bytes(method, planted, planted_test, tmp_path):

@@ -126,7 +126,7 @@ def test_evaluate_without_propensities_leaves_their_metrics_out():
 @pytest.mark.parametrize(
     ("top", "message"),
     [
-        (topk([[0, 1], [1, 2]]), "a row for each predicted list"),
+        (topk([[0, 1], [1, 2]]), "one row per predicted list"),
         (topk([[0, 6], [1, 2], [1, 2]]), r"in \[0, 6\).*got 0..6"),
         (topk([[0, -2], [1, 2], [1, 2]]), r"got -2..2"),
         (topk([[-1, 0], [1, 2], [1, 2]]), "padding"),
@@ -147,7 +147,7 @@ def test_a_broken_truth_is_refused():
         metrics.evaluate(CSR(Y.indptr, Y.indices, Y.data * 0, Y.n_cols), TOP)
     with pytest.raises(LabelwoodError, match="at least one label"):
         metrics.evaluate(from_lists([[]], n_cols=0), topk([[-1]]))
-    with pytest.raises(LabelwoodError, match="at least 1; got 0, 0"):
+    with pytest.raises(LabelwoodError, match="at least 1; got 0 and 0"):
         metrics.evaluate(
             from_lists([], n_cols=3), TopK(np.empty((0, 2), np.int32), np.empty((0, 2), np.float32))
         )

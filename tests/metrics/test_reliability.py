@@ -55,5 +55,5 @@ def test_sets_as_scikit_learn_scores_them(truth, predicted):
 
 
 def test_sets_of_other_rows_are_refused():
-    with pytest.raises(LabelwoodError, match="a row for each predicted set; got 1, 2"):
+    with pytest.raises(LabelwoodError, match="one row per predicted set; got 1 and 2"):
         set_scores(from_lists([[0]], 1), from_lists([[0], []], 1))

@@ -23,24 +23,24 @@ class MostPopular(BaseEstimator):
             self.classes_ = np.arange(Y.shape[1])
         else:
             self.classes_ = np.array(sorted({name for row in Y for name in row}))
-        self.counts_ = metrics.label_counts(self._encode_labels(Y))
+        self.counts_ = metrics.label_counts(self.encode_labels(Y))
         return self
 
-    def _encode_labels(self, Y) -> CSR:
+    def encode_labels(self, Y) -> CSR:
         if hasattr(Y, "shape"):
             return from_scipy(sp.csr_array(Y))
         ids = {name: i for i, name in enumerate(self.classes_)}
         rows = [[ids.setdefault(name, len(ids)) for name in row] for row in Y]
         return from_lists(rows, len(ids))
 
-    def _topk_ids(self, X, k) -> TopK:
+    def topk_ids(self, X, k) -> TopK:
         scores = -self.counts_ if self.turned else self.counts_
         order = np.argsort(-scores, kind="stable")[:k].astype(np.int32)
         n_rows = X.shape[0]
         return TopK(np.tile(order, (n_rows, 1)), np.tile(scores[order].astype(np.float32), (n_rows, 1)))
 
     def predict_topk(self, X, k=5):
-        top = self._topk_ids(X, k)
+        top = self.topk_ids(X, k)
         return self.classes_[top.labels], top.scores
 
 
@@ -55,7 +55,7 @@ def test_a_scorer_is_the_metric_of_the_top_k(name):
     X, Y = popular_data()
     model = MostPopular().fit(X, Y)
     k = int(name.split("@")[1])
-    assert scorer(name)(model, X, Y) == metrics.evaluate(from_scipy(Y), model._topk_ids(X, k), (k,))[name]
+    assert scorer(name)(model, X, Y) == metrics.evaluate(from_scipy(Y), model.topk_ids(X, k), (k,))[name]
 
 
 @pytest.mark.parametrize("name", ["PSP@3", "PSnDCG@1"])
@@ -64,7 +64,7 @@ def test_propensity_scored_scorers(name):
     model = MostPopular().fit(X, Y)
     k = int(name.split("@")[1])
     weights = metrics.inverse_propensities(model.counts_, 60)
-    expected = metrics.evaluate(from_scipy(Y), model._topk_ids(X, k), (k,), weights)[name]
+    expected = metrics.evaluate(from_scipy(Y), model.topk_ids(X, k), (k,), weights)[name]
     assert scorer(name, inv_propensity=weights)(model, X, Y) == expected
 
 

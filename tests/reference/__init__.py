@@ -1,4 +1,5 @@
-"""The twins: every compiled kernel once more in plain NumPy, written to be read beside the paper.
+"""The twins: every compiled kernel in plain Python and NumPy, written to be read beside its paper.
 
-A twin is the specification. Tests demand that the kernel computes the same.
+A twin is the specification of its kernel. Tests check that the kernel computes the same. Paths of kernels are
+relative to src/core.
 """

@@ -1,10 +1,10 @@
-"""Twin of ``cluster.hpp`` and of the label vectors: how labels are arranged into a tree.
+"""Twin of label_tree/cluster.hpp and sparse/label_vectors.hpp: labels are clustered into a tree.
 
-Section 2.2 of "Exploring Space Efficiency in a Tree-based Linear Model" (Lin, Liu and Lin, 2024), and the balanced
-2-means of Parabel (Prabhu et al., 2018). Matrices are dense here.
+Section 2.2 of "Exploring Space Efficiency in a Tree-based Linear Model" (Lin, Liu and Lin, 2024), and the
+balanced 2-means of Parabel (Prabhu et al., 2018). Matrices are dense.
 
-    X   rows x features, unit rows        Y   rows x labels, 0/1
-    V   labels x features, unit rows      K   arity
+    X   rows x features, rows of unit length        Y   rows x labels, 0/1
+    V   labels x features, rows of unit length      K   arity
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ Matrix = npt.NDArray[Any]
 
 
 def label_vectors(X: Matrix, Y: Matrix, most: int = 0) -> Matrix:
-    """Eq. (2): v'_j is the sum of the rows that carry label j, v_j = v'_j / |v'_j|; the ``most`` largest entries."""
+    """Eq. (2): v'_j is the sum of the rows with label j, and v_j = v'_j / |v'_j|.
+
+    If ``most`` is not 0, only the ``most`` largest entries of v'_j are kept.
+    """
     V = Y.T @ X
     if most:
         for v in V:
-            # Largest first, among equals the smaller column.
+            # Largest entries first; ties go to the smaller column.
             order = np.lexsort((np.arange(len(v)), -np.abs(v)))
             v[order[most:]] = 0.0
     norms = np.linalg.norm(V, axis=1, keepdims=True)
@@ -49,7 +52,7 @@ class Grown:
 def grow(
     V: Matrix, *, balanced: bool, arity: int, max_leaf: int, max_depth: int, max_rounds: int, seed: int
 ) -> Grown:
-    """Split level by level until a node is small (balanced), or has at most K labels or is deep (k-means)."""
+    """Split nodes level by level until they are small enough, or (k-means) at the depth limit."""
     tree = Grown()
     level = [(tree.add(-1, -1), list(range(len(V))))]
     depth = 0
@@ -59,7 +62,7 @@ def grow(
             if balanced:
                 ends = len(labels) <= max(max_leaf, 2)
             else:
-                # Termination of section 2.2: no more than K labels, or depth d_max - 1.
+                # The stopping rule of section 2.2: at most K labels, or depth d_max - 1.
                 ends = len(labels) <= arity or depth >= max_depth - 1
             parts: list[list[int]] = []
             if not ends:
@@ -83,7 +86,7 @@ def grow(
 
 
 def split_balanced(V: Matrix, labels: list[int], parts: int, max_rounds: int, rng: Rng) -> list[list[int]]:
-    """Parts whose sizes differ by at most one, by recursive balanced 2-means."""
+    """Divide labels by recursive balanced 2-means into parts whose sizes differ by at most one."""
     if parts <= 1 or len(labels) <= 1:
         return [labels]
     left_parts = parts // 2
@@ -96,7 +99,7 @@ def split_balanced(V: Matrix, labels: list[int], parts: int, max_rounds: int, rn
 def two_means(
     V: Matrix, labels: list[int], left_size: int, max_rounds: int, rng: Rng
 ) -> tuple[list[int], list[int]]:
-    """The ``left_size`` labels that lean most towards the first of two unit centres, and the others."""
+    """Balanced 2-means: the ``left_size`` labels nearest to the first of two unit centres, and the rest."""
     v = V[labels]
     n = len(labels)
     first = rng.below(n)

@@ -1,8 +1,14 @@
-"""Twin of the CRAFTML kernel (craft_forest.hpp and what it includes): Algorithms 1 and 2 of the paper.
+"""Twin of forest/craft/grower.hpp and the files it includes: CRAFTML, Algorithms 1 and 2.
 
-Legend: ``n_s`` sample, ``k`` arity, ``i`` rounds, ``n_leaf`` max_leaf, ``P_x``, ``P_y`` the projections
-with ``d'_x`` and ``d'_y`` columns. Sums run in the order of rows and entries, so that ties fall as they do
-in the kernel.
+"CRAFTML, an Efficient Clustering-based Random Forest for Extreme Multi-label Learning" (Siblini, Kuntz and
+Meyer, 2018). The paper's symbols:
+
+    n_s     rows in the sample of a node      k        arity
+    n_leaf  max_leaf                          i        rounds of k-means
+    P_x     projection of the features        d'_x     its number of columns, ``x_columns``
+    P_y     projection of the labels          d'_y     its number of columns, ``y_columns``
+
+Sums run in the order of rows and entries, so that ties are broken as in the kernel.
 """
 
 from __future__ import annotations
@@ -60,12 +66,12 @@ class Node:
 
 
 def place_seed(seed: int, space: int, tree: int, node: int) -> int:
-    """The seed of what happens at a node (node 0: once a tree)."""
+    """The seed of one kind of random choice at a node; node 0 is used for choices made once per tree."""
     return mix64(mix64((seed + space) & _MASK) ^ mix64((tree << 32) | node))
 
 
 def grow(X: npt.NDArray[np.float32], Y: npt.NDArray[Any], options: Options, tree: int) -> Node:
-    """Algorithm 1, trainTree, with a queue instead of recursion: nodes are numbered breadth-first."""
+    """Algorithm 1, trainTree, with a queue instead of recursion; nodes are numbered breadth-first."""
     root = Node(rows=list(range(len(X))))
     queue = [root]
     number = 0
@@ -84,7 +90,7 @@ def grow(X: npt.NDArray[np.float32], Y: npt.NDArray[Any], options: Options, tree
 
 
 def stops(X: npt.NDArray[Any], Y: npt.NDArray[Any], rows: list[int], options: Options) -> bool:
-    """The conditions (i) few rows, (ii) the same features, (iii) the same labels."""
+    """The stopping rules: (i) few rows, (ii) equal features, (iii) equal labels."""
     few = len(rows) <= options.n_leaf
     return few or bool((X[rows] == X[rows[0]]).all()) or bool((Y[rows] == Y[rows[0]]).all())
 
@@ -92,9 +98,9 @@ def stops(X: npt.NDArray[Any], Y: npt.NDArray[Any], rows: list[int], options: Op
 def divide(
     X: npt.NDArray[Any], Y: npt.NDArray[Any], rows: list[int], options: Options, place: tuple[int, int]
 ) -> list[Node] | None:
-    """Algorithm 2, trainNodeClassifier, and the split by it; None if no attempt parts the rows.
+    """Algorithm 2, trainNodeClassifier, and the split it gives; None if no attempt divides the rows.
 
-    ``place`` is the number of the tree and of the node.
+    ``place`` is the pair of tree number and node number.
     """
     tree, number = place
     x_seed = place_seed(options.seed, _FEATURES, tree, number if options.x_per_node else 0) >> 32
@@ -133,7 +139,7 @@ def divide(
 
 
 def sample_rows(n: int, n_s: int, rng: Rng) -> list[int]:
-    """At most ``n_s`` of n positions without replacement, ascending."""
+    """Draw at most ``n_s`` of n positions without replacement; ascending."""
     positions = list(range(n))
     if n <= n_s:
         return positions
@@ -144,7 +150,7 @@ def sample_rows(n: int, n_s: int, rng: Rng) -> list[int]:
 
 
 def projector(kind: str, n_input: int, n_columns: int, seed: int) -> Callable[[npt.NDArray[Any]], Entries]:
-    """A function from a dense row to its projected entries, in the order of the row's own."""
+    """A function that projects a dense row; the projected entries are in the order of the row's entries."""
     matrix = projection_matrix(kind, n_input, n_columns, seed).astype(np.float32)
 
     def project(row: npt.NDArray[Any]) -> Entries:
@@ -160,7 +166,7 @@ def projector(kind: str, n_input: int, n_columns: int, seed: int) -> Callable[[n
 
 
 def merged(entries: Entries, kind: str) -> Entries:
-    """Entries of equal columns added up, zeros dropped, ascending."""
+    """Add up entries of equal columns, drop zeros, sort by column."""
     if kind != "hash":
         return entries
     columns = sorted({column for column, _ in entries})
@@ -169,7 +175,7 @@ def merged(entries: Entries, kind: str) -> Entries:
 
 
 def kmeans(rows: list[Entries], options: Options, rng: Rng) -> list[int]:
-    """k-means++ and Lloyd's rounds, spherical under the cosine metric; the cluster of each row."""
+    """The cluster of each row by k-means++ and Lloyd's rounds; spherical k-means under the cosine metric."""
     squares = [in_order([value * value for _, value in row]) for row in rows]
     scale = [1 / np.sqrt(s) if options.cosine and s > 0 else 1.0 for s in squares]
     if options.cosine:
@@ -198,7 +204,7 @@ def kmeans(rows: list[Entries], options: Options, rng: Rng) -> list[int]:
 def choose_centers(
     rows: list[Entries], squares: list[float], scale: list[float], options: Options, rng: Rng
 ) -> list[int]:
-    """k-means++: a further centre with probability proportional to the squared distance from the nearest.
+    """k-means++: draw a centre with probability proportional to its squared distance to the nearest one.
 
     Under the cosine metric the distance is one minus the cosine, which is half of the squared chord.
     """
@@ -228,7 +234,7 @@ def choose_centers(
 def moved_centers(
     rows: list[Entries], scale: list[float], assigned: list[int], options: Options
 ) -> tuple[F64, F64]:
-    """The means of the clusters' scaled rows, of unit length under the cosine metric, and their offsets."""
+    """The new centres, means of the clusters' scaled rows (unit length under cosine), and their offsets."""
     centers, sizes = np.zeros((options.y_columns, options.k)), np.zeros(options.k)
     for i, row in enumerate(rows):
         sizes[assigned[i]] += 1
@@ -245,7 +251,7 @@ def moved_centers(
 
 
 def first_best(scores: F64) -> int:
-    """The best, the first of those that differ by rounding only."""
+    """The index of the best score; scores that differ only by rounding are ties, and the first one wins."""
     best = 0
     for c in range(len(scores)):
         if scores[c] > scores[best] + _SAME:
@@ -254,7 +260,7 @@ def first_best(scores: F64) -> int:
 
 
 def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, np.float32], float]:
-    """The mean of projected rows: of unit length (cosine), or with a bias (Euclidean)."""
+    """The mean of projected rows, scaled to unit length (cosine) or with a bias (Euclidean)."""
     sums: dict[int, np.float32] = {}
     for row in rows:
         for column, value in row:
@@ -269,11 +275,11 @@ def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, np.float3
 def centered(
     vectors: list[dict[int, np.float32]], options: Options, most: int | None
 ) -> list[dict[int, float]]:
-    """The centroids of siblings without their mean, cut to their largest entries.
+    """Subtract the mean of the siblings from each centroid, then keep the largest entries.
 
-    What siblings have in common changes no comparison of scores; without it the largest entries are those that
-    decide. They are kept until they make up ``centroid_share`` of the squared length and are at least
-    ``centroid_least``, and at most ``most`` of them.
+    The mean changes no comparison of siblings; without it, the largest entries are those that decide. Entries
+    are kept, largest first, until they make up ``centroid_share`` of the squared length: at least
+    ``centroid_least`` and at most ``most`` entries.
     """
     mean: dict[int, np.float32] = {}
     part = np.float32(1) / np.float32(len(vectors))
@@ -289,5 +295,5 @@ def centered(
 
 
 def score(row: Entries, vector: dict[int, float], bias: float) -> float:
-    """How close a row is to a centroid."""
+    """The score of a centroid for a row: dot product plus bias."""
     return in_order([bias, *(value * vector.get(column, 0.0) for column, value in row)])

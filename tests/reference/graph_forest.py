@@ -1,18 +1,20 @@
-"""Twin of GraphForest's kernels (label_graph.hpp, graph_cut.hpp, graph_forest.hpp): the paper's algorithm, plainly.
+"""Twin of forest/graph/label_graph.hpp, forest/graph/cut.hpp and forest/graph/grower.hpp: GraphForest (GPT).
 
-The paper's symbols:
+"Learning Extreme Multi-label Tree-classifier via Nearest Neighbor Graph Partitioning" (Tagami, 2017). The
+paper's symbols:
 
-    x_i, y_i   features and labels of row i; X and Y are dense arrays of a node's rows here
-    N_i        the k nearest neighbours of i on the labels, ``graph[i]``
-    n_th       a label of n_j >= n_th rows of the node is left out of the graph
-    S-         rows drawn at random from the node
-    c_i        side of row i under the current w: +1 if w.x_i >= 0, else -1
-    w          the hyperplane; z and n its state in FTRL-Proximal: n sums squared gradients, w follows from z
+    x_i, y_i   features and labels of row i; X and Y are dense arrays of the rows of a node
+    N_i        the k nearest neighbours of row i by labels, ``graph[i]``
+    n_th       a label with n_j >= n_th rows in the node is left out of the graph
+    S-         the negatives: rows drawn at random from the node
+    c_i        the side of row i under the current w: +1 if w.x_i >= 0, else -1
+    w          the hyperplane
+    z, n       its state in FTRL-Proximal: n sums squared gradients, w follows from z
 
-The paper leaves open where w starts, what an update is and how often the penalty counts. Here w starts at zero, as the
-difference of two random rows or at random; the gradients of an example's neighbours and negatives are taken at one w
-and applied as one step; and the penalty stands once in the leader's objective. Similarities are computed in single
-precision, as in the kernel, so that ties are the same ties; the rest is in double precision.
+The paper leaves three points open; this is how they are resolved. w starts at zero, at the difference of two
+random rows, or at random. The gradients of an example's neighbours and negatives are taken at the same w and
+applied as one step. The penalty is counted once, in the objective of FTRL-Proximal. Similarities are computed
+in single precision, as in the kernel, so that ties are the same; everything else is in double precision.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Options:
 
 
 def label_graph(Y: npt.NDArray[Any], k: int, threshold: int, kind: str) -> tuple[Graph, list[list[float]]]:
-    """Neighbours of every row and how alike they are; the threshold doubles while nobody has a neighbour."""
+    """The neighbours of every row and their similarity; the threshold doubles until a row has neighbours."""
     graph, alike = _connect(Y, k, threshold, kind)
     while not any(graph) and threshold <= Y.sum(axis=0).max(initial=0) and len(Y) > 1:
         threshold *= 2
@@ -92,7 +94,7 @@ def sides(X: F64, w: F64, bias: float = 0.0) -> npt.NDArray[np.bool_]:
 
 
 def objective(X: F64, graph: Graph, w: F64, negatives: list[list[int]], l1: float) -> float:
-    """The paper's objective, summed over rows that have neighbours: what the cut maximises."""
+    """The paper's objective, which the cut maximises, summed over the rows that have neighbours."""
     margin = X @ w
     total = 0.0
     for i, near in enumerate(graph):
@@ -104,13 +106,13 @@ def objective(X: F64, graph: Graph, w: F64, negatives: list[list[int]], l1: floa
 
 
 def weights_of(z: F64, n: F64, o: Options) -> F64:
-    """The leader: the w that FTRL-Proximal's state stands for."""
+    """The hyperplane w that follows from FTRL-Proximal's state."""
     size = (np.abs(z) - o.l1) / ((o.beta + np.sqrt(n)) / o.learning_rate)
     return np.where(np.abs(z) > o.l1, -np.sign(z) * size, 0.0)
 
 
 def first_weights(X: F64, start: str, rng: Rng) -> F64:
-    """The hyperplane a cut starts from."""
+    """The hyperplane from which the optimisation starts."""
     w = np.zeros(X.shape[1])
     if start == "rows" and len(X) > 1:
         a, b = rng.below(len(X)), rng.below(len(X) - 1)
@@ -123,7 +125,7 @@ def first_weights(X: F64, start: str, rng: Rng) -> F64:
 
 
 def cut(X: F64, graph: Graph, o: Options, rng: Rng) -> F64:
-    """The hyperplane that cuts a graph, example by example, on features of at least ``feature_rows`` rows."""
+    """Learn the hyperplane that cuts a graph, from features that at least ``feature_rows`` rows have."""
     X = X * ((X != 0).sum(axis=0) >= o.feature_rows)
     w = first_weights(X, o.start, rng)
     z = np.where(w == 0, 0.0, -w * o.beta / o.learning_rate - np.copysign(o.l1, w))
@@ -195,10 +197,10 @@ def kept_pairs(
     graph_of: Callable[[npt.NDArray[np.int64]], tuple[Any, Any]],
     side_of: Callable[[Any, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]],
 ) -> npt.NDArray[np.int64]:
-    """Per level of a tree: neighbour pairs, and those whose rows are on one side of their node's hyperplane.
+    """For each level of a tree, count the neighbour pairs, and the pairs whose rows are on the same side.
 
-    ``X`` has the prepared training rows (dense or scipy); ``graph_of(rows)`` gives (ptr, neighbors) of a node;
-    ``side_of(X, split)`` is the hyperplane to judge, from a node's rows and their true sides.
+    ``X`` holds the prepared training rows (dense or scipy). ``graph_of(rows)`` gives (ptr, neighbors) of a
+    node. ``side_of(X, split)`` gives the sides to judge, from a node's rows and their true sides.
     """
     counts, members = [], {tree: np.arange(X.shape[0])}
     while members:

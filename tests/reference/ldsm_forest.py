@@ -1,9 +1,17 @@
-"""Twin of the LdSM kernels (ldsm.hpp, ldsm_node.hpp): Algorithms 1-5, Equation 1, Definitions 1 and 2.
+"""Twin of forest/ldsm/grower.hpp and forest/ldsm/node.hpp: LdSM, Algorithms 1-5, Eq. 1, Definitions 1 and 2.
 
-Lines are counted from the first statement of each algorithm as printed. The running probabilities are kept as
-sums, ``T[m] = C_v P_m`` and ``S[k][m] = l_v[k] P_m^k``, and the objective times ``C_v`` without the labels that
-the example does not have, which cancel: so rounding is the kernel's to the last bit, and ties are ties. Weights
-and margins are in single precision, added up in the order of the columns, the bias first.
+"LdSM: Logarithm-depth Streaming Multi-label Decision Trees" (Majzoubi and Choromanska, 2020). Line numbers in
+comments count from the first statement of each printed algorithm. The paper's symbols:
+
+    v      a node                                 M        arity, the children of a node
+    l_v    label counts of the rows of v          C_v      their sum
+    P_m    probability to go to child m           P_m^k    the same for rows of label k
+    pi_k   share of label k in v                  J        the objective
+
+The running probabilities are kept as sums, ``T[m] = C_v P_m`` and ``S[k][m] = l_v[k] P_m^k``. The objective
+is multiplied by ``C_v``, and labels that the example does not have are left out, because they cancel.
+Rounding is therefore the same as in the kernel, and so are ties. Weights and margins are in single precision;
+margins are summed in the order of the columns, the bias first.
 """
 
 from __future__ import annotations
@@ -48,13 +56,13 @@ class Options:
 
 @dataclass
 class Node:
-    """A node in growth: ``v`` of the algorithms."""
+    """A node ``v`` of the growing tree."""
 
     rows: list[int]
     children: list[Node] = field(default_factory=list)
     weights: F32 | None = None  # [features + 1, M], the bias last
     split: tuple[float, float, float] | None = None  # J, balancedness and purity of the split
-    running: float = 0.0  # J by the running probabilities
+    running: float = 0.0  # J computed from the running probabilities
 
 
 def objective(P: F64, P_given: F64, pi: F64, lambda_1: float, lambda_2: float) -> float:
@@ -85,7 +93,7 @@ def purity(P_given: F64, pi: F64) -> float:
 
 
 def histogram(Y: list[list[int]], rows: list[int], n_labels: int) -> F64:
-    """UpdateHist of Algorithm 1 over some rows."""
+    """The label histogram of some rows (UpdateHist of Algorithm 1)."""
     return np.bincount([k for i in rows for k in Y[i]], minlength=n_labels).astype(np.float64)
 
 
@@ -98,7 +106,7 @@ def probabilities(node: F64, children: list[F64]) -> tuple[F64, F64, F64]:
 
 
 def build_tree(X: list[Row], Y: list[list[int]], o: Options, rng: Rng) -> Node:
-    """Algorithm 1. Rows without labels are dropped; a node of one row or of a single label stays a leaf."""
+    """Algorithm 1. Rows without labels are dropped. A node with one row or with one label stays a leaf."""
     rows = [i for i in range(len(Y)) if Y[i]]
     rng.shuffle(rows)
     root = Node(rows)  # lines 1-5
@@ -130,7 +138,7 @@ def build_tree(X: list[Row], Y: list[list[int]], o: Options, rng: Rng) -> Node:
 def train_regressors(
     v: Node, X: list[Row], Y: list[list[int]], o: Options, rng: Rng
 ) -> tuple[list[float], dict[int, list[float]], float]:
-    """Algorithm 2: leaves the weights in ``v``; returns the sums behind ``P_m`` and ``P_m^k``, and ``C_v``."""
+    """Algorithm 2: set the weights of ``v``; return the sums ``T`` and ``S``, and ``C_v``."""
     C, steps = 0.0, Regressors(o)  # lines 1-5
     T: list[float] = [0.0] * o.arity
     S: dict[int, list[float]] = {}
@@ -155,7 +163,7 @@ def train_regressors(
 
 
 def optimize_objective(T: list[float], S: list[list[float]], C: float, o: Options, rng: Rng) -> list[int]:
-    """Algorithm 3: the assignment of least J, at random among equals; ``S`` has the example's labels."""
+    """Algorithm 3: the assignment of least J, ties broken at random; ``S`` has the labels of the example."""
     size, pairs = float(len(S)), list(combinations(range(o.arity), 2))
     best: list[list[int]] = []
     lowest = math.inf
@@ -190,7 +198,7 @@ class Regressors:
         self._visits, self._norms = 0, 0.0
 
     def see(self, row: Row) -> F32:
-        """Margins before the step; NAG scales weights down where a feature is larger than ever before."""
+        """The margins before the step. NAG scales a weight down if its feature is larger than ever before."""
         self._visits += 1
         self._norms += 1.0
         norms, margins = 0.0, self.weights[-1].copy()
@@ -206,7 +214,7 @@ class Regressors:
         return margins
 
     def train(self, row: Row, margins: F32, target: list[int]) -> F32:
-        """One step towards the targets on one row; returns the margins after it."""
+        """Take one step towards the targets on one row; return the margins after it."""
         values = [float(z) if self._o.squared_loss else _sigmoid(float(z)) for z in margins]
         gradient = np.array([v - t for v, t in zip(values, target, strict=True)], np.float32)
         rate = np.float32(self._o.learning_rate)
@@ -220,7 +228,7 @@ class Regressors:
         return after
 
     def pruned(self) -> F32:
-        """The weights without those too small to move a margin by the threshold; the bias stays."""
+        """The weights without those too small to change a margin by the threshold; the bias is kept."""
         small = abs(self.weights) * self._scale[:, None] < np.float32(self._o.weight_threshold)
         small[-1] = False
         return np.where(small, np.float32(0), self.weights)
@@ -240,7 +248,7 @@ def _sigmoid(z: float) -> float:
 
 
 def _running_objective(T: list[float], S: dict[int, list[float]], C: float, o: Options) -> float:
-    l_v = np.ones(len(S))  # the sums already carry the counts: pi_k |P_j^k - P_l^k| = |S_j^k - S_l^k| / C_v
+    l_v = np.ones(len(S))  # the sums include the counts: pi_k |P_j^k - P_l^k| = |S_j^k - S_l^k| / C_v
     P, P_given = np.array(T) / C, np.array(list(S.values()))
     return objective(P, P_given, l_v / C, o.lambda_integrity, o.lambda_multiway)
 
@@ -255,7 +263,7 @@ def margins(v: Node, row: Row) -> F32:
 
 
 def directions(scores: F32) -> list[int]:
-    """Every child above 0.5, and the first best if there is none."""
+    """The children with a score above 0.5; if there are none, the first with the best score."""
     sent = [m for m, score in enumerate(scores) if score > SENT_ABOVE]
     return sent or [int(np.argmax(scores))]
 
@@ -270,7 +278,7 @@ def create_children(v: Node, X: list[Row], o: Options) -> list[list[int]]:
 
 
 def leaf_values(v: Node, Y: list[list[int]], o: Options) -> F64:
-    """The normalised histogram of a leaf (Algorithm 5, or by rows)."""
+    """The histogram of a leaf, divided by its sum (Algorithm 5) or by the number of rows."""
     counts = histogram(Y, v.rows, o.n_labels)
     normalised: F64 = counts / max(len(v.rows) if o.divide_by_rows else counts.sum(), 1)
     return normalised
@@ -284,7 +292,7 @@ def get_leaves(v: Node, row: Row) -> list[Node]:
 
 
 def predict(trees: list[Node], row: Row, Y: list[list[int]], o: Options) -> F64:
-    """Algorithm 5 for an ensemble: leaves averaged within a tree, then trees."""
+    """Algorithm 5 for an ensemble: average the leaves of each tree, then the trees."""
     means: Any = [np.mean([leaf_values(v, Y, o) for v in get_leaves(tree, row)], axis=0) for tree in trees]
     averaged: F64 = np.mean(means, axis=0)
     return averaged

@@ -1,13 +1,16 @@
-"""OPLT and IPLT as the paper prints them: the specification of the online tree kernel.
+"""Twin of online/tree.hpp and the files it includes: OPLT and IPLT, Algorithms 1 to 8.
 
-Jasinska-Kobus, Wydmuch, Thiruvenkatachari and Dembczyński, "Online probabilistic label trees" (2021), Algorithms
-1 to 8.
+"Online probabilistic label trees" (Jasinska-Kobus, Wydmuch, Thiruvenkatachari and Dembczyński, 2021). The
+paper's symbols:
 
-Legend: T the tree, r_T its root, L_T its leaves, eta(v) the classifier of node v, theta(v) its auxiliary classifier,
-Ch(v) its children, pa(v) its parent, L_v the leaves below it, b = ``arity``, b_max = ``max_leaf``.
+    T      the tree                        r_T       its root
+    L_T    its leaves                      L_v       the leaves below node v
+    Ch(v)  the children of v               pa(v)     the parent of v
+    eta(v) the classifier of v             theta(v)  its auxiliary classifier
+    b      ``arity``                       b_max     ``max_leaf``
 
-An example is a dict from feature to value and a set of labels. Classifiers are dicts: nothing about features or
-labels is declared. ``BIAS`` is the key of the constant feature.
+An example is a dict from feature to value and a set of labels. The weights of a classifier are a dict, so
+features and labels need not be known in advance. ``BIAS`` is the key of the constant feature.
 """
 
 from __future__ import annotations
@@ -40,13 +43,14 @@ class Classifier:
         return self.sign * sum(self.weights.get(feature, 0.0) * value for feature, value in x.items())
 
     def probability(self, x: Features) -> float:
-        """The estimate for x."""
+        """The estimated probability for x."""
         return 1.0 / (1.0 + math.exp(-self.margin(x)))
 
     def update(self, x: Features, positive: bool) -> None:
         """A_online.Update: one step of AdaGrad on the logistic loss.
 
-        With y = +1 or -1 the gradient of the margin is -y / (1 + exp(y z)): flipping y and z flips it exactly.
+        With y = +1 or -1, the gradient by the margin z is -y / (1 + exp(y z)); it changes sign exactly with y
+        and z.
         """
         y = 1 if positive else -1
         gradient = -y / (1.0 + math.exp(y * self.margin(x))) * self.sign
@@ -58,21 +62,21 @@ class Classifier:
         self.updates += 1
 
     def copy(self) -> Classifier:
-        """Copy of Algorithm 5."""
+        """Copy the classifier, as Algorithm 5 does."""
         return replace(self, weights=dict(self.weights), sums=dict(self.sums), updates=0)
 
     def inverse(self) -> Classifier:
-        """InverseClassifier of Algorithm 6, as the wrapper the paper describes: predictions and updates flip."""
+        """InverseClassifier of Algorithm 6: a copy with the sign of predictions and updates flipped."""
         return replace(self.copy(), sign=-self.sign)
 
     def plain(self) -> dict[int, float]:
-        """The weights with the wrapper's sign multiplied in."""
+        """The weights multiplied by the sign."""
         return {feature: self.sign * weight for feature, weight in self.weights.items()}
 
 
 @dataclass
 class Node:
-    """A node: its parent, children, label, eta and, while the policy may use it, theta."""
+    """A node: its parent, children, label, eta and, while the policy may still extend it, theta."""
 
     number: int
     eta: Classifier
@@ -87,7 +91,7 @@ class Node:
         return not self.children
 
     def leaf_children(self) -> list[Node]:
-        """Ch(v) that are in L_T."""
+        """The children that are leaves."""
         return [child for child in self.children if child.is_leaf]
 
     def n_leaves(self) -> int:
@@ -119,7 +123,7 @@ class OnlineTree:
         self._growing = True
 
     def train(self, stream: Iterable[tuple[Features, Iterable[int]]]) -> OnlineTree:
-        """OPLT.Train, Algorithm 3; on a planted tree that does not grow it is IPLT.Train, Algorithm 1."""
+        """OPLT.Train, Algorithm 3; IPLT.Train, Algorithm 1, on a planted tree that does not grow."""
         for features, labels in stream:
             x = {BIAS: self.bias, **features} if self.bias else dict(features)
             ordered = sorted(set(labels))
@@ -191,7 +195,7 @@ class OnlineTree:
         inserted.theta = v.theta.copy()
 
     def _add_leaf(self, label: int, v: Node) -> None:
-        """OPLT.AddLeaf, Algorithm 6, and the removal of auxiliary classifiers without a use."""
+        """OPLT.AddLeaf, Algorithm 6; also removes the auxiliary classifiers that the policy cannot use."""
         assert v.theta is not None
         leaf = self._new_node(v.theta.inverse())
         leaf.parent = v
@@ -213,7 +217,11 @@ class OnlineTree:
             v.eta.update(x, False)
 
     def _assign_to_nodes(self, labels: list[int]) -> tuple[list[Node], list[Node]]:
-        """AssignToNodes: the ancestors of the labels, and the other children of those (the root if there are none)."""
+        """AssignToNodes: the positive and the negative nodes of an example.
+
+        Positive nodes are the leaves of the labels and their ancestors; negative nodes are the other children
+        of positive nodes. Without labels the root is the only negative node.
+        """
         positive: dict[int, Node] = {}
         for label in labels:
             v: Node | None = self.leaf_of.get(label)
@@ -226,7 +234,7 @@ class OnlineTree:
         return list(positive.values()), negative
 
     def _select(self, x: Features, previous: Node | None) -> Node:
-        """Algorithm 8, lines 1 to 9, and the policies for a complete and for a flat tree."""
+        """Algorithm 8, lines 1 to 9, and the policies of a complete and of a flat tree."""
         if self.policy == "flat":
             return self.root
         if self.policy == "complete":
@@ -258,7 +266,7 @@ class OnlineTree:
         return v.is_leaf or (bounded and len(v.children) >= self.max_leaf)
 
     def _may_extend(self, v: Node) -> bool:
-        """Whether the policy may still choose this node."""
+        """True if the policy may still choose this node."""
         if self.policy == "complete":
             return len(v.children) < self.arity
         if self.policy == "flat":
@@ -284,7 +292,7 @@ class OnlineTree:
 
 
 def iplt_train(tree: OnlineTree, stream: Iterable[tuple[Features, Iterable[int]]]) -> OnlineTree:
-    """IPLT.Train, Algorithm 1: new classifiers on the tree that ``tree`` has, trained on the stream."""
+    """IPLT.Train, Algorithm 1: train new classifiers on the nodes of ``tree``."""
     fresh = replace(tree)
     parents = [-1 if node.parent is None else node.parent.number for node in tree.nodes]
     labels = [-1 if node.label is None else node.label for node in tree.nodes]

@@ -1,11 +1,11 @@
-"""Text rows to CSR arrays and back, one token at a time: the twin of ``parse.hpp`` and ``format_rows.hpp``.
+"""Twin of rows/parse.hpp, rows/decimal.hpp and rows/format.hpp: text rows to CSR arrays and back.
 
-The grammar of a line, after its newline (and a carriage return before it) is taken off::
+The grammar of a line, without its newline and an optional carriage return before it::
 
     xmc:       [labels] { blank+ id [":" number] } blank*       labels = id { "," id }
     svmlight:  blank* [labels] { blank+ id ":" number } blank* [ "#" anything ]
 
-A blank is a space or a tab. In svmlight a line of nothing is no row, and a first token with a colon is a
+A blank is a space or a tab. In svmlight an empty line is not a row, and a first token with a colon is a
 feature.
 """
 
@@ -24,7 +24,7 @@ LAST_ID = 2**31 - 2
 
 
 class Rows(NamedTuple):
-    """X and Y as CSR arrays, and one past the largest feature and label id."""
+    """X and Y as CSR arrays, and the largest feature id and label id, each plus 1."""
 
     x_indptr: npt.NDArray[np.int64]
     x_indices: npt.NDArray[np.int32]
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
 
 
 class BadTokenError(Exception):
-    """The first token that does not parse: what is wrong with it and where it begins and ends."""
+    """The first token that does not parse: its problem, and where it begins and ends."""
 
     def __init__(self, problem: Problem, begin: int, end: int) -> None:
         super().__init__(problem, begin, end)
@@ -118,18 +118,18 @@ def _features(
 
 
 def parse_decimal(number: bytes) -> np.float32 | Problem:
-    """The float32 nearest to a decimal number, ties to the even one."""
+    """The float32 nearest to a decimal number; ties go to the even one."""
     if re.fullmatch(rb"[+-]?(nan|inf|infinity)", number, re.IGNORECASE):
         return Problem.not_finite
     if not re.fullmatch(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", number):
         return Problem.bad_value
-    near = float(number)  # a double; rounding it to float32 would round twice
+    near = float(number)  # a double, for the size only: rounding it to float32 would round twice
     if abs(near) > 2.0**129:
         return Problem.huge_value
     if abs(near) < 2.0**-160:
         return np.float32(np.copysign(0.0, near))
     exact = abs(Fraction(number.decode()))
-    exponent = max(int(np.frexp(abs(near))[1]) - 24, -149)  # of the last bit that a float32 of this size has
+    exponent = max(int(np.frexp(abs(near))[1]) - 24, -149)  # of a float32's last bit
     steps = round(exact / Fraction(2) ** exponent)  # Fraction rounds half to even
     if steps * Fraction(2) ** exponent >= Fraction(2) ** 128:
         return Problem.huge_value
@@ -151,7 +151,7 @@ def _rows(features: list[dict[int, np.float32]], labels: list[set[int]]) -> Rows
 
 
 def format_rows(rows: Rows, *, svmlight: bool) -> bytes:
-    """The text of the rows; a row of nothing is a blank, or an explicit zero in svmlight."""
+    """The text of the rows. An empty row is written as a blank, in svmlight as an explicit zero."""
     lines = []
     for row in range(len(rows.x_indptr) - 1):
         x = range(rows.x_indptr[row], rows.x_indptr[row + 1])
@@ -165,7 +165,7 @@ def format_rows(rows: Rows, *, svmlight: bool) -> bytes:
 
 
 def format_float(value: np.float32) -> str:
-    """The shortest decimal that reads back to the same float32; an exponent only where that is shorter."""
+    """The shortest decimal that parses to the same float32, with an exponent only if that is shorter."""
     scientific = np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
     if abs(value) >= 2.0**24:
         plain = str(int(value))

@@ -1,4 +1,4 @@
-"""Twin of the re-ranker (rerank.hpp): one row at a time, on dense vectors."""
+"""Twin of forest/rerank.hpp: the combined scores of the candidates of one row, on dense vectors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ def combine(
     share: float,
     sharpness: float,
 ) -> npt.NDArray[np.float64]:
-    """Combined scores of candidates: their forest scores, and the unit-length mean rows of their labels.
+    """Combine the forest scores of candidates with the nearness of the row to the mean rows of their labels.
 
-    The nearness of a unit-length row x to a mean mu is ``1 / (1 + exp(sharpness / 2 |x - mu|^2))``.
+    Rows and means have unit length. The nearness of a row x to a mean mu is
+    ``1 / (1 + exp(sharpness / 2 |x - mu|^2))``.
     """
     distance = ((row - means) ** 2).sum(axis=1)
     nearness = 1 / (1 + np.exp(sharpness / 2 * distance))

@@ -1,4 +1,4 @@
-"""The random numbers of the kernels: splitmix64, a stream per (seed, purpose)."""
+"""Twin of base/rng.hpp: splitmix64 random numbers, one stream per (seed, purpose)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def mix64(x: int) -> int:
 
 
 class Rng:
-    """A stream of random numbers that is a function of its key alone."""
+    """A stream of random numbers that depends only on ``seed`` and ``stream``."""
 
     def __init__(self, seed: int, stream: int = 0) -> None:
         self._state = mix64((seed ^ mix64(stream)) & _MASK)
@@ -36,7 +36,7 @@ class Rng:
         return (self.next() >> 11) * 2.0**-53
 
     def shuffle(self, items: Any) -> None:
-        """Fisher and Yates, from the end."""
+        """Shuffle in place (Fisher and Yates, from the end)."""
         for i in range(len(items) - 1, 0, -1):
             j = self.below(i + 1)
             items[i], items[j] = items[j], items[i]

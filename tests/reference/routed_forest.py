@@ -1,7 +1,7 @@
-"""Twin of the router (routed_forest.hpp, forest_average.hpp, projection.hpp): one row, one node at a time.
+"""Twin of forest/router.hpp, forest/leaf_average.hpp and forest/projection.hpp: one row, one node at a time.
 
-``forest`` is a :class:`labelwood.forest.RoutedForest`; rows are prepared (weighted, cut and scaled) before they
-come here.
+``forest`` is a :class:`~labelwood.packed.routed_forest.RoutedForest`. Rows must be prepared: weighted, cut
+and scaled. :func:`largest_share` and :func:`cut_row` are the twins of sparse/keep_largest.hpp.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy.typing as npt
 from labelwood.explain.forest import projection_rows
 
 _SMALLEST = 2.0**-129 - 2.0**-149  # the largest square that counts as 0
-_SLACK = 1e-9  # rounding must not decide where entries of one size end
+_SLACK = 1e-9  # so that rounding does not decide how many entries of equal size are kept
 
 
 def projection_matrix(kind: str, n_input: int, n_columns: int, seed: int) -> npt.NDArray[np.float64]:
-    """The matrix that the kernel never stores, ``n_input x n_columns``."""
+    """The projection matrix, ``n_input x n_columns``, which the kernel never stores."""
     return np.eye(n_input) if kind == "none" else projection_rows(kind, np.arange(n_input), n_columns, seed)
 
 
 def in_order(values: list[float]) -> float:
-    """A plain sum from left to right; Python's own may compensate for rounding."""
+    """Sum from left to right; Python's ``sum`` may compensate for rounding."""
     total = 0.0
     for value in values:
         total += value
@@ -33,9 +33,9 @@ def in_order(values: list[float]) -> float:
 def largest_share(
     entries: dict[int, np.float32], share: float, most: int | None = None, least: int = 0
 ) -> list[int]:
-    """The columns of the largest entries, at most ``most``, until they make up ``share`` of the squared length.
+    """The columns of the largest entries that together make up ``share`` of the squared length.
 
-    At least ``least`` of them, as far as there are as many other than 0.
+    At least ``least`` (if that many are not 0) and at most ``most`` columns are kept.
     """
     squares = {column: value * value for column, value in entries.items() if value != 0}
     wanted = share * in_order([float(s) for s in squares.values()]) * (1 - _SLACK) if share < 1 else np.inf
@@ -50,7 +50,7 @@ def largest_share(
 
 
 def cut_row(values: npt.NDArray[np.float32], share: float, least: int) -> list[int]:
-    """Where the largest values, at least ``least``, are that make up a share of a row's squared length; ascending."""
+    """Positions of the largest values, at least ``least``, that make up a share of a row's squared length."""
     if len(values) <= least:
         return list(range(len(values)))
     top = np.abs(values).max(initial=0)
@@ -60,7 +60,7 @@ def cut_row(values: npt.NDArray[np.float32], share: float, least: int) -> list[i
 
 
 def children_visited(scores: npt.NDArray[np.float64], threshold: float | None) -> npt.NDArray[Any]:
-    """The routing rule: the best child; or every child above the threshold, and the best if there is none."""
+    """The routing rule: every child above the threshold; the best child if there is none or no threshold."""
     if threshold is not None and (scores > threshold).any():
         return np.flatnonzero(scores > threshold)
     return np.array([np.argmax(scores)])
@@ -92,7 +92,7 @@ def route(forest: Any, row: npt.NDArray[np.float64], tree: int) -> list[int]:
 
 
 def scores(forest: Any, row: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The distributions of the leaves a row reaches, averaged over a tree's leaves, then over trees."""
+    """The label distributions of the leaves that a row reaches, averaged within trees, then over trees."""
     total = np.zeros(forest.n_labels)
     for tree in range(forest.n_trees):
         leaves = route(forest, row, tree)

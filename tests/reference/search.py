@@ -1,7 +1,7 @@
-"""Twin of ``search.hpp``: from margins along paths to the best labels of one row.
+"""Twin of label_tree/search.hpp: the best labels of one row, from the margins along the paths of a tree.
 
-The score of a label is the product of the probabilities of the edges on its path. ``margins(node)`` gives the margins
-of a node's children for the row at hand.
+The score of a label is the product of the probabilities of the edges on its path. ``margins(node)`` gives the
+margins of a node's children for the row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Found = list[tuple[int, float]]
 
 
 def beam_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_width: int, link: int) -> Found:
-    """Level by level, open the ``beam_width`` best inner nodes; labels met on the way compete for the k places."""
+    """Open the ``beam_width`` best inner nodes of each level; return the k best labels found on the way."""
     beam, found = [(0.0, 0)], []
     while beam:
         nodes = []
@@ -37,7 +37,7 @@ def beam_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_wi
 
 
 def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, link: int) -> Found:
-    """Always open the best node so far: scores never rise along a path, so labels come out best first."""
+    """Always open the best node so far. Scores never rise along a path, so labels are found best first."""
     queue: list[tuple[float, int, int]] = [(0.0, 0, 0)]
     found: Found = []
     while queue and len(found) < k:
@@ -52,7 +52,7 @@ def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int,
 
 
 def average(members: list[Found], k: int) -> Found:
-    """Mean score of each label over the members' lists, 0 where it is absent; the k best."""
+    """The k best labels by mean score over the members' lists; a label absent from a list scores 0 there."""
     totals: dict[int, float] = {}
     for found in members:
         for label, score in found:

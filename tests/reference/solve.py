@@ -1,12 +1,14 @@
-"""Twin of ``solve.hpp``: the classifiers of one inner node by dual coordinate descent.
+"""Twin of label_tree/block_solver.hpp: the classifiers of one inner node by dual coordinate descent.
 
     min_w  1/2 |w|^2 + C sum_i loss(y_i (w.x_i + offset))
 
-Algorithm 1 of Hsieh et al. (2008) for the squared hinge and its counterpart of Yu, Huang and Lin (2011) for the
-logistic loss, one weight vector per sibling. Every sibling is solved on its own here; the kernel solves 16 side by
-side, which must not change the result.
+Algorithm 1 of Hsieh et al. (2008) for the squared hinge, and its counterpart by Yu, Huang and Lin (2011) for
+the logistic loss, with one weight vector per sibling. The twin solves each sibling on its own; the kernel
+solves 16 side by side, which must not change the result.
 
-    x_i  a row with its bias feature appended     alpha_i  its dual variable      q_i = |x_i|^2
+    x_i      row i with its bias feature appended      y_i   +1 if row i is positive, else -1
+    alpha_i  the dual variable of row i                q_i   |x_i|^2
+    C        ``cost``                                  w     the weights of a sibling, the bias last
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from .rng import Rng
 
 Vector = npt.NDArray[Any]
 
-_NO_ALPHA = -80.0  # a logit whose alpha is 0
+_NO_ALPHA = -80.0  # the logit that stands for alpha = 0
 _LANES = 16
 _PARTIAL_PASSES = 2
 _COARSE = 0.5
@@ -29,7 +31,7 @@ _COARSE = 0.5
 
 @dataclass(frozen=True)
 class Options:
-    """What the solver is told."""
+    """The parameters of the solver."""
 
     logistic: bool
     cost: float
@@ -54,11 +56,11 @@ class Sibling:
 
     @property
     def held(self) -> Vector:
-        """Which rows have an alpha above 0."""
+        """True for rows with alpha above 0."""
         return self._dual > self._no_alpha
 
     def visit(self, order: list[int]) -> tuple[bool, set[int]]:
-        """One pass over these rows: whether the sibling has settled on them, and the rows it moved at."""
+        """Pass over these rows; return whether the sibling has converged, and the rows with an update."""
         o = self._options
         highest, lowest = -np.inf, np.inf
         moved = set()
@@ -82,7 +84,7 @@ class Sibling:
         return projected, updated - alpha, updated
 
     def _logistic(self, i: int, margin: float) -> tuple[float, float, float]:
-        """The dual variable is kept as its logit t, alpha = C sigmoid(t); the optimum solves one equation in t."""
+        """One update. The dual variable is kept as its logit t: alpha = C sigmoid(t)."""
         cost, q, logit = self._options.cost, self._q[i], self._dual[i]
         alpha = cost * _sigmoid(logit)
         low, high = -margin - q * (cost - alpha), -margin + q * alpha
@@ -105,9 +107,10 @@ def solve_block(
 ) -> dict[int, Vector]:
     """Weights (bias last) of at most 16 children; ``positives`` is rows x children.
 
-    The first passes visit the rows that are positive for any of them. Then passes alternate between all rows and
-    those at which the pass before moved any sibling, until these are settled; only a pass over all rows finishes one.
-    With a tolerance of 0.5 or more, such passes after the first leave out the rows that no sibling holds.
+    The first passes visit the rows that are positive for any child. After that, a full pass over all rows is
+    followed by at most two partial passes over the rows that had an update in the pass before, fewer if all
+    siblings have converged. A sibling is finished only by a full pass. If the tolerance is 0.5 or more, full
+    passes after the first skip the rows whose alpha is 0 for every sibling.
     """
     active = {child: Sibling(X, positives[:, child], options) for child in children}
     done: dict[int, Vector] = {}
@@ -136,7 +139,7 @@ def solve_block(
 
 
 def solve_node(X: Vector, positives: Vector, options: Options, seed: int) -> dict[int, Vector]:
-    """All children that have a positive row, in blocks of about 16, frequent ones first."""
+    """Solve all children that have a positive row, in blocks of about 16, frequent children first."""
     counts = positives.sum(axis=0)
     children = [int(c) for c in np.argsort(-counts, kind="stable") if counts[c] > 0]
     n_blocks = -(-len(children) // _LANES)

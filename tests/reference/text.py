@@ -1,4 +1,4 @@
-"""What the text kernels compute, in plain Python: texts to terms, terms to counts, counts to weights."""
+"""Twin of text/analyzer.hpp, text/count_terms.hpp and text/weigh.hpp: texts to terms, counts and weights."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def cut_text(
     terms = []
     for word in text.split():
         padded = f" {word} "
-        # a word too short for every length counts once, whole
+        # A word that is shorter than the shortest n-gram is one term.
         terms += list(windows(padded, shortest, longest)) or [padded]
     return terms
 
 
 def windows(items: Sequence[str], shortest: int, longest: int) -> Iterator[Any]:
-    """Every run of ``shortest`` to ``longest`` neighbours."""
+    """All runs of ``shortest`` to ``longest`` consecutive items."""
     for n in range(shortest, min(longest, len(items)) + 1):
         yield from (items[i : i + n] for i in range(len(items) - n + 1))
 
 
 def learn_terms(documents: Sequence[Sequence[str]], fewest: int, most: int) -> list[str]:
-    """The terms that at least ``fewest`` and at most ``most`` documents have, in the order of their code points."""
+    """The terms of at least ``fewest`` and at most ``most`` documents, sorted by code points."""
     n_documents = Counter(term for terms in documents for term in set(terms))
     return sorted(term for term, count in n_documents.items() if fewest <= count <= most)
 
 
 def count_terms(terms: Sequence[str], vocabulary: Sequence[str]) -> dict[int, int]:
-    """Column to count for one document; terms that the vocabulary lacks are passed over."""
+    """The counts of one document by column; terms that are not in the vocabulary are ignored."""
     column = {term: number for number, term in enumerate(vocabulary)}
     return dict(sorted(Counter(column[term] for term in terms if term in column).items()))
 
@@ -54,7 +54,7 @@ def count_terms(terms: Sequence[str], vocabulary: Sequence[str]) -> dict[int, in
 def weigh(
     counts: dict[int, int], *, scale: Sequence[float] | None, sublinear: bool, binary: bool, norm: str | None
 ) -> dict[int, float]:
-    """Column to weight for one document."""
+    """The weights of one document by column."""
     weights = {
         column: (1.0 if binary else 1 + math.log(count) if sublinear else count)
         * (1.0 if scale is None else scale[column])

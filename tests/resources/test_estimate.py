@@ -46,7 +46,7 @@ def test_the_band_holds_the_bytes(wide, tmp_path, model, is_exact):
         assert (
             found.weights
             == sum(level.weights for level in found.levels)
-            == model.trees_[0].chunks.weights.size
+            == model.trees_[0].node_weights.weights.size
         )
 
 
@@ -113,7 +113,7 @@ else:
 """
 
 
-@pytest.mark.usefixtures("unwatched")
+@pytest.mark.usefixtures("no_sanitizer")
 @pytest.mark.parametrize("threshold", [None, 0.1])
 def test_a_budget_that_is_accepted_is_kept(threshold):
     """In processes of their own, whose peak is the training's; the band of the estimate holds it as well."""

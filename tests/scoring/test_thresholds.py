@@ -146,10 +146,10 @@ def model(rows):
 
 def test_calibrating_helps_and_is_saved(rows, model, tmp_path):
     X, Y = rows[2]
-    truth = model._encode_labels(Y)
-    before = calibration_error(truth, model._topk_ids(X, 5))
+    truth = model.encode_labels(Y)
+    before = calibration_error(truth, model.topk_ids(X, 5))
     model.calibrate(*rows[1])
-    after = calibration_error(truth, model._topk_ids(X, 5))
+    after = calibration_error(truth, model.topk_ids(X, 5))
     assert after < before
     model.choose_thresholds(*rows[1], target="macro-f1", per_label=True)
     model.save(tmp_path / "model")
@@ -161,7 +161,7 @@ def test_calibrating_helps_and_is_saved(rows, model, tmp_path):
 
 def test_chosen_thresholds_are_what_predict_uses(rows, model):
     X, Y = rows[2]
-    truth = model._encode_labels(Y)
+    truth = model.encode_labels(Y)
     model.calibrate(*rows[1])
     fixed = set_scores(truth, from_scipy(model.predict(X)))["microF1"]
     model.choose_thresholds(*rows[1])

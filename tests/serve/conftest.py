@@ -10,6 +10,9 @@ import pytest
 from serving import LABELS, TEXTS, Running, online_model
 
 from labelwood import LinearTree, TextClassifier
+from labelwood.serve.state.log import Clock, wall_clock
+from labelwood.serve.state.store import Store
+from labelwood.serve.state.writer import Writer
 
 
 @pytest.fixture
@@ -18,11 +21,33 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+@pytest.fixture(params=["online-tree", "online-forest"])
+def any_model(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A model of each method that learns."""
+    online_model(request.param).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
 @pytest.fixture
 def still_model(tmp_path: Path) -> Path:
     """A model that does not learn."""
     TextClassifier(LinearTree(n_jobs=1)).fit(TEXTS * 3, LABELS * 3).save(tmp_path / "still")
     return tmp_path / "still"
+
+
+@pytest.fixture
+def writer_at(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Writer]]:
+    """Opens a state directory for the model of the test; closes what is still open at the end."""
+    path = request.getfixturevalue("any_model" if "any_model" in request.fixturenames else "model")
+    opened: list[Writer] = []
+
+    def start(*, clock: Clock = wall_clock, **options: Any) -> Writer:
+        opened.append(Writer(Store(tmp_path / "state", model=path, clock=clock), **options))
+        return opened[-1]
+
+    yield start
+    for writer in opened:
+        writer.close(snapshot=False)
 
 
 @pytest.fixture

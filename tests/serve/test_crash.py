@@ -16,10 +16,9 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import Forked, assert_same_state, example
+from serving import Forked, assert_same_state, example, teach
 
 from labelwood import load
-from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.serve.state.store import restore
 
 KILLS = int(os.environ.get("LABELWOOD_KILLS", "8"))
@@ -73,15 +72,9 @@ class Load:
         return threads
 
 
-def teach(model: Model, numbers: list[int]) -> None:
-    examples = [example(number) for number in numbers]
-    rows = model.encode([one["text"] for one in examples])  # type: ignore[union-attr]
-    estimator_of(model).partial_fit(rows, [one["labels"] for one in examples])  # type: ignore[attr-defined]
-
-
 @pytest.mark.timeout(3600)
-def test_kill_at_random_moments(model: Path, capsys: Any) -> None:
-    chooser = random.Random(SEED)
+def test_kill_at_random_moments(any_model: Path, capsys: Any) -> None:
+    model, chooser = any_model, random.Random(SEED)
     load_, expected = Load(), load(model)
     taught = 1  # the first record is the model
     resent = starts_killed = 0

@@ -5,7 +5,7 @@ from labelwood import LinearTree, OnlineTree
 from labelwood.errors import LabelwoodError
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.serve.service import suggest
-from labelwood.serve.state.state_machine import rows_of
+from labelwood.serve.state.records import rows_of
 
 
 @pytest.fixture(scope="module")

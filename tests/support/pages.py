@@ -1,4 +1,4 @@
-"""The code blocks of Markdown pages, and Python run as a reader would: in a process and folder of its own."""
+"""Extract the code blocks of Markdown pages, and run Python code in its own process and folder."""
 
 import os
 import re
@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """The fenced blocks of a language; "" for those that name none."""
+    """The fenced code blocks of a language; "" selects blocks without a language."""
     fences = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     return [code for named, code in fences if named == language]
 
 
 def run_python(code: str, folder: Path, **environment: str) -> str:
-    """Run a block in ``folder``; what it printed."""
+    """Run a code block in ``folder`` and return what it printed."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=folder,

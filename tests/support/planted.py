@@ -1,4 +1,4 @@
-"""Small generated data with a known answer, for every method."""
+"""Small generated data that every method can learn."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ import scipy.sparse as sp
 
 @dataclass(frozen=True)
 class Planted:
-    """Rows whose features tell their labels: label j fires features 4j..4j+3, and noise fires the rest."""
+    """Rows whose labels follow from their features: label j sets three of 4j..4j+3, noise sets the others."""
 
     X: sp.csr_array
     Y: sp.csr_array
 
     @property
     def names(self) -> list[list[str]]:
-        """The labels of each row as names; they sort in the order of their columns."""
+        """The label names of each row; the names sort in the order of their columns."""
         rows = np.split(self.Y.indices, self.Y.indptr[1:-1])
         return [[f"label-{label:04d}" for label in row] for row in rows]
 

@@ -1,4 +1,4 @@
-"""A small model of texts that learns, and the service as users start it: a process of its own."""
+"""A small online model of texts, and clients of a service that runs in another process."""
 
 from __future__ import annotations
 
@@ -7,27 +7,30 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 
-from labelwood import HashingEncoder, OnlineTree, TextClassifier
+from labelwood import HashingEncoder, OnlineForest, OnlineTree, TextClassifier, load
+from labelwood.methods.online.learner import learner_of
 from labelwood.methods.text_classifier import Model, estimator_of
 
 TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due", "the court decided", "guilty by law"]
 LABELS = [["pets"], ["pets"], ["law"], ["law", "money"], ["court", "law"], ["law"]]
 
 
-def online_model() -> TextClassifier:
-    return TextClassifier(OnlineTree(n_jobs=1, max_leaf=4), HashingEncoder(n_features=2**12, n_jobs=1)).fit(
-        TEXTS * 3, LABELS * 3
-    )
+def online_model(method: str = "online-tree") -> TextClassifier:
+    tree = OnlineTree(n_jobs=1, max_leaf=4)
+    forest = OnlineForest(n_trees=2, n_jobs=1, tree={"max_leaf": 4})
+    classifier = {"online-tree": tree, "online-forest": forest}[method]
+    return TextClassifier(classifier, HashingEncoder(n_features=2**12, n_jobs=1)).fit(TEXTS * 3, LABELS * 3)
 
 
 def example(number: int, *, n_labels: int = 12) -> dict[str, Any]:
-    """The example of a number: always the same; labels keep appearing."""
+    """Example ``number``, always the same; every 17th example has a new label."""
     random = np.random.default_rng(number)
     topic = int(random.integers(0, n_labels))
     words = [f"word{topic}_{int(random.integers(0, 5))}" for _ in range(4)] + [
@@ -37,21 +40,50 @@ def example(number: int, *, n_labels: int = 12) -> dict[str, Any]:
     return {"text": " ".join(words), "labels": labels}
 
 
+def learn(*numbers: int, key: str | None = None) -> dict[str, Any]:
+    """The record of the log that teaches numbered examples."""
+    record = {"kind": "learn", "examples": [example(number) for number in numbers]}
+    return record if key is None else {**record, "key": key, "digest": repr(numbers)}
+
+
+def taught(path: Path, numbers: Iterable[int]) -> Model:
+    """The model that has learned the numbered examples one by one, without a service."""
+    model = load(path)
+    for number in numbers:
+        teach(model, [number])
+    return model
+
+
+def teach(model: Model, numbers: Iterable[int]) -> None:
+    """Teach numbered examples in one call."""
+    examples = [example(number) for number in numbers]
+    rows = model.encode([one["text"] for one in examples])
+    learner_of(model, owner="test").partial_fit(rows, [one["labels"] for one in examples])
+
+
 def assert_same_state(one: Model, other: Model) -> None:
-    """Every array that learning reads or writes is the same, bit for bit, and so are names and counters."""
+    """Assert that all arrays of two models are equal bit for bit, and their names and counters too."""
     (facts, arrays), (expected_facts, expected) = one.to_saved(), other.to_saved()
     assert arrays.keys() == expected.keys()
     for name, array in arrays.items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name, strict=True)
-    passing = ("rows_learned", "bytes")  # rows of the last call, room held in memory: not what was learned
-    for name in facts["facts"].keys() - set(passing):
-        assert facts["facts"][name] == expected_facts["facts"][name], name
+    assert _lasting(facts["facts"]) == _lasting(expected_facts["facts"])
     assert facts["labels"] == expected_facts["labels"]
     assert estimator_of(one).classes_.tolist() == estimator_of(other).classes_.tolist()
 
 
+def _lasting(facts: Any) -> Any:
+    """Facts without the rows and the time of the last call and the memory held, which are not part of the state."""
+    if isinstance(facts, list):
+        return [_lasting(one) for one in facts]
+    if not isinstance(facts, dict):
+        return facts
+    passing = ("rows_learned", "trained", "bytes")
+    return {name: _lasting(value) for name, value in facts.items() if name not in passing}
+
+
 class Client:
-    """Calls to a service that runs somewhere."""
+    """Requests to a running service."""
 
     http: httpx.Client
 
@@ -70,7 +102,7 @@ class Client:
 
 
 class Running(Client):
-    """A service in a process of its own."""
+    """A service in its own process, started from the command line."""
 
     def __init__(self, *words: object, environment: dict[str, str] | None = None) -> None:
         program = "import sys; from labelwood.cli import main; sys.exit(main())"
@@ -92,7 +124,7 @@ class Running(Client):
         self.http.close()
 
     def stop(self) -> tuple[int, str]:
-        """End it as an administrator does; the exit code and what it said."""
+        """Stop the service with SIGTERM; return its exit code and its stderr."""
         self.process.terminate()
         _, said = self.process.communicate(timeout=60)
         self.http.close()
@@ -100,7 +132,7 @@ class Running(Client):
 
 
 class Forked(Client):
-    """A service in a process forked from one that has imported everything: it starts in a tenth of the time."""
+    """A service forked from a process that has imported everything; it starts in a tenth of the time."""
 
     def __init__(self, model: Path, **options: Any) -> None:
         context = multiprocessing.get_context("forkserver")
@@ -111,7 +143,7 @@ class Forked(Client):
         tells.close()
 
     def wait(self) -> None:
-        """Until it answers."""
+        """Wait until the service answers."""
         self.facts = self._hears.recv()
         self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
 

@@ -115,7 +115,7 @@ def test_kernels_are_the_twin(documents, analyzer, shortest, more, lowercase):
     terms = [twin.cut_text(text, **cut) for text in documents]
     vocabulary = twin.learn_terms(terms, 1, len(documents))
     if not vocabulary:
-        with pytest.raises(LabelwoodError, match="no terms are left"):
+        with pytest.raises(LabelwoodError, match="texts have no terms"):
             ours.fit(documents)
         return
     matrix = ours.fit_encode(documents)
@@ -208,7 +208,7 @@ def test_a_vocabulary_with_a_term_twice_is_refused():
         ({"analyzer": "words"}, "analyzer must be one of 'word', 'char', 'char_wb'; got 'words'"),
         ({"min_df": 1.5}, "min_df must be an integer or a share"),
         ({"min_df": 5, "max_df": 2}, "max_df must not be below min_df"),
-        ({"min_df": 14}, "no terms are left of 14 texts"),
+        ({"min_df": 14}, "the 14 texts have no terms"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
     ],
 )
@@ -221,8 +221,8 @@ def test_wrong_parameters_are_one_sentence(options, message):
     ("given_texts", "message"),
     [
         ("one text", "texts must be a list of strings; got str"),
-        (["fine", None], "every text must be a string; got NoneType in place 1"),
-        ([b"bytes"], "got bytes in place 0"),
+        (["fine", None], "every text must be a string; got NoneType at position 1"),
+        ([b"bytes"], "got bytes at position 0"),
         (7, "got int"),
     ],
 )

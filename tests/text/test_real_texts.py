@@ -30,8 +30,8 @@ def test_texts_do_as_well_as_the_given_vectors(real_data):
         for part in ("train", "test")
     )
     model = TextClassifier(LinearTree(n_trees=3)).fit(train.texts, train.labels)
-    truth = model.classifier_._encode_labels(test.labels)
-    found = evaluate(truth, model.classifier_._topk_ids(model.encode(test.texts), 5), ks=(1, 3, 5))
+    truth = model.classifier_.encode_labels(test.labels)
+    found = evaluate(truth, model.classifier_.topk_ids(model.encode(test.texts), 5), ks=(1, 3, 5))
     assert found["P@1"] >= 0.918
     assert found["P@3"] >= 0.820
     assert found["P@5"] >= 0.689

@@ -1,4 +1,4 @@
-"""The threaded kernels, and prediction while a tree learns; meant for ``make test-tsan``, which sees every race."""
+"""Threaded kernels, and prediction while a tree learns; ``make test-tsan`` uses ThreadSanitizer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_predicting_while_learning():
 
 
 def test_models_used_by_several_threads(tmp_path):
-    """What a model builds on first use is built by several threads at once."""
+    """Several threads build the lazy parts of a model at once."""
     X, Y = data()
     for method in ("linear-tree", "craft-forest", "online-tree"):
         METHODS[method](n_jobs=1).fit(X, Y).save(tmp_path / method)

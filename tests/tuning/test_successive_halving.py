@@ -9,8 +9,9 @@ import pytest
 from labelwood import LabelwoodError
 from labelwood.data.synth import Shape, synth
 from labelwood.sparse import CSR, from_lists
-from labelwood.tuning import Trial, _promote, _shares, tune
+from labelwood.tuning import Trial, tune
 from labelwood.tuning.rules_of_thumb import rule_of_thumb
+from labelwood.tuning.successive_halving import _promote, _shares
 from labelwood.tuning.time_limit import OutOfTimeError, time_limit
 
 QUICK = (("linear-tree", {}), ("linear-tree", {"C": 1e-6}), ("online-tree", {}))

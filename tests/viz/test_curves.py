@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelwood import CraftForest, LabelwoodError, LdsmForest, LinearTree, OnlineTree
+from labelwood import CraftForest, LabelwoodError, LdsmForest, LinearTree, OnlineForest, OnlineTree
 from labelwood.data.synth import Shape, synth
 from labelwood.metrics import precision_at_k, report_by_frequency
 from labelwood.viz.curves import (
@@ -40,7 +40,7 @@ def test_all_trees_together_are_the_model(models, data):
     for model in models.values():
         points = list(prefixes(model, X, 3))
         n_trees, n_nodes, top = points[-1]
-        whole = model._topk_ids(X, 3)
+        whole = model.topk_ids(X, 3)
         assert n_trees == model.n_trees
         assert n_nodes == model.describe()["nodes"]
         assert precision_at_k(Y, top, 3) == pytest.approx(precision_at_k(Y, whole, 3), abs=2e-3)
@@ -48,12 +48,21 @@ def test_all_trees_together_are_the_model(models, data):
         assert [count for count, _, _ in points] == sorted({count for count, _, _ in points})
 
 
+def test_the_trees_of_an_online_forest(data):
+    X, Y = data
+    model = OnlineForest(n_trees=3, n_jobs=1).fit(X, Y)
+    points = list(prefixes(model, X, 3))
+    assert [count for count, _, _ in points] == [1, 2, 3]
+    np.testing.assert_array_equal(points[-1][2].labels, model.topk_ids(X, 3).labels)
+    assert points[-1][1] == sum(tree.packed.tree.n_nodes for tree in model.trees())
+
+
 def test_a_forest_cut_to_its_first_tree(data):
     X, Y = data
     one = CraftForest(n_trees=1, n_jobs=1).fit(X, Y)
     more = CraftForest(n_trees=3, n_jobs=1).fit(X, Y)
     first = next(iter(prefixes(more, X, 5)))[2]
-    np.testing.assert_allclose(first.scores, one._topk_ids(X, 5).scores, atol=1e-3)
+    np.testing.assert_allclose(first.scores, one.topk_ids(X, 5).scores, atol=1e-3)
 
 
 def test_quality_against_trees_nodes_and_size(models, data):
@@ -73,7 +82,7 @@ def test_recall_by_frequency_adds_up(models, data):
     curve = recall_by_frequency({"m": model}, {"m": Measured(X, Y)}, 5).curves[0]
     octave = np.floor(np.log2(model.label_counts_)).astype(int)
     weights = [model.label_counts_[octave == np.log2(x)].sum() for x in curve.x]
-    report = report_by_frequency(Y, model._topk_ids(X, 5), model.label_counts_, [5])
+    report = report_by_frequency(Y, model.topk_ids(X, 5), model.label_counts_, [5])
     total = sum(part["R@5"] * part["test_share"] for part in report.values())
     assert np.average(curve.y, weights=weights) == pytest.approx(100 * total)
 

@@ -1,8 +1,8 @@
-"""What every driver shares: the arguments, the clocks, the result file.
+"""Code shared by the drivers: arguments, clocks, result file.
 
-A driver is one small script run by the Python of its peer's own environment, which has numpy and scipy and
-nothing of Labelwood. It subclasses :class:`Driver` and ends in ``run(MyDriver)``. The harness starts it twice
-per measurement, as two processes, so that loading is cold and each phase has a peak memory of its own:
+A driver is a small script that runs in its peer's environment, which has numpy and scipy but not Labelwood.
+It subclasses :class:`Driver` and ends with ``run(MyDriver)``. versus.py starts it twice per measurement, as
+two processes, so that the model is loaded in a fresh process and each phase has its own peak memory:
 
     driver.py train   --data DIR --work DIR --threads N --options JSON --result FILE
     driver.py predict --data DIR --work DIR --threads N --options JSON --result FILE
@@ -23,54 +23,54 @@ import scipy.sparse as sp
 
 K = 5
 SINGLES = 300
-# A peer that needs half a second for one example would spend minutes on 300 of them for the same two figures.
+# Stop after this time: a peer that needs half a second per example would take minutes for 300 examples.
 SINGLES_SECONDS = 15.0
 BATCH_REPEATS = 3
-# Repeating a batch that takes longer than this changes no conclusion.
+# Do not repeat a batch that takes longer than this.
 BATCH_SECONDS = 20.0
 
 
 class Driver:
-    """One peer: how it trains, saves, loads, predicts. ``prepare`` and the ``native`` forms are not timed."""
+    """How a peer trains, saves, loads and predicts; ``prepare`` and the ``native`` methods are not timed."""
 
     def __init__(self, data: Path, work: Path, threads: int, options: dict[str, Any]) -> None:
         self.data, self.work, self.threads, self.options = data, work, threads, options
         self.model_path = work / "model"
 
     def prepare(self) -> None:
-        """Write what the peer must read from a file instead of from memory, beside the data, once."""
+        """Write the input file of a peer that cannot train on matrices in memory, once per data set."""
 
     def train(self, X: sp.csr_matrix, Y: sp.csr_matrix) -> dict[str, float]:
-        """Train on matrices in memory, leave a model at ``self.model_path``; return extra facts to record."""
+        """Train on matrices in memory, save the model to ``self.model_path``; return further fields."""
         raise NotImplementedError
 
     def load(self) -> Any:
-        """The saved model, ready to predict."""
+        """Load the saved model."""
         raise NotImplementedError
 
     def native_batch(self, X: sp.csr_matrix) -> Any:
-        """A batch in the form the peer's Python API takes."""
+        """Convert a batch to the input form of the peer's Python API."""
         return X
 
     def predict(self, model: Any, batch: Any) -> Any:
-        """The K best labels of every row, in whatever form the peer returns them."""
+        """Predict the K best labels of every row; return them in the peer's own form."""
         raise NotImplementedError
 
     def as_labels(self, predicted: Any) -> np.ndarray:
-        """What :meth:`predict` returned as ids [rows, K], best first, short rows padded with -1."""
+        """Convert the result of :meth:`predict` to ids [rows, K], best first, padded with -1."""
         raise NotImplementedError
 
     def native(self, X: sp.csr_matrix, row: int) -> Any:
-        """One example in the form the peer's Python API takes."""
+        """Convert one example to the input form of the peer's Python API."""
         return X[row]
 
     def predict_one(self, model: Any, example: Any) -> Any:
-        """The K best labels of one example through the peer's Python API."""
+        """Predict the K best labels of one example through the peer's Python API."""
         return self.predict(model, example)
 
 
 def padded(rows: Any) -> np.ndarray:
-    """Lists of label ids as an array [rows, K] padded with -1."""
+    """Convert lists of label ids to an array [rows, K], padded with -1."""
     labels = np.full((len(rows), K), -1, np.int32)
     for i, row in enumerate(rows):
         best = list(row)[:K]
@@ -96,7 +96,7 @@ def top_of_dense(scores: np.ndarray) -> np.ndarray:
 
 
 def read_matrix(path: Path) -> sp.csr_matrix:
-    """A CSR matrix with sorted indices, float32."""
+    """Read a CSR matrix as float32 with sorted indices."""
     matrix = sp.csr_matrix(sp.load_npz(path))
     matrix.sort_indices()
     return matrix.astype(np.float32)
@@ -109,7 +109,7 @@ def bytes_under(path: Path) -> int:
 
 
 class Clock:
-    """Wall and CPU seconds of a block; the CPU seconds are of all threads and of finished child processes."""
+    """Wall and CPU seconds of a ``with`` block; CPU seconds include threads and finished child processes."""
 
     def __enter__(self) -> Clock:
         self._wall, self._cpu = time.perf_counter(), _cpu()
@@ -133,7 +133,7 @@ def memory(field: str) -> int:
 
 
 def forget_peak() -> None:
-    """Start the peak memory anew, so that reading the input is not part of it; left as is where forbidden."""
+    """Reset the peak memory (VmHWM), so that it excludes reading the input; ignored where forbidden."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -141,7 +141,7 @@ def forget_peak() -> None:
 
 
 def measure_training(driver: Driver) -> dict[str, Any]:
-    """Seconds from matrices in memory to a model on disk, its bytes, and the peak memory on the way."""
+    """Measure the time from matrices in memory to a saved model, its size, and the peak memory."""
     driver.prepare()
     X, Y = (read_matrix(driver.data / f"train_{side}.npz") for side in "XY")
     if driver.model_path.is_dir():
@@ -150,7 +150,7 @@ def measure_training(driver: Driver) -> dict[str, Any]:
     forget_peak()
     with Clock() as clock:
         extra = driver.train(X, Y)
-    # Seconds a driver took out of the clock: work the peer makes everybody do but that is not training.
+    # Subtract the seconds that the driver reports for work that is not training, such as parsing.
     excluded = extra.pop("excluded_seconds", 0.0), extra.pop("excluded_cpu_seconds", 0.0)
     return {
         "train_seconds": clock.wall - excluded[0],
@@ -162,7 +162,7 @@ def measure_training(driver: Driver) -> dict[str, Any]:
 
 
 def measure_prediction(driver: Driver, predictions: Path) -> dict[str, Any]:
-    """Load seconds, batch and one-example milliseconds, peak memory; the labels go to ``predictions``."""
+    """Measure times of loading, a batch and one example, and peak memory; write labels to ``predictions``."""
     X = read_matrix(driver.data / "test_X.npz")
     batch = driver.native_batch(X)
     forget_peak()
@@ -170,7 +170,7 @@ def measure_prediction(driver: Driver, predictions: Path) -> dict[str, Any]:
         model = driver.load()
     result: dict[str, Any] = {"load_seconds": clock.wall}
 
-    # The first call may densify or map weights; the best of a few is what a service sees.
+    # The first call may densify or map weights; later calls show the time in steady use.
     walls: list[float] = []
     while len(walls) < BATCH_REPEATS and sum(walls) < BATCH_SECONDS:
         with Clock() as clock:
@@ -205,7 +205,7 @@ def measure_prediction(driver: Driver, predictions: Path) -> dict[str, Any]:
 
 
 def run(driver_class: type[Driver]) -> None:
-    """The command line of a driver."""
+    """Run the command line of a driver."""
     parser = argparse.ArgumentParser()
     parser.add_argument("phase", choices=["train", "predict"])
     parser.add_argument("--data", type=Path, required=True)

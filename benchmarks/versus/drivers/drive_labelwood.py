@@ -1,7 +1,7 @@
 """Labelwood, through its public API only.
 
-The names are imported at the top: ``import labelwood`` alone defers its imports to the first use, and no
-peer's imports are in its figures either.
+The names are imported at the top, because ``import labelwood`` alone defers its imports to the first use, and
+the times of the peers include no imports either.
 """
 
 from common import Driver, K, padded, run
@@ -10,7 +10,7 @@ from labelwood import METHODS, LinearTree, load
 
 
 class Labelwood(Driver):
-    """Options: ``method``, the name of the method, and its keywords; the string None is no value."""
+    """Options: ``method`` (name of the method) and its keywords; the string "None" stands for None."""
 
     def train(self, X, Y):
         keywords = {name: None if value == "None" else value for name, value in self.options.items()}

@@ -1,8 +1,8 @@
-"""LibMultiLabel 0.10.0: ``train_tree`` (Bonsai-like: k-means with K=100) on liblinear; its defaults.
+"""LibMultiLabel 0.10.0 with its defaults: ``train_tree`` (Bonsai-like: k-means with K=100) on liblinear.
 
-It takes y first, and has no option for its number of threads but asks psutil for the physical cores, so the
-driver answers for psutil. Prediction returns a dense matrix [rows, labels]; rows go in by the thousand to
-bound its memory.
+It takes y before X. It has no option for the number of threads and uses as many as psutil reports physical
+cores, so the driver replaces ``psutil.cpu_count``. Prediction returns a dense matrix [rows, labels]; the
+driver predicts 1,000 rows at a time to bound its memory.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ ROWS = 1000
 
 
 class LibMultiLabel(Driver):
-    """Options: ``n_trees``; with one tree ``train_tree``, else ``train_ensemble_tree``."""
+    """Options: ``n_trees``; one tree is trained by ``train_tree``, several by ``train_ensemble_tree``."""
 
     def train(self, X, Y):
         psutil.cpu_count = lambda logical=True: self.threads

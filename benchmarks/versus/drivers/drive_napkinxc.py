@@ -1,7 +1,7 @@
-"""napkinXC 0.7.2: PLT on a balanced 2-means tree, logistic loss by liblinear, exact search; its defaults.
+"""napkinXC 0.7.2 with its defaults: PLT on a balanced 2-means tree, logistic loss by liblinear, exact search.
 
-Its model is written to the output directory while it trains. It prints even when told not to; the harness
-sends what a driver prints to a log.
+It writes its model to the output directory during training. It prints even with verbose=0; versus.py
+redirects the output of drivers to a log file.
 """
 
 from common import Driver, K, padded, run
@@ -9,7 +9,7 @@ from napkinxc.models import PLT
 
 
 class NapkinXC(Driver):
-    """Options: ``ensemble``, or any other keyword of ``PLT``."""
+    """Options: keywords of ``PLT``, such as ``ensemble``."""
 
     def _model(self):
         return PLT(str(self.model_path), threads=self.threads, seed=0, verbose=0, **self.options)

@@ -1,8 +1,8 @@
-"""omikuji 0.5.2: balanced 2-means trees (Parabel), squared hinge, weights under 0.1 dropped; its defaults.
+"""omikuji 0.5.2 with its defaults: balanced 2-means trees (Parabel), squared hinge, weights below 0.1 cut.
 
-It trains only from a text file and predicts one row per call. Neither is held against it: parsing the file is
-taken out of the training time, and a batch calls the native function directly on slices of the arrays, in
-Python threads (the call releases the lock), instead of through ``Model.predict`` with its lists of pairs.
+It trains only from a text file and predicts one row per call. The driver makes up for both: the training time
+excludes the parsing of the file, and a batch calls the native function in Python threads (the call releases
+the interpreter lock) on slices of the arrays, instead of ``Model.predict``, which takes lists of pairs.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ class Omikuji(Driver):
             path = ffi.new("char[]", str(self.data / "train.txt").encode())
             loaded = lib.load_omikuji_data_set(path, pool.ptr)
         if loaded == ffi.NULL:
-            raise RuntimeError("omikuji refused train.txt")
+            raise RuntimeError("omikuji could not read train.txt")
         data = ffi.gc(loaded, lib.free_omikuji_data_set)
         parameters = Model.default_hyper_param()
         parameters.n_trees = self.options["n_trees"]

@@ -1,6 +1,6 @@
-"""PECOS (libpecos 1.2.8) XR-Linear: PIFA label vectors, hierarchical k-means, as in its README; its defaults.
+"""PECOS (libpecos 1.2.8) XR-Linear with its defaults: PIFA vectors, hierarchical k-means, as in its README.
 
-The model is loaded with ``is_predict_only=True``, which is what its documentation advises for inference.
+The model is loaded with ``is_predict_only=True``, as its documentation recommends for inference.
 """
 
 from common import Driver, K, run, top_of_csr

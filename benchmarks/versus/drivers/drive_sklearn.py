@@ -1,6 +1,6 @@
-"""scikit-learn: ``OneVsRestClassifier(LinearSVC())`` at its defaults, saved with joblib.
+"""scikit-learn: ``OneVsRestClassifier(LinearSVC())`` with its defaults, saved with joblib.
 
-liblinear releases the interpreter lock, so threads serve better than copies of the data in processes.
+It trains in threads: liblinear releases the interpreter lock, and processes would copy the data.
 """
 
 import joblib

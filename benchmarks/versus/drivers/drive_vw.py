@@ -1,8 +1,8 @@
 """Vowpal Wabbit 9.11.9 ``--plt``: the options of its own demo (16-ary tree, 5 passes, -l 0.5, no holdout).
 
-It learns from text in its own format, written once and not timed; parsing that text is part of its first pass
-and of every prediction and cannot be told apart. It learns on one thread. ``--loss_function logistic`` must
-be given again at load.
+It learns from text in its own format; writing this text is not timed. Parsing it is part of the first pass
+and of every prediction, and cannot be timed separately. It learns on one thread. ``--loss_function logistic``
+must be passed again when the model is loaded.
 """
 
 import json
@@ -18,7 +18,7 @@ def as_text(X, row):
 
 
 class VowpalWabbit(Driver):
-    """Options: ``arguments``, more of the command line."""
+    """Options: ``arguments``, further words of the command line."""
 
     def prepare(self):
         path = self.data / "train.vw"
@@ -37,7 +37,8 @@ class VowpalWabbit(Driver):
 
     def train(self, X, Y):
         n_labels = self.n_labels()
-        # The demo takes 25 bits for a hundred labels and 28 for thousands; 30 would be 16 GB of weights.
+        # The demo uses 25 bits for a hundred labels and 28 for thousands; 30 bits would need 16 GB of
+        # weights.
         bits = 25 if n_labels < 1000 else 28
         cache = self.work / "train.cache"
         workspace = Workspace(
@@ -61,7 +62,7 @@ class VowpalWabbit(Driver):
         return [model.predict(example) for example in batch]
 
     def as_labels(self, predicted):
-        # It may predict a leaf past the last label: its tree is complete, whatever the number of labels.
+        # Its tree is always complete, so it may predict a leaf past the last label.
         n_labels = self.n_labels()
         return padded([[label for label in row if label < n_labels] for row in predicted])
 

@@ -1,4 +1,4 @@
-// parallel_for on std::thread: no pool is alive between calls, so a fork is safe and an idle process is idle.
+// parallel_for on std::thread. No thread outlives a call, so forking is safe and an idle process uses no CPU.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,14 @@
 
 namespace labelwood {
 
-// Thrown out of a kernel when the monitor asked it to stop (Ctrl-C). The binding turns it into the pending
-// Python exception.
+// Thrown by a kernel that the monitor stopped (Ctrl-C). The binding re-raises the pending Python exception.
 struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
 };
 
-// How a long kernel reports and stops. Work is counted in units that cost the same (non-zeros touched,
-// bytes), never in nodes; with a total set, `poll` is told millionths of it, else the units themselves.
-// `poll` runs on the calling thread about ten times a second and returns false to stop.
+// Progress and cancellation of a long kernel. Work is counted in units of equal cost (non-zeros, bytes),
+// never in nodes. `poll` runs on the calling thread about ten times a second. It is given millionths of the
+// total, or units if no total is set, and returns false to stop the kernel.
 class Monitor {
   public:
     using Poll = std::function<bool(int64_t done)>;
@@ -49,9 +48,9 @@ class Monitor {
     std::atomic<bool> stop_{false};
 };
 
-// Runs task(index, worker) for index in [0, n_tasks) on up to n_threads workers, taking indices in order.
-// What a task computes must depend on its index alone; `worker` only selects a workspace.
-// The first exception of a task is rethrown here after all workers have ended.
+// Runs task(index, worker) for index in [0, n_tasks) on up to n_threads workers, taking indices in order. The
+// result of a task must depend on its index alone; `worker` only selects a scratch buffer. The first
+// exception of a task is rethrown after all workers have ended.
 template <class Task>
 void parallel_for(int64_t n_tasks, int n_threads, Monitor& monitor, Task&& task) {
     n_threads = static_cast<int>(std::clamp<int64_t>(n_threads, 1, std::max<int64_t>(n_tasks, 1)));
@@ -86,11 +85,11 @@ void parallel_for(int64_t n_tasks, int n_threads, Monitor& monitor, Task&& task)
     threads.reserve(static_cast<size_t>(n_threads));
     try {
         for (int t = 0; t < n_threads; ++t) threads.emplace_back(work, t);
-    } catch (...) {  // the system refused a thread: those that started finish the work alone
+    } catch (...) {  // the system refused a thread: the others do the work
         const std::lock_guard lock(mutex);
         running -= n_threads - static_cast<int>(threads.size());
     }
-    if (threads.empty()) {  // none did: the calling thread does it, and does not poll
+    if (threads.empty()) {  // no thread started: the calling thread works, without polling
         running = 1;
         work(0);
     }

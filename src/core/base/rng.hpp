@@ -1,11 +1,12 @@
-// Random numbers: one generator, seeded by what it is for.
+// Random numbers: a stream depends on its seed and its purpose, never on threads or time.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace labelwood {
 
-// splitmix64: a counter-based mix, so that a stream of random numbers is a function of its key alone.
+// splitmix64, a hash of a counter: a random number is a function of its key alone.
 inline uint64_t mix64(uint64_t x) {
     x += 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -13,7 +14,12 @@ inline uint64_t mix64(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// The generator of every kernel; seeded by (seed, what it is for) and never shared between tasks.
+// A standard normal number from two uniform ones, u in (0, 1] and v in [0, 1) (Box and Muller).
+inline double standard_normal(double u, double v) {
+    return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v);
+}
+
+// The generator of every kernel. A task makes its own from (seed, stream).
 class Rng {
   public:
     explicit Rng(uint64_t seed, uint64_t stream = 0) : state_(mix64(seed ^ mix64(stream))) {}

@@ -1,11 +1,11 @@
-// The best few of many, with ties broken by id so that the answer does not depend on the order of arrival.
+// Top-k selection. Ties are broken by id, so that the result does not depend on the order of the items.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <functional>
 
-#include "base/csr.hpp"
+#include "base/span.hpp"
 
 namespace labelwood {
 
@@ -19,14 +19,14 @@ inline bool better(const Scored& a, const Scored& b) {
     return a.score != b.score ? a.score > b.score : a.id < b.id;
 }
 
-// A bounded heap over someone else's memory whose root is the worst kept item.
+// A bounded heap in the caller's memory. Its root is the worst item kept.
 class BestOf {
   public:
     BestOf(Scored* items, int32_t* size, int32_t capacity)
         : items_(items), size_(size), capacity_(capacity) {}
 
     bool full() const { return *size_ == capacity_; }
-    // Below this score nothing can enter any more.
+    // No item of a lower score can enter.
     float bar() const { return full() ? items_[0].score : -3e38f; }
     void offer(Scored item) {
         if (!full()) {
@@ -38,7 +38,7 @@ class BestOf {
             std::push_heap(items_, items_ + *size_, better);
         }
     }
-    // Leaves the items best first; the heap is then used up.
+    // Sorts the items best first and ends the heap.
     void sort() { std::sort_heap(items_, items_ + *size_, better); }
 
   private:
@@ -47,11 +47,21 @@ class BestOf {
     int32_t capacity_;
 };
 
-// Averages the predictions of several members row by row: a label absent from a member's list counts as 0
-// there. labels, scores: [members, n_rows, width]; out: [n_rows, k].
+// Writes `k` labels and score(item) of each, padded with -1 and 0; the items are sorted.
+template <class Score>
+void write_topk(const Scored* items, int64_t count, int64_t k, int32_t* labels, float* scores,
+                Score&& score) {
+    for (int64_t j = 0; j < k; ++j) {
+        labels[j] = j < count ? items[j].id : -1;
+        scores[j] = j < count ? score(items[j].score) : 0.0f;
+    }
+}
+
+// Averages the top-k lists of several members, row by row; a label missing from a list counts as 0 there.
+// labels, scores: [members, n_rows, width]; out: [n_rows, k].
 inline void average_topk(const int32_t* labels, const float* scores, int64_t n_members, int64_t n_rows,
                          int64_t width, int64_t k, int32_t* out_labels, float* out_scores) {
-    std::vector<Scored> pool;
+    Vector<Scored> pool;
     const float share = 1.0f / static_cast<float>(n_members);
     for (int64_t row = 0; row < n_rows; ++row) {
         pool.clear();
@@ -63,19 +73,15 @@ inline void average_topk(const int32_t* labels, const float* scores, int64_t n_m
         }
         std::stable_sort(pool.begin(), pool.end(),
                          [](const Scored& a, const Scored& b) { return a.id < b.id; });
-        size_t kept = 0;
-        for (size_t i = 0; i < pool.size();) {
+        int64_t kept = 0;
+        for (int64_t i = 0; i < pool.size();) {
             Scored sum{0.0f, pool[i].id};
             for (; i < pool.size() && pool[i].id == sum.id; ++i) sum.score += pool[i].score;
             pool[kept++] = {sum.score * share, sum.id};
         }
-        const auto best = std::min<size_t>(kept, static_cast<size_t>(k));
-        std::partial_sort(pool.begin(), pool.begin() + static_cast<int64_t>(best),
-                          pool.begin() + static_cast<int64_t>(kept), better);
-        for (size_t j = 0; j < static_cast<size_t>(k); ++j) {
-            out_labels[row * k + static_cast<int64_t>(j)] = j < best ? pool[j].id : -1;
-            out_scores[row * k + static_cast<int64_t>(j)] = j < best ? pool[j].score : 0.0f;
-        }
+        const int64_t best = std::min(kept, k);
+        std::partial_sort(pool.begin(), pool.begin() + best, pool.begin() + kept, better);
+        write_topk(pool.data(), best, k, out_labels + row * k, out_scores + row * k, std::identity());
     }
 }
 

@@ -1,4 +1,4 @@
-// What crosses the border: contiguous arrays and scalars in, owned arrays out, one progress callback.
+// What all bindings share: array types, results, the interpreter lock and the progress callback.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,8 +18,9 @@
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
 namespace nb = nanobind;
 
@@ -32,6 +33,8 @@ using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 template <class T>
 using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
 
+using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 // Hands a vector's memory to NumPy without a copy.
 template <class T>
 Out<T> to_numpy(std::vector<T>&& values) {
@@ -41,24 +44,34 @@ Out<T> to_numpy(std::vector<T>&& values) {
 }
 
 template <class T>
-Out2<T> to_numpy(std::vector<T>&& values, size_t rows, size_t cols) {
+Out2<T> to_numpy(std::vector<T>&& values, int64_t rows, int64_t cols) {
     auto* held = new std::vector<T>(std::move(values));
     nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return Out2<T>(held->data(), {rows, cols}, owner);
+    return Out2<T>(held->data(), {static_cast<size_t>(rows), static_cast<size_t>(cols)}, owner);
 }
 
-inline Csr view(const Array<int64_t>& indptr, const Array<int32_t>& indices, const Array<float>& data,
-                int64_t n_cols) {
-    return {indptr.data(), indices.data(), data.data(), static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
+inline nb::tuple to_numpy(OwnedCsr&& matrix) {
+    return nb::make_tuple(to_numpy(std::move(matrix.indptr)), to_numpy(std::move(matrix.indices)),
+                          to_numpy(std::move(matrix.data)));
 }
 
-inline Csr pattern(const Array<int64_t>& indptr, const Array<int32_t>& indices, int64_t n_cols) {
-    return {indptr.data(), indices.data(), nullptr, static_cast<int64_t>(indptr.shape(0)) - 1, n_cols};
+template <class T>
+int64_t length(const Array<T>& array) {
+    return static_cast<int64_t>(array.shape(0));
 }
 
-// Takes the interpreter lock. Where the interpreter ends meanwhile, Python ends the threads that ask for the
-// lock by unwinding their stacks, which C++ answers with an abort; this thread waits for the end of the
-// process instead.
+template <class T>
+Span<const T> span(const Array<T>& array) {
+    return {array.data(), length(array)};
+}
+
+template <class T>
+const T* data_or_null(const std::optional<Array<T>>& array) {
+    return array ? array->data() : nullptr;
+}
+
+// Takes the interpreter lock. If the interpreter is shutting down, Python unwinds the stack of a thread that
+// asks for the lock, and C++ would abort. The thread waits for the end of the process instead.
 template <class Take>
 void take_lock(Take&& take) noexcept {
 #ifdef __GLIBC__
@@ -97,7 +110,7 @@ class WithoutLock {
     PyThreadState* state_;
 };
 
-// The Python side of a Monitor: delivers pending signals and, if a callable was given, the work done so far.
+// A Monitor that handles pending signals and, if `progress` is callable, calls it with the work done.
 inline Monitor monitor_of(const nb::object& progress) {
     PyObject* callback = progress.is_none() ? nullptr : progress.ptr();
     return Monitor([callback](int64_t done) {
@@ -112,7 +125,16 @@ inline Monitor monitor_of(const nb::object& progress) {
     });
 }
 
-// Runs a kernel without the GIL. An interrupt leaves the Python error set by the monitor in place.
+// Threads and monitor of a call. A small call ends before anyone could interrupt it: one thread, no polling.
+struct Call {
+    Call(bool small, int threads, const nb::object& progress)
+        : n_threads(small ? 1 : threads), monitor(small ? Monitor() : monitor_of(progress)) {}
+
+    int n_threads;
+    Monitor monitor;
+};
+
+// Runs a kernel without the interpreter lock. After an interrupt, the monitor's Python error is raised.
 template <class Kernel>
 auto without_gil(Kernel&& kernel) {
     try {
@@ -123,4 +145,13 @@ auto without_gil(Kernel&& kernel) {
     }
 }
 
-}  // namespace labelwood
+// Runs fill(labels, scores) without the interpreter lock on two new arrays of [n_rows, k]; returns both.
+template <class Fill>
+nb::tuple labels_and_scores(int64_t n_rows, int64_t k, Fill&& fill) {
+    Vector<int32_t> labels(n_rows * k);
+    Vector<float> scores(n_rows * k);
+    without_gil([&] { fill(labels.data(), scores.data()); });
+    return nb::make_tuple(to_numpy(std::move(labels), n_rows, k), to_numpy(std::move(scores), n_rows, k));
+}
+
+}  // namespace labelwood::bind

@@ -1,61 +1,53 @@
-// Bindings of the CRAFTML kernel. Each function takes arrays its Python caller has checked.
+// Binding of the CRAFTML kernel. Its caller in Python has checked the arrays.
+#include "bind/arguments.hpp"
 #include "bind/forest_arrays.hpp"
+#include "bind/options.hpp"
 #include "forest/craft/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
+namespace craft = forest::craft;
 
-nb::dict grow_craft_(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
-                     Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, int32_t n_trees, int32_t arity,
-                     int32_t max_leaf, int32_t sample, int32_t rounds, int projection, int32_t x_columns,
-                     int32_t y_columns, bool x_per_node, bool y_per_node, bool cosine, double centroid_share,
-                     int32_t centroid_least, int32_t centroid_size, int32_t centroid_rows, int32_t leaf_size,
-                     uint64_t seed, int n_threads, nb::object progress, int32_t first_tree) {
+void read(OptionsReader& from, craft::Options& to) {
+    from.read("first_tree", to.first_tree);
+    from.read("n_trees", to.n_trees);
+    from.read("arity", to.arity);
+    from.read("max_leaf", to.max_leaf);
+    from.read("sample", to.sample);
+    from.read("rounds", to.rounds);
+    from.choose("projection", to.kind, {"none", "hash", "gaussian"});
+    from.read("x_columns", to.x_columns);
+    from.read("y_columns", to.y_columns);
+    from.read("x_per_node", to.x_per_node);
+    from.read("y_per_node", to.y_per_node);
+    from.read("cosine", to.cosine);
+    from.read("centroid_share", to.centroid.share);
+    from.read("centroid_least", to.centroid.least);
+    from.read("centroid_size", to.centroid.most);
+    from.read("centroid_rows", to.centroid.rows);
+    from.read("leaf_size", to.leaf_size);
+    from.read("seed", to.seed);
+}
+
+nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& options, int n_threads,
+              const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
-    const CraftOptions options{first_tree,
-                               n_trees,
-                               arity,
-                               max_leaf,
-                               sample,
-                               rounds,
-                               static_cast<ProjectionKind>(projection),
-                               x_columns,
-                               y_columns,
-                               x_per_node,
-                               y_per_node,
-                               cosine,
-                               {centroid_share, centroid_least, centroid_size, centroid_rows},
-                               leaf_size,
-                               seed};
-    FlatForest flat = without_gil([&] {
-        const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
-        return flatten(CraftGrower(x, y, options, monitor).run(n_threads));
-    });
+    const auto given = options_from<craft::Options>(options, read);
+    forest::FlatForest flat =
+        without_gil([&] { return craft::grow_forest(x.view(), y.view(), given, n_threads, monitor); });
     nb::dict arrays = forest_arrays(std::move(flat));
-    if (options.kind == ProjectionKind::kNone) return arrays;
-    if (!x_per_node) {
-        flat.inner_seeds.clear();
-        for (int32_t tree = first_tree; tree < first_tree + n_trees; ++tree) {
-            flat.inner_seeds.push_back(
-                static_cast<uint32_t>(craft_seed(seed, Space::kFeatures, tree, 0) >> 32));
-        }
-    }
-    arrays["seeds"] = to_numpy(std::move(flat.inner_seeds));
+    if (given.kind != forest::ProjectionKind::kNone) arrays["seeds"] = to_numpy(std::move(flat.seeds));
     return arrays;
 }
 
 }  // namespace
 
 void bind_craft(nb::module_& m) {
-    m.def("grow_craft", grow_craft_, arg("x_indptr"), arg("x_indices"), arg("x_data"), arg("n_features"),
-          arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("n_trees"), arg("arity"), arg("max_leaf"),
-          arg("sample"), arg("rounds"), arg("projection"), arg("x_columns"), arg("y_columns"),
-          arg("x_per_node"), arg("y_per_node"), arg("cosine"), arg("centroid_share"), arg("centroid_least"),
-          arg("centroid_size"), arg("centroid_rows"), arg("leaf_size"), arg("seed"), arg("n_threads"),
-          arg("progress").none(), nb::kw_only(), arg("first_tree") = 0,
+    m.def("grow_craft_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"),
+          arg("progress").none(),
           "A forest of projected k-means trees (CRAFTML), as the arrays of a RoutedForest.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -1,4 +1,4 @@
-// A grown forest on its way to Python: the arrays that RoutedForest is made of.
+// The arrays of a grown forest as a dict for the Python class RoutedForest.
 #pragma once
 
 #include <utility>
@@ -6,9 +6,9 @@
 #include "bind/bind.hpp"
 #include "forest/grown_forest.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 
-inline nb::dict forest_arrays(FlatForest&& flat) {
+inline nb::dict forest_arrays(forest::FlatForest&& flat) {
     nb::dict arrays;
     arrays["child_ptr"] = to_numpy(std::move(flat.child_ptr));
     arrays["weight_ptr"] = to_numpy(std::move(flat.weight_ptr));
@@ -21,4 +21,4 @@ inline nb::dict forest_arrays(FlatForest&& flat) {
     return arrays;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

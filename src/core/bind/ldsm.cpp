@@ -1,79 +1,52 @@
-// Bindings of the LdSM forests. Each function takes arrays its Python caller has checked.
+// Binding of the LdSM forests. Its caller in Python has checked the arrays.
+#include "bind/arguments.hpp"
 #include "bind/forest_arrays.hpp"
+#include "bind/options.hpp"
 #include "forest/ldsm/grower.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
+namespace ldsm = forest::ldsm;
 
-constexpr int kMostChildren = 8;
-
-template <int M = 2>
-std::vector<LdsmTree> grow_any(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
-                               int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
-    if constexpr (M < kMostChildren) {
-        if (options.arity > M)
-            return grow_any<M + 1>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
-    }
-    return grow_ldsm<M>(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
+void read(OptionsReader& from, ldsm::Options& to) {
+    from.read("first_tree", to.first_tree);
+    from.read("n_trees", to.n_trees);
+    from.read("arity", to.arity);
+    from.read("max_nodes", to.max_nodes);
+    from.read("epochs", to.epochs);
+    from.read("lambda_integrity", to.lambda_integrity);
+    from.read("lambda_multiway", to.lambda_multiway);
+    from.choose("optimizer", to.optimizer, {"nag", "adagrad", "sgd"});
+    from.read("learning_rate", to.learning_rate);
+    from.read("weight_threshold", to.weight_threshold);
+    from.read("squared_loss", to.squared_loss);
+    from.read("shuffle_epoch", to.shuffle_epoch);
+    from.read("divide_by_rows", to.divide_by_rows);
+    from.read("leaf_size", to.leaf_size);
+    from.read("seed", to.seed);
 }
 
-nb::tuple grow_ldsm_forest(Array<int64_t> xp, Array<int32_t> xi, Array<float> xd, int64_t n_features,
-                           Array<int64_t> yp, Array<int32_t> yi, int64_t n_labels, int32_t n_trees,
-                           int32_t arity, int64_t max_nodes, int32_t epochs, double lambda_integrity,
-                           double lambda_multiway, int optimizer, float learning_rate, float weight_threshold,
-                           bool squared_loss, bool shuffle_epoch, bool divide_by_rows, int32_t leaf_size,
-                           uint64_t seed, int n_threads, nb::object progress, int32_t first_tree) {
-    const LdsmOptions options{.arity = arity,
-                              .max_nodes = max_nodes,
-                              .epochs = epochs,
-                              .lambda_integrity = lambda_integrity,
-                              .lambda_multiway = lambda_multiway,
-                              .optimizer = static_cast<LdsmOptimizer>(optimizer),
-                              .learning_rate = learning_rate,
-                              .weight_threshold = weight_threshold,
-                              .squared_loss = squared_loss,
-                              .shuffle_epoch = shuffle_epoch,
-                              .divide_by_rows = divide_by_rows,
-                              .leaf_size = leaf_size};
-    const Csr x = view(xp, xi, xd, n_features), y = pattern(yp, yi, n_labels);
+nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& options, int n_threads,
+              const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
-    std::vector<float> splits;
-    size_t n_splits = 0;
-    FlatForest flat = without_gil([&] {
-        std::vector<LdsmTree> grown = grow_any(x, y, options, first_tree, n_trees, seed, n_threads, monitor);
-        std::vector<GrownInstanceTree> trees;
-        std::vector<LdsmSplit> all;
-        for (LdsmTree& one : grown) {
-            const auto before = static_cast<uint32_t>(all.size());
-            for (GrownNode& node : one.tree.nodes) node.seed += before;
-            all.insert(all.end(), one.splits.begin(), one.splits.end());
-            trees.push_back(std::move(one.tree));
-        }
-        FlatForest forest = flatten(std::move(trees));
-        // The inner nodes carried their place among the splits through the renumbering.
-        n_splits = forest.inner_seeds.size();
-        for (const uint32_t place : forest.inner_seeds) {
-            const LdsmSplit& s = all[place];
-            splits.insert(splits.end(), {s.objective, s.balancedness, s.purity, s.running});
-        }
-        return forest;
-    });
-    return nb::make_tuple(forest_arrays(std::move(flat)), to_numpy(std::move(splits), n_splits, 4));
+    const auto given = options_from<ldsm::Options>(options, read);
+    ldsm::Forest grown =
+        without_gil([&] { return ldsm::grow_forest(x.view(), y.view(), given, n_threads, monitor); });
+    nb::dict arrays = forest_arrays(std::move(grown.flat));
+    const int64_t n_splits = grown.splits.size() / ldsm::kSplitColumns;
+    arrays["splits"] = to_numpy(std::move(grown.splits), n_splits, ldsm::kSplitColumns);
+    return arrays;
 }
 
 }  // namespace
 
 void bind_ldsm(nb::module_& m) {
-    m.def("grow_ldsm_forest", &grow_ldsm_forest, arg("x_indptr"), arg("x_indices"), arg("x_data"),
-          arg("n_features"), arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("n_trees"), arg("arity"),
-          arg("max_nodes"), arg("epochs"), arg("lambda_integrity"), arg("lambda_multiway"), arg("optimizer"),
-          arg("learning_rate"), arg("weight_threshold"), arg("squared_loss"), arg("shuffle_epoch"),
-          arg("divide_by_rows"), arg("leaf_size"), arg("seed"), arg("n_threads"), arg("progress").none(),
-          nb::kw_only(), arg("first_tree") = 0,
-          "LdSM trees: the arrays of a routed forest, and of every inner node J, balancedness, purity and "
-          "J by the running probabilities.");
+    m.def("grow_ldsm_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"),
+          arg("progress").none(),
+          "LdSM trees as the arrays of a RoutedForest, and `splits`: objective, balancedness, purity and "
+          "running objective of every inner node.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

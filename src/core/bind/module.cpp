@@ -1,27 +1,32 @@
-// The extension module: a list of what is bound where. No logic here.
-#include <nanobind/nanobind.h>
+// The extension module: a list of what is bound where.
+#include "bind/bind.hpp"
+#include "memory/trim.hpp"
+#include "simd/solver.hpp"
 
-namespace labelwood {
-void bind_craft(nanobind::module_& m);
-void bind_forest(nanobind::module_& m);
-void bind_graph(nanobind::module_& m);
-void bind_online(nanobind::module_& m);
-void bind_ldsm(nanobind::module_& m);
-void bind_parse(nanobind::module_& m);
-void bind_size(nanobind::module_& m);
-void bind_text(nanobind::module_& m);
-void bind_tree(nanobind::module_& m);
-}  // namespace labelwood
+namespace labelwood::bind {
+void bind_craft(nb::module_& m);
+void bind_forest(nb::module_& m);
+void bind_graph(nb::module_& m);
+void bind_label_tree(nb::module_& m);
+void bind_ldsm(nb::module_& m);
+void bind_online(nb::module_& m);
+void bind_rows(nb::module_& m);
+void bind_sparse(nb::module_& m);
+void bind_text(nb::module_& m);
+}  // namespace labelwood::bind
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
-    labelwood::bind_craft(m);
-    labelwood::bind_forest(m);
-    labelwood::bind_graph(m);
-    labelwood::bind_online(m);
-    labelwood::bind_ldsm(m);
-    labelwood::bind_parse(m);
-    labelwood::bind_size(m);
-    labelwood::bind_text(m);
-    labelwood::bind_tree(m);
+    m.def("isa", &labelwood::simd::isa, "Instruction set the kernels run on.");
+    m.def("give_back", &labelwood::memory::trim_memory,
+          "Returns freed memory to the system, where the allocator can.");
+    labelwood::bind::bind_craft(m);
+    labelwood::bind::bind_forest(m);
+    labelwood::bind::bind_graph(m);
+    labelwood::bind::bind_label_tree(m);
+    labelwood::bind::bind_ldsm(m);
+    labelwood::bind::bind_online(m);
+    labelwood::bind::bind_rows(m);
+    labelwood::bind::bind_sparse(m);
+    labelwood::bind::bind_text(m);
 }

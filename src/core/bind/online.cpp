@@ -1,26 +1,63 @@
-// Binding of the growing tree, the one stateful object of the module. Its callers have checked every array.
+// Binding of the growing tree, the only stateful object of the module. Callers in Python have checked the
+// arrays.
 //
-// Learning holds the lock alone, one call at a time; predictions share it, so a reader never sees half an
-// update.
+// Learning takes the lock exclusively, predictions share it: a reader never sees half an update.
 #include <mutex>
 #include <shared_mutex>
 
-#include "bind/bind.hpp"
+#include "bind/arguments.hpp"
+#include "bind/options.hpp"
 #include "online/pack.hpp"
 #include "online/search.hpp"
 #include "online/state.hpp"
 
-namespace labelwood {
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
 
+struct OnlineTreeOptions {
+    online::GrowthOptions growth;
+    online::LearnerOptions learner;
+    bool normalize;
+};
+
+void read(OptionsReader& from, OnlineTreeOptions& to) {
+    from.choose("policy", to.growth.policy, {"best-greedy", "random", "complete", "flat"});
+    from.read("arity", to.growth.arity);
+    from.read("max_leaf", to.growth.max_leaf);
+    from.read("alpha", to.growth.alpha);
+    from.read("seed", to.growth.seed);
+    from.read("learning_rate", to.learner.rate);
+    from.read("epsilon", to.learner.epsilon);
+    from.read("bias", to.learner.bias);
+    from.read("normalize", to.normalize);
+}
+
+void read(OptionsReader& from, online::TreeArrays& to) {
+    from.copy("parent", to.parent);
+    from.copy("label", to.label);
+    from.copy("auxiliary", to.auxiliary);
+    from.copy("answers_as", to.records.answers_as);
+    from.copy("retired", to.records.retired);
+    from.copy("support", to.records.support);
+    from.copy("first_seen", to.records.first_seen);
+    from.copy("last_seen", to.records.last_seen);
+    from.copy("feature_ptr", to.blocks.feature_ptr);
+    from.copy("features", to.blocks.features);
+    from.copy("first", to.blocks.first);
+    from.copy("value", to.blocks.value);
+    from.copy("row_ptr", to.blocks.row_ptr);
+    from.copy("weights", to.blocks.weights);
+    from.copy("sums", to.blocks.sums);
+    from.copy("gradient_ptr", to.blocks.gradient_ptr);
+    from.copy("gradients", to.blocks.gradients);
+}
+
 class OnlineTreeObject {
   public:
-    OnlineTreeObject(int policy, int32_t arity, int32_t max_leaf, double alpha, uint64_t seed, float rate,
-                     float epsilon, float bias, bool normalize)
-        : tree_(GrowthOptions{static_cast<Policy>(policy), arity, max_leaf, alpha, seed},
-                LearnerOptions{rate, epsilon, bias}, normalize) {}
+    explicit OnlineTreeObject(const nb::dict& options)
+        : OnlineTreeObject(options_from<OnlineTreeOptions>(options, read)) {}
 
     void plant(Array<int32_t> parent, Array<int32_t> label, bool growing) {
         const std::unique_lock lock(mutex_);
@@ -28,63 +65,47 @@ class OnlineTreeObject {
     }
 
     template <class Column>
-    void learn(Array<int64_t> xp, Array<Column> xi, Array<float> xd, Array<int64_t> yp, Array<int32_t> yi,
-               int64_t n_labels, Array<int64_t> order, int n_threads) {
-        const Csr y = pattern(yp, yi, n_labels);
+    void learn(const StreamArrays<Column>& x, const PatternArrays& y, const Array<int64_t>& order,
+               int n_threads) {
         without_gil([&] {
             const std::unique_lock lock(mutex_);
-            tree_.resize_labels(n_labels);
-            tree_.learn(xp.data(), xi.data(), xd.data(), y, order.data(),
-                        static_cast<int64_t>(order.shape(0)), n_threads);
-            return 0;
+            tree_.resize_labels(y.n_cols);
+            tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), y.view(), order.data(),
+                        length(order), n_threads);
         });
     }
 
     template <class Column>
-    nb::tuple search(Array<int64_t> xp, Array<Column> xi, Array<float> xd, int32_t k, int n_threads,
-                     nb::object progress) const {
-        const auto n_rows = static_cast<int64_t>(xp.shape(0)) - 1;
-        const size_t size = static_cast<size_t>(n_rows) * static_cast<size_t>(k);
-        std::vector<int32_t> labels(size);
-        std::vector<float> scores(size);
-        const bool small = xp.data()[n_rows] < 4096;  // ends before anyone could look: no threads, no polling
-        Monitor monitor = small ? Monitor() : monitor_of(progress);
-        without_gil([&] {
+    nb::tuple search(const StreamArrays<Column>& x, int32_t k, int n_threads,
+                     const nb::object& progress) const {
+        const int64_t n_rows = length(x.indptr) - 1;
+        Call call(x.indptr.data()[n_rows] < 4096, n_threads, progress);
+        return labels_and_scores(n_rows, k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
-            const Batch batch = tree_.prepare(xp.data(), xi.data(), xd.data(), nullptr, n_rows,
-                                              [&](uint64_t id) { return tree_.numbers().find(id); });
-            search_batch(tree_, batch, k, small ? 1 : n_threads, monitor, labels.data(), scores.data());
-            return 0;
+            const online::Batch batch =
+                tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), nullptr, n_rows,
+                              [&](uint64_t id) { return tree_.numbers().find(id); });
+            online::search_batch(tree_, batch, k, call.n_threads, call.monitor, labels, scores);
         });
-        return nb::make_tuple(
-            to_numpy(std::move(labels), static_cast<size_t>(n_rows), static_cast<size_t>(k)),
-            to_numpy(std::move(scores), static_cast<size_t>(n_rows), static_cast<size_t>(k)));
     }
 
     // Predicts each row, then learns it.
     template <class Column>
-    nb::tuple progressive(Array<int64_t> xp, Array<Column> xi, Array<float> xd, Array<int64_t> yp,
-                          Array<int32_t> yi, int64_t n_labels, int32_t k) {
-        const Csr y = pattern(yp, yi, n_labels);
-        const size_t size = static_cast<size_t>(y.n_rows) * static_cast<size_t>(k);
-        std::vector<int32_t> labels(size);
-        std::vector<float> scores(size);
-        without_gil([&] {
+    nb::tuple progressive(const StreamArrays<Column>& x, const PatternArrays& y, int32_t k) {
+        const Csr marks = y.view();
+        return labels_and_scores(marks.n_rows, k, [&](int32_t* labels, float* scores) {
             const std::unique_lock lock(mutex_);
-            tree_.resize_labels(n_labels);
-            const OnlineSearcher searcher(tree_, k);
-            OnlineSearchSpace space;
-            for (int64_t row = 0; row < y.n_rows; ++row) {
-                const Batch one = tree_.prepare(xp.data(), xi.data(), xd.data(), &row, 1,
-                                                [&](uint64_t id) { return tree_.numbers().find(id); });
-                searcher.search(one.row(0), space, labels.data() + row * k, scores.data() + row * k);
-                tree_.learn(xp.data(), xi.data(), xd.data(), y, &row, 1, 1);
+            tree_.resize_labels(marks.n_cols);
+            const online::Searcher searcher(tree_, k);
+            online::SearchScratch scratch;
+            for (int64_t row = 0; row < marks.n_rows; ++row) {
+                const online::Batch one =
+                    tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), &row, 1,
+                                  [&](uint64_t id) { return tree_.numbers().find(id); });
+                searcher.search(one.row(0), scratch, labels + row * k, scores + row * k);
+                tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), marks, &row, 1, 1);
             }
-            return 0;
         });
-        return nb::make_tuple(
-            to_numpy(std::move(labels), static_cast<size_t>(y.n_rows), static_cast<size_t>(k)),
-            to_numpy(std::move(scores), static_cast<size_t>(y.n_rows), static_cast<size_t>(k)));
     }
 
     void set_lifecycle(int32_t label, bool retired, int32_t answers_as) {
@@ -96,17 +117,17 @@ class OnlineTreeObject {
     nb::dict records() const {
         const std::shared_lock lock(mutex_);
         nb::dict out;
-        put_records(TreeState::records(tree_), out);
+        put_records(online::TreeState::records(tree_), out);
         return out;
     }
 
     nb::dict state() const {
-        TreeArrays arrays = without_gil([&] {
+        online::TreeArrays arrays = without_gil([&] {
             const std::shared_lock lock(mutex_);
-            return TreeState::save(tree_);
+            return online::TreeState::save(tree_);
         });
         nb::dict out;
-        BlockArrays& b = arrays.blocks;
+        online::BlockArrays& b = arrays.blocks;
         out["parent"] = to_numpy(std::move(arrays.parent));
         out["label"] = to_numpy(std::move(arrays.label));
         out["auxiliary"] = to_numpy(std::move(arrays.auxiliary));
@@ -123,35 +144,17 @@ class OnlineTreeObject {
         return out;
     }
 
-    void restore(nb::dict from, bool growing, int64_t seen, int64_t updates, uint64_t decisions,
+    void restore(const nb::dict& arrays, bool growing, int64_t seen, int64_t updates, uint64_t decisions,
                  int32_t cursor) {
-        TreeArrays a;
-        BlockArrays& b = a.blocks;
-        take(from, "parent", a.parent);
-        take(from, "label", a.label);
-        take(from, "auxiliary", a.auxiliary);
-        take(from, "answers_as", a.records.answers_as);
-        take(from, "retired", a.records.retired);
-        take(from, "support", a.records.support);
-        take(from, "first_seen", a.records.first_seen);
-        take(from, "last_seen", a.records.last_seen);
-        take(from, "feature_ptr", b.feature_ptr);
-        take(from, "features", b.features);
-        take(from, "first", b.first);
-        take(from, "value", b.value);
-        take(from, "row_ptr", b.row_ptr);
-        take(from, "weights", b.weights);
-        take(from, "sums", b.sums);
-        take(from, "gradient_ptr", b.gradient_ptr);
-        take(from, "gradients", b.gradients);
+        const auto given = options_from<online::TreeArrays>(arrays, read);
         const std::unique_lock lock(mutex_);
-        TreeState::load(tree_, a, growing, {seen, updates, decisions, cursor});
+        online::TreeState::load(tree_, given, growing, {seen, updates, decisions, cursor});
     }
 
     nb::dict pack(float threshold) const {
-        PackedOnline packed = without_gil([&] {
+        online::PackedTree packed = without_gil([&] {
             const std::shared_lock lock(mutex_);
-            return labelwood::pack(tree_, threshold);
+            return online::pack(tree_, threshold);
         });
         nb::dict out;
         out["child_ptr"] = to_numpy(std::move(packed.child_ptr));
@@ -167,20 +170,20 @@ class OnlineTreeObject {
         return out;
     }
 
-    // Features (-1: the constant), weights and sums of a node's classifier, or of its auxiliary one.
+    // Features, weights and sums of a node's classifier or of its auxiliary classifier. The constant is -1.
     nb::tuple classifier(int32_t node, bool auxiliary) const {
         const std::shared_lock lock(mutex_);
-        const GrowingNode& v = tree_.nodes()[node];
+        const online::Node& v = tree_.nodes()[node];
         const int32_t block = auxiliary ? v.block : v.parent < 0 ? 0 : tree_.nodes()[v.parent].block;
         const int32_t lane = auxiliary ? 0 : v.lane;
         std::vector<int64_t> features;
         std::vector<float> weights, sums;
-        BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
-                             [&](int64_t feature, const float* row) {
-                                 features.push_back(feature);
-                                 weights.push_back(row[lane]);
-                                 sums.push_back(row[tree_.block(block).capacity() + lane]);
-                             });
+        online::BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
+                                     [&](int64_t feature, const float* row) {
+                                         features.push_back(feature);
+                                         weights.push_back(row[lane]);
+                                         sums.push_back(row[tree_.block(block).capacity() + lane]);
+                                     });
         return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)),
                               to_numpy(std::move(sums)));
     }
@@ -215,7 +218,7 @@ class OnlineTreeObject {
     }
 
   private:
-    static void put_records(LabelArrays&& records, nb::dict& out) {
+    static void put_records(online::LabelArrays&& records, nb::dict& out) {
         out["answers_as"] = to_numpy(std::move(records.answers_as));
         out["retired"] = to_numpy(std::move(records.retired));
         out["support"] = to_numpy(std::move(records.support));
@@ -223,26 +226,20 @@ class OnlineTreeObject {
         out["last_seen"] = to_numpy(std::move(records.last_seen));
     }
 
-    template <class T>
-    static void take(const nb::dict& from, const char* name, std::vector<T>& into) {
-        const auto array = nb::cast<Array<T>>(from[name]);
-        into.assign(array.data(), array.data() + array.shape(0));
-    }
+    explicit OnlineTreeObject(const OnlineTreeOptions& options)
+        : tree_(options.growth, options.learner, options.normalize) {}
 
-    OnlineTree tree_;
+    online::Tree tree_;
     mutable std::shared_mutex mutex_;
 };
 
 template <class Column>
 void define_for(nb::class_<OnlineTreeObject>& object) {
-    const auto columns = [] { return arg("x_indices").noconvert(); };
-    object.def("learn", &OnlineTreeObject::learn<Column>, arg("x_indptr"), columns(), arg("x_data"),
-               arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("order"), arg("n_threads"),
+    object.def("learn", &OnlineTreeObject::learn<Column>, arg("X"), arg("Y"), arg("order"), arg("n_threads"),
                "Learn the rows `order`, in order.");
-    object.def("search", &OnlineTreeObject::search<Column>, arg("x_indptr"), columns(), arg("x_data"),
-               arg("k"), arg("n_threads"), arg("progress").none(), "Best k labels of every row.");
-    object.def("progressive", &OnlineTreeObject::progressive<Column>, arg("x_indptr"), columns(),
-               arg("x_data"), arg("y_indptr"), arg("y_indices"), arg("n_labels"), arg("k"),
+    object.def("search", &OnlineTreeObject::search<Column>, arg("X"), arg("k"), arg("n_threads"),
+               arg("progress").none(), "Best k labels of every row.");
+    object.def("progressive", &OnlineTreeObject::progressive<Column>, arg("X"), arg("Y"), arg("k"),
                "Predict each row, then learn it.");
 }
 
@@ -250,9 +247,7 @@ void define_for(nb::class_<OnlineTreeObject>& object) {
 
 void bind_online(nb::module_& m) {
     nb::class_<OnlineTreeObject> object(m, "OnlineTree", "A label tree that grows as it learns.");
-    object.def(nb::init<int, int32_t, int32_t, double, uint64_t, float, float, float, bool>(), arg("policy"),
-               arg("arity"), arg("max_leaf"), arg("alpha"), arg("seed"), arg("rate"), arg("epsilon"),
-               arg("bias"), arg("normalize"));
+    object.def(nb::init<const nb::dict&>(), arg("options"));
     define_for<int32_t>(object);
     define_for<int64_t>(object);
     object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"),
@@ -272,4 +267,4 @@ void bind_online(nb::module_& m) {
     object.def("facts", &OnlineTreeObject::facts, "Counts and sizes.");
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::bind

@@ -3,89 +3,89 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
-namespace labelwood {
+#include "base/span.hpp"
 
-// A node of a tree in growth. Children are contiguous; a node without children is a leaf. `weights_*` is the
-// range of the vector by which the parent scores this node, `leaf_*` the range of a leaf's label
-// distribution.
+namespace labelwood::forest {
+
+// A node of a growing tree. Its children are contiguous; a leaf has none. The parent scores the node by the
+// vector weights_begin .. weights_end. A leaf's label distribution is leaf_begin .. leaf_end.
 struct GrownNode {
     int32_t first_child = 0;
     int32_t n_children = 0;
     float bias = 0.0f;
-    uint32_t seed = 0;  // of the projection at this node, where each node has its own
+    uint32_t seed = 0;  // of the node's projection, if every node has one
     int64_t weights_begin = 0;
     int64_t weights_end = 0;
     int64_t leaf_begin = 0;
     int64_t leaf_end = 0;
 };
 
-// One tree in growth: node 0 is the root, ids are otherwise in any order.
-struct GrownInstanceTree {
-    std::vector<GrownNode> nodes;
-    std::vector<int32_t> features;  // ascending within a node's range
-    std::vector<float> weights;
-    std::vector<int32_t> labels;  // ascending within a leaf's range
-    std::vector<float> values;
+// A growing tree: node 0 is the root, the other ids are in any order.
+struct GrownTree {
+    Vector<GrownNode> nodes;
+    Vector<int32_t> features;  // ascending within a node's range
+    Vector<float> weights;
+    Vector<int32_t> labels;  // ascending within a leaf's range
+    Vector<float> values;
 };
 
-// The arrays of `RoutedForest` in forest.py, in their widest types.
+// The arrays of the Python class RoutedForest, in their widest types.
 struct FlatForest {
-    std::vector<int32_t> child_ptr;
-    std::vector<int64_t> weight_ptr{0};
-    std::vector<int32_t> weight_features;
-    std::vector<float> weights;
-    std::vector<float> bias;
-    std::vector<int64_t> leaf_ptr{0};
-    std::vector<int32_t> leaf_labels;
-    std::vector<float> leaf_values;
-    std::vector<uint32_t> inner_seeds;  // of the inner nodes in id order
+    Vector<int32_t> child_ptr;
+    Vector<int64_t> weight_ptr{0};
+    Vector<int32_t> weight_features;
+    Vector<float> weights;
+    Vector<float> bias;
+    Vector<int64_t> leaf_ptr{0};
+    Vector<int32_t> leaf_labels;
+    Vector<float> leaf_values;
+    Vector<uint32_t> seeds;  // of the inner nodes, by id
 };
 
-// Numbers the nodes of all trees breadth-first (the roots are 0 .. n_trees, then all their children, ...).
-// Consumes the trees.
-inline FlatForest flatten(std::vector<GrownInstanceTree>&& trees) {
-    std::vector<std::pair<int32_t, int32_t>> order;  // (tree, node) by final id
+// Numbers the nodes of all trees breadth-first: the roots are 0 .. n_trees, then come all their children, and
+// so on. Consumes the trees.
+inline FlatForest flatten(Vector<GrownTree>&& trees) {
+    Vector<std::pair<int32_t, int32_t>> order;  // (tree, node) by final id
     int64_t n_nodes = 0, n_weights = 0, n_values = 0;
-    for (const GrownInstanceTree& tree : trees) {
-        n_nodes += static_cast<int64_t>(tree.nodes.size());
-        n_weights += static_cast<int64_t>(tree.weights.size());
-        n_values += static_cast<int64_t>(tree.values.size());
+    for (const GrownTree& tree : trees) {
+        n_nodes += tree.nodes.size();
+        n_weights += tree.weights.size();
+        n_values += tree.values.size();
     }
-    order.reserve(static_cast<size_t>(n_nodes));
-    for (size_t t = 0; t < trees.size(); ++t) order.emplace_back(static_cast<int32_t>(t), 0);
+    order.reserve(n_nodes);
+    for (int64_t t = 0; t < trees.size(); ++t) order.emplace_back(static_cast<int32_t>(t), 0);
     FlatForest flat;
-    flat.child_ptr.reserve(static_cast<size_t>(n_nodes) + 1);
-    flat.weight_features.reserve(static_cast<size_t>(n_weights));
-    flat.weights.reserve(static_cast<size_t>(n_weights));
-    flat.leaf_labels.reserve(static_cast<size_t>(n_values));
-    flat.leaf_values.reserve(static_cast<size_t>(n_values));
+    flat.child_ptr.reserve(n_nodes + 1);
+    flat.weight_features.reserve(n_weights);
+    flat.weights.reserve(n_weights);
+    flat.leaf_labels.reserve(n_values);
+    flat.leaf_values.reserve(n_values);
     flat.child_ptr.push_back(static_cast<int32_t>(order.size()));
-    for (size_t id = 0; id < order.size(); ++id) {
+    for (int64_t id = 0; id < order.size(); ++id) {
         const auto [t, local] = order[id];
-        const GrownInstanceTree& tree = trees[static_cast<size_t>(t)];
-        const GrownNode& node = tree.nodes[static_cast<size_t>(local)];
+        const GrownTree& tree = trees[t];
+        const GrownNode& node = tree.nodes[local];
         for (int32_t c = 0; c < node.n_children; ++c) order.emplace_back(t, node.first_child + c);
         flat.child_ptr.push_back(static_cast<int32_t>(order.size()));
         flat.weight_features.insert(flat.weight_features.end(), tree.features.begin() + node.weights_begin,
                                     tree.features.begin() + node.weights_end);
         flat.weights.insert(flat.weights.end(), tree.weights.begin() + node.weights_begin,
                             tree.weights.begin() + node.weights_end);
-        flat.weight_ptr.push_back(static_cast<int64_t>(flat.weights.size()));
+        flat.weight_ptr.push_back(flat.weights.size());
         flat.bias.push_back(node.bias);
         if (node.n_children > 0) {
-            flat.inner_seeds.push_back(node.seed);
+            flat.seeds.push_back(node.seed);
             continue;
         }
         flat.leaf_labels.insert(flat.leaf_labels.end(), tree.labels.begin() + node.leaf_begin,
                                 tree.labels.begin() + node.leaf_end);
         flat.leaf_values.insert(flat.leaf_values.end(), tree.values.begin() + node.leaf_begin,
                                 tree.values.begin() + node.leaf_end);
-        flat.leaf_ptr.push_back(static_cast<int64_t>(flat.leaf_values.size()));
+        flat.leaf_ptr.push_back(flat.leaf_values.size());
     }
     trees.clear();
     return flat;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

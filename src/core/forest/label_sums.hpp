@@ -1,45 +1,45 @@
-// Scores summed per label, from packed rows to the best few.
+// Sums of leaf values per label, and the best labels by them.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "forest/packed_rows.hpp"
 #include "simd/forest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
-// Sums per label that are cheap to clear: one mark per cache line of them tells what was touched. Few labels
-// have no marks: looking at all lines is cheaper than marking them.
+// Sums per label that are cheap to clear: each cache line of sums has a mark, set when the line is touched.
+// With few labels there are no marks, because scanning all lines is cheaper.
 class LabelSums {
   public:
     void reserve(int64_t n_labels) {
         marked_ = n_labels > kFew;
-        const auto lines = static_cast<size_t>((n_labels + kMarked - 1) / kMarked);
+        const int64_t lines = (n_labels + simd::kMarked - 1) / simd::kMarked;
         // Marks are read eight at a time.
         marks_.resize((lines + 7) / 8 * 8, 0);
-        sums_.resize(marks_.size() * kMarked, 0.0f);
+        sums_.resize(marks_.size() * simd::kMarked, 0.0f);
     }
 
     template <class Label, class Value>
     void add(const Label* labels, const Value* values, int64_t count, float share) {
-        packed_simd(labels, values)
-            .add_leaf(labels, bits_of(values), count, share, sums_.data(), marked_ ? marks_.data() : nullptr);
+        packed_kernels(labels, values)
+            .add_leaf(labels, values, count, share, sums_.data(), marked_ ? marks_.data() : nullptr);
     }
 
     // Offers sum / divisor of every label with a positive sum, and clears all sums.
     void drain(float divisor, BestOf& heap) {
         if (!marked_) {
-            for (size_t line = 0; line < marks_.size(); ++line) drain_line(line, divisor, heap);
+            for (int64_t line = 0; line < marks_.size(); ++line) drain_line(line, divisor, heap);
             return;
         }
-        for (size_t first = 0; first < marks_.size(); first += 8) {
+        for (int64_t first = 0; first < marks_.size(); first += 8) {
             uint64_t any;
             std::memcpy(&any, marks_.data() + first, 8);
             if (any == 0) continue;
-            for (size_t line = first; line < first + 8; ++line) {
+            for (int64_t line = first; line < first + 8; ++line) {
                 if (marks_[line] != 0) drain_line(line, divisor, heap);
             }
             std::memset(marks_.data() + first, 0, 8);
@@ -49,27 +49,27 @@ class LabelSums {
   private:
     static constexpr int64_t kFew = 2048;
 
-    void drain_line(size_t line, float divisor, BestOf& heap) {
-        float* sums = sums_.data() + line * kMarked;
+    void drain_line(int64_t line, float divisor, BestOf& heap) {
+        float* sums = sums_.data() + line * simd::kMarked;
         const float bar = heap.bar();
         int high = 0;
-        float scores[kMarked];
-        for (int n = 0; n < kMarked; ++n) {
+        float scores[simd::kMarked];
+        for (int n = 0; n < simd::kMarked; ++n) {
             scores[n] = sums[n] / divisor;
             high |= scores[n] >= bar ? 1 : 0;
             sums[n] = 0.0f;
         }
         if (high == 0) return;
-        for (int n = 0; n < kMarked; ++n) {
+        for (int n = 0; n < simd::kMarked; ++n) {
             if (scores[n] > 0.0f && scores[n] >= heap.bar()) {
-                heap.offer({scores[n], static_cast<int32_t>(line * kMarked) + n});
+                heap.offer({scores[n], static_cast<int32_t>(line * simd::kMarked) + n});
             }
         }
     }
 
-    std::vector<float> sums_;     // all zero between rows
-    std::vector<uint8_t> marks_;  // likewise
+    Vector<float> sums_;     // all zero between rows
+    Vector<uint8_t> marks_;  // all zero between rows
     bool marked_ = true;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

@@ -1,15 +1,15 @@
-// From the leaves that rows reach to their top-k labels: leaves are averaged within a tree, then trees.
+// The top-k labels of rows from the leaves they reach: averages over the leaves of a tree, then over trees.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "forest/label_sums.hpp"
 #include "forest/router_scratch.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 // Label distributions by leaf number.
 template <class Label, class Value>
@@ -29,36 +29,36 @@ struct LeafTable {
     }
 };
 
-// Gathers space.reached by row, keeping the order within a row: those of the row whose place is p are
-// by_row[reached_ptr[p]] onwards.
-inline void sort_by_row(const std::vector<int32_t>& place, RouteSpace& space) {
-    std::vector<int64_t>& ptr = space.reached_ptr;
-    auto place_of = [&](const Reached& r) { return static_cast<size_t>(place[static_cast<size_t>(r.row)]); };
+// Sorts scratch.reached by the places of rows; the order within a row stays. The leaves of the row at place p
+// are by_row[reached_ptr[p]] .. by_row[reached_ptr[p + 1]].
+inline void sort_by_row(const Vector<int32_t>& place, RouterScratch& scratch) {
+    Vector<int64_t>& ptr = scratch.reached_ptr;
+    auto place_of = [&](const ReachedLeaf& r) { return place[r.row]; };
     ptr.assign(place.size() + 1, 0);
-    for (const Reached& r : space.reached) ++ptr[place_of(r) + 1];
-    for (size_t p = 0; p < place.size(); ++p) ptr[p + 1] += ptr[p];
-    space.by_row.resize(space.reached.size());
-    for (const Reached& r : space.reached) {
-        space.by_row[static_cast<size_t>(ptr[place_of(r)]++)] = r;
+    for (const ReachedLeaf& r : scratch.reached) ++ptr[place_of(r) + 1];
+    for (int64_t p = 0; p < place.size(); ++p) ptr[p + 1] += ptr[p];
+    scratch.by_row.resize(scratch.reached.size());
+    for (const ReachedLeaf& r : scratch.reached) {
+        scratch.by_row[ptr[place_of(r)]++] = r;
     }
-    // Filling moved each start to the next row's; move them back.
-    for (size_t p = place.size(); p > 0; --p) ptr[p] = ptr[p - 1];
+    // Filling moved each start to the start of the next row; move them back.
+    for (int64_t p = place.size(); p > 0; --p) ptr[p] = ptr[p - 1];
     ptr[0] = 0;
 }
 
-inline void place_in_order(int64_t n_rows, RouteSpace& space) {
-    space.place.resize(static_cast<size_t>(n_rows));
-    for (size_t row = 0; row < space.place.size(); ++row) space.place[row] = static_cast<int32_t>(row);
+inline void place_in_order(int64_t n_rows, RouterScratch& scratch) {
+    scratch.place.resize(n_rows);
+    for (int64_t row = 0; row < scratch.place.size(); ++row) scratch.place[row] = static_cast<int32_t>(row);
 }
 
-// Rows that meet in a leaf of the first tree come next to each other: they share leaves of other trees, which
-// are then still in the cache.
-inline void place_alike(int64_t n_rows, RouteSpace& space) {
-    space.place.assign(static_cast<size_t>(n_rows), -1);
+// Puts rows that share a leaf of the first tree next to each other. Such rows share leaves of other trees
+// too, and find them in the cache.
+inline void place_alike(int64_t n_rows, RouterScratch& scratch) {
+    scratch.place.assign(n_rows, -1);
     int32_t next = 0;
-    for (const Reached& r : space.reached) {
+    for (const ReachedLeaf& r : scratch.reached) {
         if (r.tree > 0 && next == n_rows) break;
-        int32_t& place = space.place[static_cast<size_t>(r.row)];
+        int32_t& place = scratch.place[r.row];
         if (place < 0) place = next++;
     }
 }
@@ -70,34 +70,35 @@ class LeafAverager {
     LeafAverager(const LeafTable<Label, Value>& leaves, int32_t n_trees, int32_t k)
         : leaves_(leaves), n_trees_(n_trees), k_(k) {}
 
-    void average(int64_t n_rows, int64_t n_labels, RouteSpace& space, int32_t* labels, float* scores) const {
-        place_alike(n_rows, space);
-        sort_by_row(space.place, space);
-        space.sums.reserve(n_labels);
-        space.best.resize(static_cast<size_t>(k_));
-        const Reached* all = space.by_row.data();
-        const auto count = static_cast<int64_t>(space.by_row.size());
+    void average(int64_t n_rows, int64_t n_labels, RouterScratch& scratch, int32_t* labels,
+                 float* scores) const {
+        place_alike(n_rows, scratch);
+        sort_by_row(scratch.place, scratch);
+        scratch.sums.reserve(n_labels);
+        scratch.best.resize(k_);
+        const ReachedLeaf* all = scratch.by_row.data();
+        const auto count = scratch.by_row.size();
         for (int64_t i = 0; i < std::min(count, kPointersAhead); ++i) {
             __builtin_prefetch(leaves_.ptr + all[i].number);
         }
         for (int64_t i = 0; i < std::min(count, kLeavesAhead); ++i) leaves_.prefetch(all[i].number);
-        space.row_at.resize(static_cast<size_t>(n_rows));
-        for (size_t row = 0; row < static_cast<size_t>(n_rows); ++row) {
-            space.row_at[static_cast<size_t>(space.place[row])] = static_cast<int32_t>(row);
+        scratch.row_at.resize(n_rows);
+        for (int64_t row = 0; row < n_rows; ++row) {
+            scratch.row_at[scratch.place[row]] = static_cast<int32_t>(row);
         }
-        for (size_t place = 0; place < static_cast<size_t>(n_rows); ++place) {
-            sum_leaves(space.reached_ptr[place], space.reached_ptr[place + 1], count, all, space.sums);
-            const int64_t at = space.row_at[place] * static_cast<int64_t>(k_);
-            write_best(space, labels + at, scores + at);
+        for (int64_t place = 0; place < n_rows; ++place) {
+            sum_leaves(scratch.reached_ptr[place], scratch.reached_ptr[place + 1], count, all, scratch.sums);
+            const int64_t at = scratch.row_at[place] * static_cast<int64_t>(k_);
+            write_best(scratch, labels + at, scores + at);
         }
     }
 
   private:
-    // A leaf lies in cold memory, behind a pointer that does.
+    // Prefetch distances: a leaf and the pointer to it are both in cold memory.
     static constexpr int64_t kLeavesAhead = 6, kPointersAhead = 16;
 
-    // The leaves from .. to are one row's, those of one tree together; `end` is that of all rows'.
-    void sum_leaves(int64_t from, int64_t to, int64_t end, const Reached* all, LabelSums& sums) const {
+    // Sums the leaves from .. to of one row; leaves of a tree are adjacent. `end` is the end of all rows.
+    void sum_leaves(int64_t from, int64_t to, int64_t end, const ReachedLeaf* all, LabelSums& sums) const {
         for (int64_t i = from; i < to;) {
             int64_t stop = i;
             while (stop < to && all[stop].tree == all[i].tree) ++stop;
@@ -113,14 +114,14 @@ class LeafAverager {
         }
     }
 
-    void write_best(RouteSpace& space, int32_t* labels, float* scores) const {
+    void write_best(RouterScratch& scratch, int32_t* labels, float* scores) const {
         int32_t size = 0;
-        BestOf heap(space.best.data(), &size, k_);
-        space.sums.drain(static_cast<float>(n_trees_), heap);
+        BestOf heap(scratch.best.data(), &size, k_);
+        scratch.sums.drain(static_cast<float>(n_trees_), heap);
         heap.sort();
         for (int32_t j = 0; j < k_; ++j) {
-            labels[j] = j < size ? space.best[static_cast<size_t>(j)].id : -1;
-            scores[j] = j < size ? space.best[static_cast<size_t>(j)].score : 0.0f;
+            labels[j] = j < size ? scratch.best[j].id : -1;
+            scores[j] = j < size ? scratch.best[j].score : 0.0f;
         }
     }
 
@@ -128,21 +129,21 @@ class LeafAverager {
     const int32_t n_trees_, k_;
 };
 
-// Splits rows into shards of about as many entries each, as many for every thread. A larger shard meets the
-// nodes of the trees less often: 256k entries are 3 MB with their projection.
-inline std::vector<int64_t> shards_of(const Csr& x, int n_threads) {
+// Splits rows into shards of about equal numbers of entries; every thread gets the same number of shards.
+// Larger shards read the nodes less often. 256k entries take 3 MB with their projection.
+inline Vector<int64_t> shards_of(const Csr& x, int n_threads) {
     constexpr int64_t kEntries = 1 << 18;
     const int64_t threads = std::max(n_threads, 1);
     const int64_t rounds = std::max<int64_t>(1, x.nnz() / (kEntries * threads));
     const int64_t count = std::clamp<int64_t>(rounds * threads, 1, std::max<int64_t>(x.n_rows, 1));
-    std::vector<int64_t> bounds{0};
+    Vector<int64_t> bounds{0};
     for (int64_t row = 1; row <= x.n_rows; ++row) {
-        const auto shard = static_cast<int64_t>(bounds.size());
-        // A row counts as an entry too, so that empty ones are shared out.
+        const auto shard = bounds.size();
+        // A row counts as one entry more, so that empty rows are divided too.
         const bool full = (x.indptr[row] + row) * count >= shard * (x.nnz() + x.n_rows);
         if (full || row == x.n_rows) bounds.push_back(row);
     }
     return bounds;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

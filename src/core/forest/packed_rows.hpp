@@ -1,44 +1,33 @@
-// Rows of (id, value) pairs in narrow types, and the functions for each pair of types.
+// Dot products of rows with packed vectors, whose ids and values have narrow types.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 
-#include "label_tree/weights.hpp"
+#include "base/csr.hpp"
+#include "base/half.hpp"
 #include "simd/forest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
-// The functions for packed rows of these types.
-inline const auto& packed_simd(const uint16_t*, const Half*) {
-    return forest_simd().u16_f16;
+// The kernels for each pair of types.
+inline const auto& packed_kernels(const uint16_t*, const Half*) {
+    return simd::forest().u16_f16;
 }
-inline const auto& packed_simd(const uint16_t*, const float*) {
-    return forest_simd().u16_f32;
+inline const auto& packed_kernels(const uint16_t*, const float*) {
+    return simd::forest().u16_f32;
 }
-inline const auto& packed_simd(const int32_t*, const Half*) {
-    return forest_simd().i32_f16;
+inline const auto& packed_kernels(const int32_t*, const Half*) {
+    return simd::forest().i32_f16;
 }
-inline const auto& packed_simd(const int32_t*, const float*) {
-    return forest_simd().i32_f32;
+inline const auto& packed_kernels(const int32_t*, const float*) {
+    return simd::forest().i32_f32;
 }
-inline const float* bits_of(const float* values) {
-    return values;
-}
-inline const uint16_t* bits_of(const Half* values) {
-    return &values->bits;
-}
-// What bits_of points to.
-template <class Value>
-using BitsOf = std::remove_cvref_t<decltype(*bits_of(std::declval<const Value*>()))>;
-
-// Nanoseconds, roughly: an element gathered; a column searched for.
+// Rough costs in nanoseconds: gathering an element; searching for a column.
 constexpr double kGather = 0.3, kFind = 12.0;
 
-// Dot product by searching ascending ids for the columns of a row.
+// Dot product by binary search: finds the columns of a row among ascending ids.
 template <class Id, class Value>
 double find_dot(const Query& row, const Id* ids, const Value* values, int64_t length) {
     double sum = 0.0;
@@ -52,47 +41,47 @@ double find_dot(const Query& row, const Id* ids, const Value* values, int64_t le
     return sum;
 }
 
-// A row laid out: its values by column in a dense array, and a filter that tells most columns it has not.
+// A row as a dense array, and a filter that rules out most columns that the row does not have.
 struct LaidOut {
     Query row{nullptr, nullptr, 0};
     float* dense = nullptr;
-    std::array<uint16_t, kFilterWords> filter{};
+    std::array<uint16_t, simd::kFilterWords> filter{};
 
-    // The array is all zero before and, after clear(), again.
+    // `zeros` must be all zero; clear() makes it so again.
     void lay(const Query& query, float* zeros) {
         row = query;
         dense = zeros;
         filter.fill(0);
         for (int64_t j = 0; j < row.count; ++j) {
-            const auto column = static_cast<size_t>(row.columns[j]);
+            const auto column = static_cast<uint32_t>(row.columns[j]);
             dense[column] += row.values[j];
-            filter[column / 16 % kFilterWords] |= static_cast<uint16_t>(1u << (column % 16));
+            filter[column / 16 % simd::kFilterWords] |= static_cast<uint16_t>(1u << (column % 16));
         }
     }
     void clear() {
         for (int64_t j = 0; j < row.count; ++j) dense[row.columns[j]] = 0.0f;
     }
 
-    // Dot product with ascending ids and their values, the cheapest way.
+    // Dot product with ascending ids and their values: gathers or searches, whichever is cheaper.
     template <class Id, class Value>
     double dot(const Id* ids, const Value* values, int64_t length) const {
         if (kGather * static_cast<double>(length) > kFind * static_cast<double>(row.count)) {
             return find_dot(row, ids, values, length);
         }
-        return packed_simd(ids, values).gather_dot(ids, bits_of(values), length, dense);
+        return packed_kernels(ids, values).gather_dot(ids, values, length, dense);
     }
 
-    // Dot products with n such rows that follow one another, ptr[0] .. ptr[n].
+    // Dot products with n adjacent vectors: vector i is ptr[i] .. ptr[i + 1].
     template <class Id, class Value>
     void dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t n, double* dots) const {
         constexpr int64_t kFull = 300;  // entries that set a quarter of the filter's bits
         const auto length = static_cast<double>(ptr[n] - ptr[0]);
         if (row.count <= kFull && kGather * length <= kFind * static_cast<double>(row.count)) {
-            packed_simd(ids, values).gather_dots(ids, bits_of(values), ptr, n, dense, filter.data(), dots);
+            packed_kernels(ids, values).gather_dots(ids, values, ptr, n, dense, filter.data(), dots);
             return;
         }
         for (int32_t i = 0; i < n; ++i) dots[i] = dot(ids + ptr[i], values + ptr[i], ptr[i + 1] - ptr[i]);
     }
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

@@ -1,67 +1,66 @@
-// Candidates of a forest in a new order: by their scores and by the row's nearness to the labels' mean rows
-// (the twin is reference/rerank.py).
+// Reorders a forest's candidates by their scores and by the distance of the row to the labels' mean rows.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "forest/packed_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
 struct RerankOptions {
-    double share;      // of the forest's score in the logarithm of the combined one
+    double share;      // weight of the forest's score in the logarithm of the combined score
     double sharpness;  // of the logistic function of the squared distance
     int32_t candidates, k;
 };
 
-// `labels` and `scores` have options.candidates columns, short rows padded with -1; the results have k. Rows
-// and means have unit length.
+// `labels` and `scores` have options.candidates columns, and short rows end in -1; the results have k
+// columns. Rows and means have unit length.
 inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const float* scores,
                    const RerankOptions& options, int n_threads, Monitor& monitor, int32_t* out_labels,
                    float* out_scores) {
-    struct Space {
-        std::vector<float> dense;
+    struct Scratch {
+        Vector<float> dense;
         LaidOut row;
-        std::vector<Scored> pool;
+        Vector<Scored> pool;
     };
     constexpr int64_t kRows = 64;
-    std::vector<Space> spaces(static_cast<size_t>(std::max(n_threads, 1)));
+    Vector<Scratch> scratches(std::max(n_threads, 1));
     const auto wide = static_cast<int64_t>(options.candidates), k = static_cast<int64_t>(options.k);
-    auto order_row = [&](int64_t row, Space& space) {
-        space.row.lay(row_of(x, row), space.dense.data());
-        space.pool.clear();
+    auto order_row = [&](int64_t row, Scratch& scratch) {
+        scratch.row.lay(row_of(x, row), scratch.dense.data());
+        scratch.pool.clear();
         for (int64_t j = row * wide; j < (row + 1) * wide && labels[j] >= 0; ++j) {
             const int64_t from = means.indptr[labels[j]];
             const double cosine =
-                space.row.dot(means.indices + from, means.data + from, means.row_nnz(labels[j]));
+                scratch.row.dot(means.indices + from, means.data + from, means.row_nnz(labels[j]));
             // Half the squared distance of unit vectors is 1 - cosine.
             const double nearness = -std::log1p(std::exp(options.sharpness * (1.0 - cosine)));
             const double combined =
                 options.share * std::log(static_cast<double>(scores[j])) + (1.0 - options.share) * nearness;
-            space.pool.push_back({static_cast<float>(std::exp(combined)), labels[j]});
+            scratch.pool.push_back({static_cast<float>(std::exp(combined)), labels[j]});
         }
-        space.row.clear();
-        const auto kept = std::min<int64_t>(k, static_cast<int64_t>(space.pool.size()));
-        std::partial_sort(space.pool.begin(), space.pool.begin() + kept, space.pool.end(), better);
+        scratch.row.clear();
+        const auto kept = std::min<int64_t>(k, scratch.pool.size());
+        std::partial_sort(scratch.pool.begin(), scratch.pool.begin() + kept, scratch.pool.end(), better);
         for (int64_t j = 0; j < k; ++j) {
-            const bool known = j < kept && space.pool[static_cast<size_t>(j)].score > 0.0f;
-            out_labels[row * k + j] = known ? space.pool[static_cast<size_t>(j)].id : -1;
-            out_scores[row * k + j] = known ? space.pool[static_cast<size_t>(j)].score : 0.0f;
+            const bool known = j < kept && scratch.pool[j].score > 0.0f;
+            out_labels[row * k + j] = known ? scratch.pool[j].id : -1;
+            out_scores[row * k + j] = known ? scratch.pool[j].score : 0.0f;
         }
     };
     parallel_for((x.n_rows + kRows - 1) / kRows, n_threads, monitor, [&](int64_t part, int worker) {
-        Space& space = spaces[static_cast<size_t>(worker)];
-        space.dense.resize(static_cast<size_t>(x.n_cols), 0.0f);
+        Scratch& scratch = scratches[worker];
+        scratch.dense.resize(x.n_cols, 0.0f);
         const int64_t end = std::min(x.n_rows, (part + 1) * kRows);
-        for (int64_t row = part * kRows; row < end; ++row) order_row(row, space);
+        for (int64_t row = part * kRows; row < end; ++row) order_row(row, scratch);
         monitor.add(end - part * kRows);
     });
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

@@ -1,15 +1,15 @@
-// The vectors of the children of large nodes, column by column, for a row to look its columns up in.
+// Blocks of large nodes: the child vectors by column, so that a row looks its columns up.
 //
-// A large node near a root has thousands of weights, of which a row meets a few: reading all of them for one
-// row costs several times what looking up its columns does. Small nodes, which are nearly all of a forest,
+// A large node near a root has thousands of weights, and a row uses few of them. Reading all of them costs
+// several times as much as looking up the row's columns. Nearly all nodes are small and have no block; they
 // are read as they are packed.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "base/span.hpp"
 #include "forest/batch_block.hpp"
 #include "forest/packed_rows.hpp"
 #include "forest/router_scratch.hpp"
@@ -17,26 +17,26 @@
 #include "simd/forest.hpp"
 #include "simd/solver.hpp"
 
-namespace labelwood {
+namespace labelwood::forest {
 
-inline const auto& block_simd(const Half*) {
-    return forest_simd().block_f16;
+inline const auto& block_kernels(const Half*) {
+    return simd::forest().block_f16;
 }
-inline const auto& block_simd(const float*) {
-    return forest_simd().block_f32;
+inline const auto& block_kernels(const float*) {
+    return simd::forest().block_f32;
 }
 
-// A block has a row of weights, one for every child, for each column that some child uses; ranks tell which
-// those are.
+// A block has a row for each column that some child uses, with one weight per child. Ranks map columns to
+// rows.
 template <class Weight>
-class NodeBlocks {
+class ResidentBlocks {
   public:
     template <class Index>
-    NodeBlocks(const Routing& routing, const NodeVectors<Index, Weight>& vectors, int32_t n_nodes,
-               int32_t n_columns)
-        : n_words_(static_cast<size_t>(n_columns) / 32 + 1) {
-        std::vector<uint32_t> used(n_words_, 0);
-        size_t n_weights = 0;
+    ResidentBlocks(const Routing& routing, const NodeVectors<Index, Weight>& vectors, int32_t n_nodes,
+                   int32_t n_columns)
+        : n_words_(n_columns / 32 + 1) {
+        Vector<uint32_t> used(n_words_, 0);
+        int64_t n_weights = 0;
         for (int32_t node = 0; node < n_nodes; ++node) {
             const int32_t first = routing.child_ptr[node], last = routing.child_ptr[node + 1];
             const int64_t entries = vectors.ptr[last] - vectors.ptr[first];
@@ -45,15 +45,15 @@ class NodeBlocks {
             const int64_t fill = entries < kVeryLarge ? kFill : kVeryLargeFill;
             const int64_t most = std::min(fill * entries, kMostPlaces);
             if (columns * kSparse < n_columns || columns * (last - first) > most) continue;
-            blocks_.resize(static_cast<size_t>(node) + 1);
+            blocks_.resize(node + 1);
             blocks_.back() = {n_blocks_++ * static_cast<int64_t>(n_words_), static_cast<int64_t>(n_weights)};
-            const auto end = static_cast<size_t>(places_for(last - first)(static_cast<int32_t>(columns)));
+            const int64_t end = places_for(last - first)(static_cast<int32_t>(columns));
             n_weights += (end + kLineWeights - 1) / kLineWeights * kLineWeights;
         }
         if (n_blocks_ == 0) return;
-        ranks_ = std::make_unique<ZeroArray<Rank>>(static_cast<size_t>(n_blocks_) * n_words_);
-        weights_ = std::make_unique<ZeroArray<Weight>>(n_weights + kMaxLanes);
-        for (size_t node = 0; node < blocks_.size(); ++node) {
+        ranks_ = std::make_unique<memory::ZeroArray<simd::Rank>>(n_blocks_ * n_words_);
+        weights_ = std::make_unique<memory::ZeroArray<Weight>>(n_weights + simd::kMaxLanes);
+        for (int64_t node = 0; node < blocks_.size(); ++node) {
             if (blocks_[node].ranks < 0) continue;
             fill(vectors, blocks_[node], routing.child_ptr[node], routing.child_ptr[node + 1]);
         }
@@ -61,9 +61,7 @@ class NodeBlocks {
 
     int64_t size() const { return n_blocks_; }
 
-    bool has(int32_t node) const {
-        return static_cast<size_t>(node) < blocks_.size() && blocks_[static_cast<size_t>(node)].ranks >= 0;
-    }
+    bool has(int32_t node) const { return node < blocks_.size() && blocks_[node].ranks >= 0; }
 
     void prefetch(int32_t node) const {
         const auto* ranks = reinterpret_cast<const char*>(ranks_of(node));
@@ -71,48 +69,47 @@ class NodeBlocks {
         for (; ranks < end; ranks += kLine) __builtin_prefetch(ranks);
     }
 
-    // Which of a row's columns the node's children use, and where their weights are.
+    // Finds the row's columns that the node's children use, and the places of their weights.
     void match(int32_t node, int32_t n_children, const Query& row, Matched& matched) const {
         matched.reserve(row.count);
         matched.count =
-            forest_simd().find_places(row.columns, row.values, row.count, ranks_of(node),
-                                      places_for(n_children), matched.at.data(), matched.values.data());
+            simd::forest().find_places(row.columns, row.values, row.count, ranks_of(node),
+                                       places_for(n_children), matched.at.data(), matched.values.data());
     }
 
-    // What will be read of a node that has been matched.
+    // The memory that scoring a matched node will read.
     auto ahead(int32_t node, const Matched& matched) const {
-        return Ahead{matched.at.data(), matched.count, bits_of(weights_of(node))};
+        return simd::Ahead{matched.at.data(), matched.count, weights_of(node)};
     }
 
-    // The dot products of a row with the children's vectors; writes up to kMaxLanes beyond them. Asks for
-    // what is read `next`.
+    // The dot products of a row with the children's vectors. Writes up to kMaxLanes beyond them. Prefetches
+    // `next`.
     template <class Next>
     void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next,
                double* scores) const {
-        const auto* weights = bits_of(weights_of(node));
-        for (int32_t lane = 0; lane < n_children; lane += kMaxLanes) {
-            block_simd(weights_of(node))
+        const auto* weights = weights_of(node);
+        for (int32_t lane = 0; lane < n_children; lane += simd::kMaxLanes) {
+            block_kernels(weights_of(node))
                 .lane_scores(matched.at.data(), matched.values.data(), matched.count, weights + lane,
-                             std::min(kMaxLanes, n_children - lane), lane == 0 ? next : Next{},
+                             std::min(simd::kMaxLanes, n_children - lane), lane == 0 ? next : Next{},
                              scores + lane);
         }
     }
 
   private:
-    // Weights from which on a block is worth its memory; columns to a used one up to which ranks are; places
-    // of a block to a weight, more of them where a row would have many weights to read. A batch lays a few
-    // children out faster than it matches columns.
+    // Limits for a block: the least number of weights; the most columns per used column; the most places per
+    // weight, and more where a row would read many weights. For few children, a batch block is faster.
     static constexpr int64_t kLarge = 1024, kVeryLarge = 8192, kSparse = 32, kFill = 6, kVeryLargeFill = 12;
     static constexpr int32_t kFewest = 5;
-    static constexpr int64_t kMostPlaces = int64_t{1} << 30;  // they are told in 32 bits
+    static constexpr int64_t kMostPlaces = int64_t{1} << 30;  // places have 32 bits
     static constexpr int64_t kLine = 64;
     static constexpr int32_t kLineWeights = kLine / sizeof(Weight);
 
-    // As many rows as fit are put into a cache line, so that none is read from two. If that would leave more
-    // than a quarter of the memory unused, they follow one another.
-    static RowPlaces places_for(int32_t n_children) {
-        const int32_t fit = (kLineWeights - lanes_read(n_children)) / n_children + 1;
-        if (std::max(n_children, lanes_read(n_children)) > kLineWeights ||
+    // Rows are aligned so that none crosses a cache line. If that would waste more than a quarter of the
+    // memory, rows are adjacent.
+    static simd::RowPlaces places_for(int32_t n_children) {
+        const int32_t fit = (kLineWeights - simd::lanes_read(n_children)) / n_children + 1;
+        if (std::max(n_children, simd::lanes_read(n_children)) > kLineWeights ||
             4 * fit * n_children < 3 * kLineWeights) {
             return {n_children, 0, 0};
         }
@@ -125,17 +122,13 @@ class NodeBlocks {
         int64_t ranks = -1, weights = 0;
     };
 
-    const Rank* ranks_of(int32_t node) const {
-        return ranks_->data() + blocks_[static_cast<size_t>(node)].ranks;
-    }
-    const Weight* weights_of(int32_t node) const {
-        return weights_->data() + blocks_[static_cast<size_t>(node)].weights;
-    }
+    const simd::Rank* ranks_of(int32_t node) const { return ranks_->data() + blocks_[node].ranks; }
+    const Weight* weights_of(int32_t node) const { return weights_->data() + blocks_[node].weights; }
 
-    // Columns that the vectors of first .. last use; `used` is all zero before and after.
+    // The number of columns that vectors first .. last use. `used` is all zero before and after.
     template <class Index>
     int64_t count_columns(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t last,
-                          std::vector<uint32_t>& used) const {
+                          Vector<uint32_t>& used) const {
         for (int64_t j = vectors.ptr[first]; j < vectors.ptr[last]; ++j) {
             const auto column = static_cast<uint32_t>(vectors.features[j]);
             used[column / 32] |= 1u << (column % 32);
@@ -150,22 +143,22 @@ class NodeBlocks {
 
     template <class Index>
     void fill(const NodeVectors<Index, Weight>& vectors, const Block& block, int32_t first, int32_t last) {
-        Rank* ranks = ranks_->data() + block.ranks;
+        simd::Rank* ranks = ranks_->data() + block.ranks;
         Weight* weights = weights_->data() + block.weights;
         for (int64_t j = vectors.ptr[first]; j < vectors.ptr[last]; ++j) {
             const auto column = static_cast<uint32_t>(vectors.features[j]);
             ranks[column / 32].bits |= 1u << (column % 32);
         }
         uint32_t before = 0;
-        for (size_t word = 0; word < n_words_; ++word) {
+        for (int64_t word = 0; word < n_words_; ++word) {
             ranks[word].before = before;
             before += static_cast<uint32_t>(__builtin_popcount(ranks[word].bits));
         }
-        const RowPlaces places = places_for(last - first);
+        const simd::RowPlaces places = places_for(last - first);
         for (int32_t child = first; child < last; ++child) {
             for (int64_t j = vectors.ptr[child]; j < vectors.ptr[child + 1]; ++j) {
                 const auto column = static_cast<uint32_t>(vectors.features[j]);
-                const Rank rank = ranks[column / 32];
+                const simd::Rank rank = ranks[column / 32];
                 const uint32_t below = rank.bits & ((1u << (column % 32)) - 1u);
                 const int32_t row = static_cast<int32_t>(rank.before) + __builtin_popcount(below);
                 weights[places(row) + (child - first)] = vectors.weights[j];
@@ -173,11 +166,11 @@ class NodeBlocks {
         }
     }
 
-    size_t n_words_;
+    int64_t n_words_;
     int64_t n_blocks_ = 0;
-    std::vector<Block> blocks_;  // by node, up to the last that has one
-    std::unique_ptr<ZeroArray<Rank>> ranks_;
-    std::unique_ptr<ZeroArray<Weight>> weights_;
+    Vector<Block> blocks_;  // by node, up to the last node with a block
+    std::unique_ptr<memory::ZeroArray<simd::Rank>> ranks_;
+    std::unique_ptr<memory::ZeroArray<Weight>> weights_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest

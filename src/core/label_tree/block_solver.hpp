@@ -2,32 +2,31 @@
 //
 //   min_w  1/2 |w|^2 + C sum_i loss(y_i (w.x_i + offset))
 //
-// Hsieh et al. 2008 (squared hinge), Yu et al. 2011 (logistic). Siblings see the same rows, so one visit to a
-// row serves all lanes of a block: its non-zeros are streamed once, each meeting a contiguous row of weights.
+// Hsieh et al. 2008 (squared hinge), Yu et al. 2011 (logistic). Siblings share their rows, so one visit to a
+// row serves all lanes of a block: every non-zero meets one contiguous row of weights.
 //
 // Intercepts start at `offset` (-1: most labels are rare) and are learned through a constant feature of value
-// `bias`. A row that is negative for a rare label then sits exactly on its margin until a positive row's
-// features reach it, and needs no update. So the first passes visit the rows that are positive in any lane;
-// then passes alternate between all rows and those that the pass before found restless, until these are
-// settled. Only a full pass finishes a lane. Under a coarse tolerance the full passes after the first leave
-// out the rows that no lane holds (alpha = 0): most were looked at once and found on the right side.
+// `bias`. A negative row of a rare label then lies exactly on its margin until the features of a positive row
+// reach it, and needs no update. So the first passes visit the rows that are positive in any lane. Then full
+// passes alternate with partial passes over the rows that the last pass updated, until these settle. Only a
+// full pass finishes a lane. With a coarse tolerance, full passes after the first skip the rows whose alpha
+// is 0 in every lane: most of them were visited once and found on the right side.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "label_tree/node_problem.hpp"
 #include "label_tree/row_window.hpp"
 #include "memory/allocators.hpp"
 #include "simd/solver.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 enum class Loss : int { kSquaredHinge = 0, kLogistic = 1 };
 
@@ -35,37 +34,25 @@ struct SolverOptions {
     Loss loss;
     float cost;       // C
     float tolerance;  // a sibling stops when its projected gradients spread less than this
-    float skip;       // share of the tolerance below which a coordinate is left alone
-    int max_passes;   // full or not
+    float skip;       // coordinates with gradients below this share of the tolerance are skipped
+    int max_passes;   // full and partial ones
     float bias;
     float offset;
 };
 
-// Which rows are positive for each child of the node: child c has rows rows[ptr[c]] .. (numbers within the
-// problem).
-struct Positives {
-    std::vector<int64_t> ptr;
-    std::vector<int32_t> rows;
-
-    int64_t count(int32_t child) const {
-        return ptr[static_cast<size_t>(child) + 1] - ptr[static_cast<size_t>(child)];
-    }
-};
-
 // Buffers of one worker, kept between nodes.
-struct SolverSpace {
-    AlignedVector<float> weights, duals;
-    std::vector<uint16_t> masks;
-    std::vector<int32_t> order;
-    std::vector<int32_t>
-        large;  // of a finished block: features with a weight worth keeping, and in which lanes
-    std::vector<uint16_t> large_lanes;
+struct SolverScratch {
+    memory::AlignedVector<float> weights, duals;
+    Vector<uint16_t> masks;
+    Vector<int32_t> order;
+    Vector<int32_t> large;         // features of a finished block with a weight to keep
+    Vector<uint16_t> large_lanes;  // and in which lanes
     RowWindow window;
-    int64_t weight_bytes = 0;  // moved between weights and registers so far
+    int64_t weight_bytes = 0;  // moved between memory and registers so far
 };
 
-// Siblings that finished in one pass: the weight of lane l for compacted feature f is weights[f * width + l],
-// the bias weight last; lane l is child[l].
+// Siblings that finished in one pass. The weight of lane l for compacted feature f is weights[f * width + l],
+// the bias last; lane l is child[l].
 struct Finished {
     const float* weights;
     int width;
@@ -80,32 +67,34 @@ struct Finished {
     }
 };
 
-// At most this many partial passes between two full ones.
+// Partial passes between two full passes, at most.
 constexpr int kPartialPasses = 2;
 
-// From this tolerance on, a row is trusted to stay where a full pass found it.
+// From this tolerance on, a row is trusted to stay on the side where a full pass found it.
 constexpr float kCoarse = 0.5f;
 
 // One block of at most kMaxLanes siblings in training.
 class BlockSolver {
   public:
-    BlockSolver(const NodeProblem& problem, const Positives& positives, const SolverOptions& options,
-                SolverSpace& space)
+    // `positives`: for each child of the node the rows that are positive, as numbers within the problem.
+    BlockSolver(const NodeProblem& problem, const RowLists& positives, const SolverOptions& options,
+                SolverScratch& scratch)
         : problem_(problem),
           rows_(problem.rows()),
           positives_(positives),
           options_(options),
-          space_(space),
-          n_rows_(static_cast<size_t>(rows_.n_rows)),
-          n_weights_(static_cast<size_t>(problem.n_features() + (options.bias != 0.0f ? 1 : 0))),
-          // A logit so low that its alpha is 0 in float: where the dual of the logistic loss starts.
+          scratch_(scratch),
+          n_rows_(rows_.n_rows),
+          n_weights_(problem.n_features() + (options.bias != 0.0f ? 1 : 0)),
+          // The dual of the logistic loss starts at a logit so low that its alpha is 0 in float.
           initial_(options.loss == Loss::kLogistic ? -80.0f : 0.0f) {}
 
     // Solves the children and calls sink(Finished) whenever some are done.
     template <class Sink>
     void run(const int32_t* children, int n_siblings, uint64_t seed, Monitor& monitor, Sink&& sink) {
         start(children, n_siblings);
-        const auto pass = options_.loss == Loss::kLogistic ? simd().logistic_pass : simd().squared_hinge_pass;
+        const auto pass = options_.loss == Loss::kLogistic ? simd::solver().logistic_pass
+                                                           : simd::solver().squared_hinge_pass;
         Rng rng(seed, static_cast<uint64_t>(children[0]));
         bool full = false, seen = false;
         int partial = 0;
@@ -116,13 +105,13 @@ class BlockSolver {
                 n_visits = seen && options_.tolerance >= kCoarse ? held_rows() : all_rows();
                 seen = true;
             }
-            rng.shuffle(space_.order.data(), n_visits);
-            const Block block{
-                lanes_,  space_.weights.data(), space_.duals.data(), space_.masks.data(),
-                active_, options_.cost,         options_.offset,     options_.skip * options_.tolerance};
-            Spread spread;
+            rng.shuffle(scratch_.order.data(), n_visits);
+            const simd::SiblingLanes block{
+                lanes_,  scratch_.weights.data(), scratch_.duals.data(), scratch_.masks.data(),
+                active_, options_.cost,           options_.offset,       options_.skip * options_.tolerance};
+            simd::GradientSpread spread;
             n_visits = visit(pass, n_visits, block, &spread);
-            space_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
+            scratch_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
             const bool last = passes >= options_.max_passes;
             bool settled = true;
             unsigned done = 0;
@@ -135,7 +124,7 @@ class BlockSolver {
                 done |= 1u << lane;
             }
             if (done != 0)
-                sink(Finished{space_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
+                sink(Finished{scratch_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
             active_ = static_cast<uint16_t>(active_ & ~done);
             narrow();
             partial = full ? 0 : partial + 1;
@@ -144,20 +133,22 @@ class BlockSolver {
     }
 
   private:
-    // One pass over the first rows of the order: all at once, or window by window where they are not held.
+    // One pass over the first n_visits rows of the order: all at once, or window by window if they are not
+    // held.
     template <class Pass>
-    int64_t visit(Pass pass, int64_t n_visits, const Block& block, Spread* spread) {
-        int32_t* order = space_.order.data();
+    int64_t visit(Pass pass, int64_t n_visits, const simd::SiblingLanes& block,
+                  simd::GradientSpread* spread) {
+        int32_t* order = scratch_.order.data();
         if (problem_.is_held()) return pass(rows_, order, n_visits, block, spread, order);
-        std::fill_n(spread->highest, kMaxLanes, -1e30f);
-        std::fill_n(spread->lowest, kMaxLanes, 1e30f);
+        std::fill_n(spread->highest, simd::kMaxLanes, -1e30f);
+        std::fill_n(spread->lowest, simd::kMaxLanes, 1e30f);
         spread->read = spread->written = 0;
         int64_t n_restless = 0;
         for (int64_t start = 0, count; start < n_visits; start += count) {
-            count = space_.window.gather(problem_, order + start, n_visits - start);
-            Spread part;
+            count = scratch_.window.gather(problem_, order + start, n_visits - start);
+            simd::GradientSpread part;
             n_restless +=
-                pass(space_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
+                pass(scratch_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
             for (int lane = 0; lane < lanes_; ++lane) {
                 spread->highest[lane] = std::max(spread->highest[lane], part.highest[lane]);
                 spread->lowest[lane] = std::min(spread->lowest[lane], part.lowest[lane]);
@@ -171,54 +162,53 @@ class BlockSolver {
     bool is_active(int lane) const { return (active_ >> lane & 1) != 0; }
 
     void start(const int32_t* children, int n_siblings) {
-        lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : kMaxLanes;
-        space_.weights.assign(n_weights_ * static_cast<size_t>(lanes_), 0.0f);
-        space_.duals.assign(n_rows_ * static_cast<size_t>(lanes_), initial_);
-        space_.order.resize(n_rows_);
+        lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : simd::kMaxLanes;
+        scratch_.weights.assign(n_weights_ * lanes_, 0.0f);
+        scratch_.duals.assign(n_rows_ * lanes_, initial_);
+        scratch_.order.resize(n_rows_);
         std::copy(children, children + n_siblings, child_of_);
         mark(n_siblings);
     }
 
     // Sets the bits of the first `count` lanes' positive rows and makes just these lanes active.
     void mark(int count) {
-        space_.masks.assign(n_rows_, 0);
+        scratch_.masks.assign(n_rows_, 0);
         for (int lane = 0; lane < count; ++lane) {
-            const auto child = static_cast<size_t>(child_of_[lane]);
-            for (int64_t j = positives_.ptr[child]; j < positives_.ptr[child + 1]; ++j) {
-                uint16_t& mask = space_.masks[static_cast<size_t>(positives_.rows[static_cast<size_t>(j)])];
+            for (const int32_t row : positives_[child_of_[lane]]) {
+                uint16_t& mask = scratch_.masks[row];
                 mask = static_cast<uint16_t>(mask | 1u << lane);
             }
         }
         active_ = static_cast<uint16_t>((1u << count) - 1);
     }
 
-    // Puts the rows that are wanted into the order and returns their number.
+    // Puts the wanted rows into the order and returns their number.
     template <class Wanted>
     int64_t rows_where(Wanted&& wanted) {
         int64_t count = 0;
-        for (size_t row = 0; row < n_rows_; ++row) {
-            if (wanted(row)) space_.order[static_cast<size_t>(count++)] = static_cast<int32_t>(row);
+        for (int64_t row = 0; row < n_rows_; ++row) {
+            if (wanted(row)) scratch_.order[count++] = static_cast<int32_t>(row);
         }
         return count;
     }
 
     int64_t all_rows() {
-        return rows_where([](size_t) { return true; });
+        return rows_where([](int64_t) { return true; });
     }
 
-    // Positive in any lane.
+    // Rows that are positive in any lane.
     int64_t positive_rows() {
-        return rows_where([&](size_t row) { return space_.masks[row] != 0; });
+        return rows_where([&](int64_t row) { return scratch_.masks[row] != 0; });
     }
 
-    // With an alpha above 0 in any lane still in training.
+    // Rows with an alpha above 0 in a lane that is still in training.
     int64_t held_rows() {
-        float least[kMaxLanes];
+        float least[simd::kMaxLanes];
         for (int lane = 0; lane < lanes_; ++lane) {
             least[lane] = is_active(lane) ? initial_ : std::numeric_limits<float>::infinity();
         }
-        return rows_where([&](size_t row) {
-            const float* duals = space_.duals.data() + row * static_cast<size_t>(lanes_);
+        return rows_where([&](int64_t row) {
+            const float* duals = scratch_.duals.data() + row * lanes_;
             unsigned held = 0;
             for (int lane = 0; lane < lanes_; ++lane)
                 held |= static_cast<unsigned>(duals[lane] > least[lane]);
@@ -226,50 +216,50 @@ class BlockSolver {
         });
     }
 
-    // LIBLINEAR's stopping rules: the spread of projected gradients, or for the logistic loss their largest
+    // LIBLINEAR's stopping rules: the spread of projected gradients, or for the logistic loss the largest in
     // size.
-    float gap(const Spread& spread, int lane) const {
+    float gap(const simd::GradientSpread& spread, int lane) const {
         return options_.loss == Loss::kLogistic ? std::max(spread.highest[lane], -spread.lowest[lane])
                                                 : spread.highest[lane] - spread.lowest[lane];
     }
 
-    // Moves the active lanes to the front of a block half as wide, while half of the lanes are idle.
+    // Moves the active lanes to the front of a narrower block, if at most half of the lanes are active.
     void narrow() {
-        int source[kMaxLanes], kept = 0;
+        int source[simd::kMaxLanes], kept = 0;
         for (int lane = 0; lane < lanes_; ++lane) {
             if (is_active(lane)) source[kept++] = lane;
         }
         int width = lanes_;
         while (width > 4 && kept <= width / 2) width /= 2;
         if (kept == 0 || width == lanes_) return;
-        squeeze(space_.weights, n_weights_, source, kept, width, 0.0f);
-        squeeze(space_.duals, n_rows_, source, kept, width, initial_);
+        squeeze(scratch_.weights, n_weights_, source, kept, width, 0.0f);
+        squeeze(scratch_.duals, n_rows_, source, kept, width, initial_);
         for (int lane = 0; lane < kept; ++lane) child_of_[lane] = child_of_[source[lane]];
         lanes_ = width;
         mark(kept);
     }
 
-    // In place: a row's new home never passes its old one.
-    void squeeze(AlignedVector<float>& array, size_t count, const int* source, int kept, int width,
+    // In place: a row never moves past its old position.
+    void squeeze(memory::AlignedVector<float>& array, int64_t count, const int* source, int kept, int width,
                  float blank) const {
-        for (size_t i = 0; i < count; ++i) {
-            float held[kMaxLanes];
-            for (int k = 0; k < kept; ++k) held[k] = array[i * static_cast<size_t>(lanes_) + source[k]];
+        for (int64_t i = 0; i < count; ++i) {
+            float held[simd::kMaxLanes];
+            for (int k = 0; k < kept; ++k) held[k] = array[i * lanes_ + source[k]];
             for (int k = kept; k < width; ++k) held[k] = blank;
-            for (int k = 0; k < width; ++k) array[i * static_cast<size_t>(width) + k] = held[k];
+            for (int k = 0; k < width; ++k) array[i * width + k] = held[k];
         }
     }
 
     const NodeProblem& problem_;
-    const NodeRows rows_;
-    const Positives& positives_;
+    const simd::NodeRows rows_;
+    const RowLists& positives_;
     const SolverOptions& options_;
-    SolverSpace& space_;
-    const size_t n_rows_, n_weights_;
+    SolverScratch& scratch_;
+    const int64_t n_rows_, n_weights_;
     const float initial_;
     int lanes_ = 0;
     uint16_t active_ = 0;
-    int32_t child_of_[kMaxLanes];
+    int32_t child_of_[simd::kMaxLanes];
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

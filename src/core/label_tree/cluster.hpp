@@ -1,29 +1,29 @@
-// Grows label trees by clustering label vectors: balanced 2-means (Parabel) and k-means (the paper's
-// section 2.2).
+// Grows label trees by clustering label vectors: balanced 2-means (Parabel) and k-means (the paper's section
+// 2.2).
 //
-// A tree is grown as (parent, label) pairs in any order that puts parents before children, and frozen into
-// flat arrays in Python. Nodes of a level are split in parallel; a node large enough to keep the others
-// waiting is split by all threads together. Every sum is taken in an order fixed by the data, so threads
-// cannot change the result.
+// A tree is grown as (parent, label) pairs, parents before children, and frozen into flat arrays in Python.
+// The nodes of a level are split in parallel; a level of few nodes is split node by node, by all threads
+// together. Every sum is taken in an order fixed by the data, so the number of threads does not change the
+// result.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "base/stamped_counts.hpp"
-#include "simd/solver.hpp"
+#include "simd/search.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 struct GrownTree {
-    std::vector<int32_t> parent;
-    std::vector<int32_t> label;
+    Vector<int32_t> parent;
+    Vector<int32_t> label;
 
     int32_t add(int32_t parent_id, int32_t label_id) {
         parent.push_back(parent_id);
@@ -42,54 +42,52 @@ struct ClusterOptions {
     int n_threads;
 };
 
-// Splits one node's labels. `ids` is the worker's own, so that splits can run side by side.
+// Splits the labels of one node. `ids` belongs to the worker, so that splits can run side by side.
 class Splitter {
   public:
     Splitter(const Csr& vectors, const ClusterOptions& options, int n_threads, StampedCounts& ids,
              Monitor& monitor)
         : vectors_(vectors), options_(options), n_threads_(n_threads), ids_(ids), monitor_(monitor) {}
 
-    // Balanced: `parts` groups whose sizes differ by at most one, by recursive 2-means.
-    void balanced(std::vector<int32_t> labels, int32_t parts, Rng& rng,
-                  std::vector<std::vector<int32_t>>* out) {
+    // Balanced: splits into `parts` groups whose sizes differ by at most one, by recursive 2-means.
+    void balanced(Vector<int32_t> labels, int32_t parts, Rng& rng, Vector<Vector<int32_t>>* out) {
         if (parts <= 1 || labels.size() <= 1) {
             out->push_back(std::move(labels));
             return;
         }
         const int32_t left_parts = parts / 2;
-        const auto left_size = static_cast<int64_t>(labels.size()) * left_parts / parts;
+        const int64_t left_size = labels.size() * left_parts / parts;
         two_means(&labels, left_size, rng);
-        std::vector<int32_t> left(labels.begin(), labels.begin() + left_size);
-        std::vector<int32_t> right(labels.begin() + left_size, labels.end());
+        Vector<int32_t> left(labels.begin(), labels.begin() + left_size);
+        Vector<int32_t> right(labels.begin() + left_size, labels.end());
         balanced(std::move(left), left_parts, rng, out);
         balanced(std::move(right), parts - left_parts, rng, out);
     }
 
-    // k-means on unit vectors in Euclidean distance from `arity` random labels; empty clusters are dropped.
-    void kmeans(const std::vector<int32_t>& labels, Rng& rng, std::vector<std::vector<int32_t>>* out) {
-        const int64_t n = static_cast<int64_t>(labels.size());
+    // k-means on unit vectors in Euclidean distance, starting from `arity` random labels; empty clusters are
+    // dropped.
+    void kmeans(const Vector<int32_t>& labels, Rng& rng, Vector<Vector<int32_t>>* out) {
+        const int64_t n = labels.size();
         const int64_t k = options_.arity;
         compact(labels);
-        std::vector<int32_t> picks(labels.size());
+        Vector<int32_t> picks(labels.size());
         std::iota(picks.begin(), picks.end(), 0);
         for (int64_t i = 0; i < k; ++i) {
-            std::swap(picks[static_cast<size_t>(i)],
-                      picks[static_cast<size_t>(i + rng.below(static_cast<uint32_t>(n - i)))]);
+            std::swap(picks[i], picks[i + rng.below(static_cast<uint32_t>(n - i))]);
         }
-        std::vector<float> centres(n_local_ * static_cast<size_t>(k), 0.0f);
-        std::vector<float> half_norm(static_cast<size_t>(k), 0.5f);
-        for (int64_t c = 0; c < k; ++c) add_to(picks[static_cast<size_t>(c)], 1.0f, centres.data() + c, k);
-        std::vector<int32_t> assigned(labels.size(), -1), before;
+        Vector<float> centres(n_local_ * k, 0.0f);
+        Vector<float> half_norm(k, 0.5f);
+        for (int64_t c = 0; c < k; ++c) add_to(picks[c], 1.0f, centres.data() + c, k);
+        Vector<int32_t> assigned(labels.size(), -1), before;
         for (int32_t round = 0; round < options_.max_rounds; ++round) {
             before = assigned;
             assign(centres, half_norm, k, &assigned);
             if (assigned == before) break;
             recentre(assigned, k, &centres, &half_norm);
         }
-        std::vector<std::vector<int32_t>> clusters(static_cast<size_t>(k));
+        Vector<Vector<int32_t>> clusters(k);
         for (int64_t i = 0; i < n; ++i) {
-            clusters[static_cast<size_t>(assigned[static_cast<size_t>(i)])].push_back(
-                labels[static_cast<size_t>(i)]);
+            clusters[assigned[i]].push_back(labels[i]);
         }
         for (auto& cluster : clusters) {
             if (!cluster.empty()) out->push_back(std::move(cluster));
@@ -99,8 +97,8 @@ class Splitter {
   private:
     static constexpr int64_t kPiece = 64;  // labels per unit of parallel work
 
-    // The node's vectors on its own columns, so that centres stay small.
-    void compact(const std::vector<int32_t>& labels) {
+    // Copies the node's vectors onto its own columns, so that centres stay small.
+    void compact(const Vector<int32_t>& labels) {
         ids_.clear();
         ptr_.assign(1, 0);
         columns_.clear();
@@ -113,129 +111,124 @@ class Splitter {
                 columns_.push_back(id);
                 values_.push_back(vectors_.data[j]);
             }
-            ptr_.push_back(static_cast<int64_t>(columns_.size()));
+            ptr_.push_back(columns_.size());
         }
-        n_local_ = static_cast<size_t>(next);
+        n_local_ = next;
     }
 
     void add_to(int64_t item, float factor, float* dense, int64_t stride) const {
-        for (int64_t j = ptr_[static_cast<size_t>(item)]; j < ptr_[static_cast<size_t>(item) + 1]; ++j) {
-            dense[columns_[static_cast<size_t>(j)] * stride] += factor * values_[static_cast<size_t>(j)];
+        for (int64_t j = ptr_[item]; j < ptr_[item + 1]; ++j) {
+            dense[columns_[j] * stride] += factor * values_[j];
         }
     }
 
     float dot(int64_t item, const float* dense) const {
         float sum = 0.0f;
-        for (int64_t j = ptr_[static_cast<size_t>(item)]; j < ptr_[static_cast<size_t>(item) + 1]; ++j) {
-            sum += values_[static_cast<size_t>(j)] * dense[columns_[static_cast<size_t>(j)]];
+        for (int64_t j = ptr_[item]; j < ptr_[item + 1]; ++j) {
+            sum += values_[j] * dense[columns_[j]];
         }
         return sum;
     }
 
     // Orders the labels so that the first left_size belong to the first cluster. The centres are unit
-    // vectors; only their difference decides. Sums follow the labels that changed sides, which are few after
+    // vectors; only their difference matters. Sums are updated by the labels that changed sides, few after
     // the first rounds.
-    void two_means(std::vector<int32_t>* labels, int64_t left_size, Rng& rng) {
-        const auto n = static_cast<int64_t>(labels->size());
+    void two_means(Vector<int32_t>* labels, int64_t left_size, Rng& rng) {
+        const int64_t n = labels->size();
         compact(*labels);
         const auto first = static_cast<int64_t>(rng.below(static_cast<uint32_t>(n)));
         auto second = static_cast<int64_t>(rng.below(static_cast<uint32_t>(n - 1)));
         if (second >= first) ++second;
-        std::vector<float> left(n_local_, 0.0f), right(n_local_, 0.0f), difference(n_local_, 0.0f);
+        Vector<float> left(n_local_, 0.0f), right(n_local_, 0.0f), difference(n_local_, 0.0f);
         add_to(first, 1.0f, difference.data(), 1);
         add_to(second, -1.0f, difference.data(), 1);
-        std::vector<float> scores(static_cast<size_t>(n));
-        std::vector<int32_t> order(static_cast<size_t>(n));
-        std::vector<uint8_t> on_left(static_cast<size_t>(n), 0), was_left;
+        Vector<float> scores(n);
+        Vector<int32_t> order(n);
+        Vector<uint8_t> on_left(n, 0), was_left;
         for (int32_t round = 0; round < options_.max_rounds; ++round) {
             Monitor quiet;
             parallel_for((n + kPiece - 1) / kPiece, n_threads_, quiet, [&](int64_t piece, int) {
                 for (int64_t i = piece * kPiece; i < std::min(n, (piece + 1) * kPiece); ++i) {
-                    scores[static_cast<size_t>(i)] = dot(i, difference.data());
+                    scores[i] = dot(i, difference.data());
                 }
             });
             if (monitor_.stopped()) throw Interrupted();
             std::iota(order.begin(), order.end(), 0);
-            std::nth_element(
-                order.begin(), order.begin() + left_size, order.end(), [&](int32_t a, int32_t b) {
-                    const float x = scores[static_cast<size_t>(a)], y = scores[static_cast<size_t>(b)];
-                    return x != y ? x > y : a < b;
-                });
+            std::nth_element(order.begin(), order.begin() + left_size, order.end(),
+                             [&](int32_t a, int32_t b) {
+                                 const float x = scores[a], y = scores[b];
+                                 return x != y ? x > y : a < b;
+                             });
             was_left = on_left;
             std::fill(on_left.begin(), on_left.end(), static_cast<uint8_t>(0));
-            for (int64_t i = 0; i < left_size; ++i)
-                on_left[static_cast<size_t>(order[static_cast<size_t>(i)])] = 1;
+            for (int64_t i = 0; i < left_size; ++i) on_left[order[i]] = 1;
             int64_t moved = 0;
-            for (int64_t i = 0; i < n; ++i)
-                moved += on_left[static_cast<size_t>(i)] != was_left[static_cast<size_t>(i)];
+            for (int64_t i = 0; i < n; ++i) moved += on_left[i] != was_left[i];
             if (round > 0 && moved * 1000 <= n) break;
             parallel_for(2, n_threads_, quiet, [&](int64_t side, int) {
-                std::vector<float>& sum = side == 0 ? left : right;
+                Vector<float>& sum = side == 0 ? left : right;
                 for (int64_t i = 0; i < n; ++i) {
-                    const bool now = (on_left[static_cast<size_t>(i)] != 0) == (side == 0);
-                    const bool was = round > 0 && (was_left[static_cast<size_t>(i)] != 0) == (side == 0);
+                    const bool now = (on_left[i] != 0) == (side == 0);
+                    const bool was = round > 0 && (was_left[i] != 0) == (side == 0);
                     if (now != was) add_to(i, now ? 1.0f : -1.0f, sum.data(), 1);
                 }
             });
             const float l = inverse_norm(left), r = inverse_norm(right);
-            for (size_t f = 0; f < n_local_; ++f) difference[f] = l * left[f] - r * right[f];
+            for (int64_t f = 0; f < n_local_; ++f) difference[f] = l * left[f] - r * right[f];
         }
-        std::vector<int32_t> arranged;
+        Vector<int32_t> arranged;
         arranged.reserve(labels->size());
-        for (const uint8_t side : {1, 0}) {
+        for (const bool left_side : {true, false}) {
             for (int64_t i = 0; i < n; ++i) {
-                if (on_left[static_cast<size_t>(i)] == side)
-                    arranged.push_back((*labels)[static_cast<size_t>(i)]);
+                if ((on_left[i] != 0) == left_side) arranged.push_back((*labels)[i]);
             }
         }
         labels->swap(arranged);
     }
 
-    static float inverse_norm(const std::vector<float>& vector) {
+    static float inverse_norm(const Vector<float>& vector) {
         double square = 0.0;
         for (const float v : vector) square += static_cast<double>(v) * v;
         return square > 0.0 ? static_cast<float>(1.0 / std::sqrt(square)) : 0.0f;
     }
 
     // |v - c|^2 is smallest where v.c - |c|^2 / 2 is largest.
-    void assign(const std::vector<float>& centres, const std::vector<float>& half_norm, int64_t k,
-                std::vector<int32_t>* assigned) {
-        const auto n = static_cast<int64_t>(ptr_.size()) - 1;
+    void assign(const Vector<float>& centres, const Vector<float>& half_norm, int64_t k,
+                Vector<int32_t>* assigned) {
+        const int64_t n = ptr_.size() - 1;
         Monitor quiet;
         parallel_for((n + kPiece - 1) / kPiece, n_threads_, quiet, [&](int64_t piece, int) {
-            std::vector<float> scores(static_cast<size_t>(k));
+            Vector<float> scores(k);
             for (int64_t i = piece * kPiece; i < std::min(n, (piece + 1) * kPiece); ++i) {
-                for (size_t c = 0; c < scores.size(); ++c) scores[c] = -half_norm[c];
-                const int64_t begin = ptr_[static_cast<size_t>(i)];
-                simd().accumulate(columns_.data() + begin, values_.data() + begin,
-                                  ptr_[static_cast<size_t>(i) + 1] - begin, centres.data(), k, scores.data());
+                for (int64_t c = 0; c < scores.size(); ++c) scores[c] = -half_norm[c];
+                const int64_t begin = ptr_[i];
+                simd::search().accumulate(columns_.data() + begin, values_.data() + begin,
+                                          ptr_[i + 1] - begin, centres.data(), k, scores.data());
                 const auto best = std::max_element(scores.begin(), scores.end());
-                (*assigned)[static_cast<size_t>(i)] = static_cast<int32_t>(best - scores.begin());
+                (*assigned)[i] = static_cast<int32_t>(best - scores.begin());
             }
         });
         if (monitor_.stopped()) throw Interrupted();
     }
 
-    void recentre(const std::vector<int32_t>& assigned, int64_t k, std::vector<float>* centres,
-                  std::vector<float>* half_norm) {
+    void recentre(const Vector<int32_t>& assigned, int64_t k, Vector<float>* centres,
+                  Vector<float>* half_norm) {
         std::fill(centres->begin(), centres->end(), 0.0f);
-        std::vector<int64_t> size(static_cast<size_t>(k), 0);
-        for (size_t i = 0; i < assigned.size(); ++i) {
-            ++size[static_cast<size_t>(assigned[i])];
+        Vector<int64_t> size(k, 0);
+        for (int64_t i = 0; i < assigned.size(); ++i) {
+            ++size[assigned[i]];
             add_to(static_cast<int64_t>(i), 1.0f, centres->data() + assigned[i], k);
         }
-        std::vector<double> square(static_cast<size_t>(k), 0.0);
-        for (size_t f = 0; f < n_local_; ++f) {
+        Vector<double> square(k, 0.0);
+        for (int64_t f = 0; f < n_local_; ++f) {
             for (int64_t c = 0; c < k; ++c) {
-                float& value = (*centres)[f * static_cast<size_t>(k) + static_cast<size_t>(c)];
-                if (size[static_cast<size_t>(c)] > 0)
-                    value /= static_cast<float>(size[static_cast<size_t>(c)]);
-                square[static_cast<size_t>(c)] += static_cast<double>(value) * value;
+                float& value = (*centres)[f * k + c];
+                if (size[c] > 0) value /= static_cast<float>(size[c]);
+                square[c] += static_cast<double>(value) * value;
             }
         }
-        for (size_t c = 0; c < static_cast<size_t>(k); ++c) {
-            // An emptied cluster would win every label that no centre attracts; it is put out of reach
-            // instead.
+        for (int64_t c = 0; c < k; ++c) {
+            // An empty cluster would win every label that no centre attracts: put it out of reach.
             (*half_norm)[c] = size[c] > 0 ? static_cast<float>(0.5 * square[c]) : 1e30f;
         }
     }
@@ -245,38 +238,37 @@ class Splitter {
     int n_threads_;
     StampedCounts& ids_;
     Monitor& monitor_;
-    std::vector<int64_t> ptr_;
-    std::vector<int32_t> columns_;
-    std::vector<float> values_;
-    size_t n_local_ = 0;
+    Vector<int64_t> ptr_;
+    Vector<int32_t> columns_;
+    Vector<float> values_;
+    int64_t n_local_ = 0;
 };
 
-inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& options, Monitor& monitor) {
+inline GrownTree grow(const Csr& vectors, const ClusterOptions& options, Monitor& monitor) {
     struct Pending {
         int32_t node;
-        std::vector<int32_t> labels;
-        std::vector<std::vector<int32_t>> parts;
+        Vector<int32_t> labels;
+        Vector<Vector<int32_t>> parts;
     };
     GrownTree tree;
-    std::vector<Pending> level(1), next;
-    std::vector<StampedCounts> ids(static_cast<size_t>(std::max(options.n_threads, 1)),
-                                   StampedCounts(vectors.n_cols));
+    Vector<Pending> level(1), next;
+    Vector<StampedCounts> ids(std::max(options.n_threads, 1), StampedCounts(vectors.n_cols));
     level[0].node = tree.add(-1, -1);
-    level[0].labels.resize(static_cast<size_t>(vectors.n_rows));
+    level[0].labels.resize(vectors.n_rows);
     std::iota(level[0].labels.begin(), level[0].labels.end(), 0);
 
     for (int32_t depth = 0; !level.empty(); ++depth) {
         auto ends = [&](const Pending& p) {
-            const auto n = static_cast<int64_t>(p.labels.size());
+            const int64_t n = p.labels.size();
             return options.balanced ? n <= std::max(options.max_leaf, 2)
                                     : n <= options.arity || depth >= options.max_depth - 1;
         };
         auto split = [&](Pending& p, int n_threads, int worker) {
             if (ends(p)) return;
             Rng rng(options.seed, static_cast<uint64_t>(p.node));
-            Splitter splitter(vectors, options, n_threads, ids[static_cast<size_t>(worker)], monitor);
+            Splitter splitter(vectors, options, n_threads, ids[worker], monitor);
             if (options.balanced) {
-                const auto n = static_cast<int64_t>(p.labels.size());
+                const int64_t n = p.labels.size();
                 const auto parts =
                     std::min<int64_t>(options.arity, (n + options.max_leaf - 1) / options.max_leaf);
                 splitter.balanced(p.labels, static_cast<int32_t>(parts), rng, &p.parts);
@@ -284,15 +276,13 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
                 splitter.kmeans(p.labels, rng, &p.parts);
             }
         };
-        // Few nodes: each is split by all threads. Many: one thread each. The result is the same.
-        const bool few = static_cast<int64_t>(level.size()) < 4 * static_cast<int64_t>(options.n_threads);
-        parallel_for(static_cast<int64_t>(level.size()), few ? 1 : options.n_threads, monitor,
-                     [&](int64_t i, int worker) {
-                         split(level[static_cast<size_t>(i)], few ? options.n_threads : 1, worker);
-                     });
+        // Few nodes are split one by one, by all threads; many nodes in parallel, by one thread each.
+        const bool few = level.size() < 4 * options.n_threads;
+        parallel_for(level.size(), few ? 1 : options.n_threads, monitor,
+                     [&](int64_t i, int worker) { split(level[i], few ? options.n_threads : 1, worker); });
         next.clear();
         for (Pending& p : level) {
-            if (p.parts.size() <= 1) {  // small enough, or labels that clustering cannot tell apart
+            if (p.parts.size() <= 1) {  // small enough, or clustering cannot separate the labels
                 for (const int32_t label : p.labels) tree.add(p.node, label);
                 continue;
             }
@@ -309,4 +299,4 @@ inline GrownTree grow_clustered(const Csr& vectors, const ClusterOptions& option
     return tree;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -1,43 +1,43 @@
-// One inner node's training problem: its own rows on its own features, compacted.
+// The training problem of one inner node: its rows on its own, compacted features.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 #include "base/stamped_counts.hpp"
 #include "label_tree/tree.hpp"
 #include "simd/solver.hpp"
 #include "sparse/training_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
 // The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the
-// weights touched most lie together in cache; the bias comes last (id n_features) with the same value in
-// every row. The entries of a node of more than `most_entries` are not held: a RowWindow reads them again,
-// from rows and with column numbers that must stay as they were when the problem was built.
+// weights used most lie together in cache. The bias comes last (id n_features), with the same value in every
+// row. A node of more than `most_entries` entries does not hold them: a RowWindow reads them again from
+// `source`, which must stay as it is, like `columns`.
 struct NodeProblem {
-    std::vector<int32_t> features;  // compacted id -> column
-    std::vector<int64_t> indptr;
-    std::vector<int32_t> indices;
-    std::vector<float> values;
-    std::vector<float> diagonal;
+    Vector<int32_t> features;  // compacted id -> column
+    Vector<int64_t> indptr;
+    Vector<int32_t> indices;
+    Vector<float> values;
+    Vector<float> diagonal;
     float bias = 0.0f;
     int64_t most_entries = 0;
-    const TrainingRows* source = nullptr;
-    const int32_t* members = nullptr;        // place in the source of each row
+    const sparse::TrainingRows* source = nullptr;
+    Span<const int32_t> members;             // the row of the source, for each row
     const StampedCounts* columns = nullptr;  // column -> compacted id
 
-    int64_t n_rows() const { return static_cast<int64_t>(diagonal.size()); }
-    int64_t n_features() const { return static_cast<int64_t>(features.size()); }
-    bool is_held() const { return indptr.back() == static_cast<int64_t>(indices.size()); }
-    NodeRows rows() const {
+    int64_t n_rows() const { return diagonal.size(); }
+    int64_t n_features() const { return features.size(); }
+    bool is_held() const { return indptr.back() == indices.size(); }
+    simd::NodeRows rows() const {
         return {indptr.data(), indices.data(), values.data(), diagonal.data(), n_rows(), indptr.data()};
     }
 };
 
-// The entries of a row on compacted features, bias last.
+// Writes the entries of a row on compacted features, bias last.
 inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features, float* values) {
     const Csr& x = problem.source->x;
     const int32_t member = problem.members[row];
@@ -47,23 +47,24 @@ inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features,
         *values++ = x.data[j] * scale;
     }
     if (problem.bias != 0.0f) {
-        *features = static_cast<int32_t>(problem.features.size());
+        *features = static_cast<int32_t>(problem.n_features());
         *values = problem.bias;
     }
 }
 
-// `most_entries` 0: all are held, whatever their number.
-inline void build_problem(const TrainingRows& rows, const int32_t* members, int64_t n_rows, float bias,
+// `most_entries` 0 holds all entries.
+inline void build_problem(const sparse::TrainingRows& rows, Span<const int32_t> members, float bias,
                           int64_t most_entries, StampedCounts& columns, NodeProblem* problem) {
     const Csr& x = rows.x;
+    const int64_t n_rows = members.size();
     problem->bias = bias;
     problem->most_entries = most_entries;
     problem->source = &rows;
     problem->members = members;
     problem->columns = &columns;
-    problem->indptr.resize(static_cast<size_t>(n_rows) + 1);
+    problem->indptr.resize(n_rows + 1);
     problem->indptr[0] = 0;
-    problem->diagonal.resize(static_cast<size_t>(n_rows));
+    problem->diagonal.resize(n_rows);
     auto& used = problem->features;
     used.clear();
     columns.clear();
@@ -75,32 +76,31 @@ inline void build_problem(const TrainingRows& rows, const int32_t* members, int6
             const float value = x.data[j] * scale;
             norm += value * value;
         }
-        const auto at = static_cast<size_t>(i);
-        problem->diagonal[at] = norm;
-        problem->indptr[at + 1] = problem->indptr[at] + x.row_nnz(members[i]) + (bias != 0.0f ? 1 : 0);
+        problem->diagonal[i] = norm;
+        problem->indptr[i + 1] = problem->indptr[i] + x.row_nnz(members[i]) + (bias != 0.0f ? 1 : 0);
     }
-    // A counting sort by frequency, most frequent first; beyond 1023 the order no longer matters to a cache.
+    // A counting sort by frequency, most frequent first; above 1023 the order does not matter to a cache.
     constexpr int32_t kClasses = 1024;
     auto frequency_class = [&](int32_t column) { return kClasses - std::min(columns[column], kClasses); };
     std::sort(used.begin(), used.end());
-    std::vector<int64_t> start(kClasses + 1, 0);
-    for (const int32_t column : used) ++start[static_cast<size_t>(frequency_class(column)) + 1];
-    for (size_t c = 0; c < kClasses; ++c) start[c + 1] += start[c];
-    std::vector<int32_t> ordered(used.size());
+    Vector<int64_t> start(kClasses + 1, 0);
+    for (const int32_t column : used) ++start[frequency_class(column) + 1];
+    for (int64_t c = 0; c < kClasses; ++c) start[c + 1] += start[c];
+    Vector<int32_t> ordered(used.size());
     for (const int32_t column : used) {
-        ordered[static_cast<size_t>(start[static_cast<size_t>(frequency_class(column))]++)] = column;
+        ordered[start[frequency_class(column)]++] = column;
     }
     used.swap(ordered);
-    for (size_t id = 0; id < used.size(); ++id) columns[used[id]] = static_cast<int32_t>(id);
+    for (int64_t id = 0; id < used.size(); ++id) columns[used[id]] = static_cast<int32_t>(id);
 
     const int64_t total = problem->indptr.back();
     const bool held = most_entries == 0 || total <= most_entries;
-    problem->indices.resize(held ? static_cast<size_t>(total) : 0);
-    problem->values.resize(held ? static_cast<size_t>(total) : 0);
+    problem->indices.resize(held ? total : 0);
+    problem->values.resize(held ? total : 0);
     for (int64_t i = 0; held && i < n_rows; ++i) {
-        const auto at = static_cast<size_t>(problem->indptr[static_cast<size_t>(i)]);
+        const int64_t at = problem->indptr[i];
         copy_row(*problem, i, problem->indices.data() + at, problem->values.data() + at);
     }
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -1,35 +1,35 @@
 // Searching a label tree: beam search for batches and single rows, and exact uniform-cost search.
 //
 // The score of a label is the product of the probabilities on its path, kept as a sum of logarithms. A batch
-// is walked level by level and, within a level, node by node: all queries that reached a node meet its
-// weights while they are in cache.
+// is walked level by level and, within a level, node by node: all queries at a node use its weights while
+// they are in cache.
 //
-// Probabilities never rise along a path. So a query's nodes are opened in waves, the best first, and those
-// that have fallen behind its k-th label by then are left closed: no label below them could be among the k
-// best.
+// Probabilities never rise along a path. So the nodes of a query are opened in waves, best first, and a node
+// that scores below the query's k-th label is not opened: no label below it can be among the k best.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "label_tree/feature_index.hpp"
 #include "label_tree/tree.hpp"
 #include "label_tree/weights.hpp"
+#include "simd/search.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
-// From a margin to the logarithm of a probability: kLogistic, or the power to which a hinge's slack lowers
-// it.
+// Turns a margin into the logarithm of a probability: kLogisticLink, or the power of a hinge's slack to
+// subtract.
 using Link = int;
-constexpr Link kLogistic = 0;
+constexpr Link kLogisticLink = 0;
 
 inline void log_probabilities(Link link, float base, int32_t count, float* margins) {
-    if (link != kLogistic) {
+    if (link != kLogisticLink) {
         for (int32_t c = 0; c < count; ++c) {
             const float slack = std::max(0.0f, 1.0f - margins[c]);
             float lowered = slack;
@@ -42,6 +42,15 @@ inline void log_probabilities(Link link, float base, int32_t count, float* margi
             margins[c] = base - (m > 0.0f ? std::log1p(std::exp(-m)) : std::log1p(std::exp(m)) - m);
         }
     }
+}
+
+// The order of uniform-cost search: by score. Among equals, nodes are opened before labels are given out, and
+// labels leave in the order of their ids. label(node) is -1 for an inner node.
+template <class Label>
+bool opened_after(const Scored& a, const Scored& b, Label&& label) {
+    if (a.score != b.score) return a.score < b.score;
+    const int32_t la = label(a.id), lb = label(b.id);
+    return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
 }
 
 struct Searchable {
@@ -59,12 +68,12 @@ struct SearchOptions {
 };
 
 // Buffers of one worker.
-struct SearchSpace {
-    std::vector<int32_t> matched;  // positions within the node of the query's columns that it uses
-    std::vector<float> values;     // and the query's values there
-    std::vector<float> scores;
-    std::vector<float> unpacked;  // the current node's weights as floats
-    std::vector<Rank> ranks;      // the current node's, if it has none of its own; all zero between nodes
+struct SearchScratch {
+    Vector<int32_t> matched;  // positions of the query's columns among the node's features
+    Vector<float> values;     // the query's values of these columns
+    Vector<float> scores;
+    Vector<float> unpacked;    // the current node's weights as floats
+    Vector<simd::Rank> ranks;  // of the current node, if it has buckets; all zero between nodes
 };
 
 template <class Weights>
@@ -74,28 +83,29 @@ class Searcher {
         : model_(model), weights_(weights), x_(x), options_(options) {}
 
     void beam(Monitor& monitor, int32_t* labels, float* scores) {
-        // Large shards share the set-up of a node among many queries; small batches still use every thread.
+        // Large shards share the preparation of a node among many queries; small batches still use every
+        // thread.
         const int64_t per_thread = (x_.n_rows + options_.n_threads - 1) / std::max(options_.n_threads, 1);
         const int64_t shard = std::clamp<int64_t>(per_thread, 1, 8192);
-        run((x_.n_rows + shard - 1) / shard, monitor, [&](int64_t task, SearchSpace& space) {
+        run((x_.n_rows + shard - 1) / shard, monitor, [&](int64_t task, SearchScratch& scratch) {
             const int64_t begin = task * shard, end = std::min(x_.n_rows, begin + shard);
-            beam_shard(begin, end, space, labels, scores);
+            beam_shard(begin, end, scratch, labels, scores);
             monitor.add(x_.indptr[end] - x_.indptr[begin]);
         });
     }
 
     void exact(Monitor& monitor, int32_t* labels, float* scores) {
         constexpr int64_t kShard = 64;
-        run((x_.n_rows + kShard - 1) / kShard, monitor, [&](int64_t task, SearchSpace& space) {
+        run((x_.n_rows + kShard - 1) / kShard, monitor, [&](int64_t task, SearchScratch& scratch) {
             const int64_t begin = task * kShard, end = std::min(x_.n_rows, begin + kShard);
-            for (int64_t row = begin; row < end; ++row) uniform_cost(row, space, labels, scores);
+            for (int64_t row = begin; row < end; ++row) uniform_cost(row, scratch, labels, scores);
             monitor.add(x_.indptr[end] - x_.indptr[begin]);
         });
     }
 
   private:
-    // Fewer queries than this have little to share, and are best served by waves of a single node each.
-    static constexpr size_t kFew = 32;
+    // Fewer queries than this share little work: their waves are a single node each.
+    static constexpr int64_t kFew = 32;
 
     struct Visit {
         int32_t node;
@@ -105,56 +115,56 @@ class Searcher {
 
     template <class Task>
     void run(int64_t n_tasks, Monitor& monitor, Task&& task) {
-        std::vector<SearchSpace> spaces(static_cast<size_t>(std::max(options_.n_threads, 1)));
+        Vector<SearchScratch> scratches(std::max(options_.n_threads, 1));
         parallel_for(n_tasks, options_.n_threads, monitor,
-                     [&](int64_t i, int worker) { task(i, spaces[static_cast<size_t>(worker)]); });
+                     [&](int64_t i, int worker) { task(i, scratches[worker]); });
     }
 
-    // Log-probabilities of the children of a node for one query, left in space.scores. Null ranks: the node
-    // is searched by its buckets.
-    void score_children(int32_t node, const Query& query, float base, const Rank* ranks,
-                        const float* unpacked, SearchSpace& space) {
+    // Log-probabilities of the children of a node for one query, left in scratch.scores. With null ranks the
+    // node's buckets are searched.
+    void score_children(int32_t node, const Query& query, float base, const simd::Rank* ranks,
+                        const float* unpacked, SearchScratch& scratch) {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
-        const auto room = static_cast<size_t>(query.count) + 1;
-        if (space.matched.size() < room) {
-            space.matched.resize(room);
-            space.values.resize(room);
+        const int64_t room = query.count + 1;
+        if (scratch.matched.size() < room) {
+            scratch.matched.resize(room);
+            scratch.values.resize(room);
         }
-        space.scores.assign(model_.bias + first, model_.bias + first + count);
-        int32_t* rows = space.matched.data();
-        float* values = space.values.data();
+        scratch.scores.assign(model_.bias + first, model_.bias + first + count);
+        int32_t* rows = scratch.matched.data();
+        float* values = scratch.values.data();
         const int64_t n_matched =
             ranks != nullptr
-                ? simd().match(query.columns, query.values, query.count, ranks, rows, values)
+                ? simd::search().match(query.columns, query.values, query.count, ranks, rows, values)
                 : model_.index.match_buckets(inner, query.columns, query.values, query.count, rows, values);
-        weights_.add(inner, count, rows, values, n_matched, unpacked, space.scores.data());
-        log_probabilities(model_.link, base, count, space.scores.data());
+        weights_.add(inner, count, rows, values, n_matched, unpacked, scratch.scores.data());
+        log_probabilities(model_.link, base, count, scratch.scores.data());
     }
 
     // Per query at most `width` scored items.
     struct Lists {
-        Lists(size_t n_queries, int32_t width)
-            : width(width), items(n_queries * static_cast<size_t>(width)), size(n_queries, 0) {}
+        Lists(int64_t n_queries, int32_t width)
+            : width(width), items(n_queries * width), size(n_queries, 0) {}
 
-        Scored* of(size_t query) { return items.data() + query * static_cast<size_t>(width); }
-        BestOf best(size_t query) { return BestOf(of(query), &size[query], width); }
+        Scored* of(int64_t query) { return items.data() + query * width; }
+        BestOf best(int64_t query) { return BestOf(of(query), &size[query], width); }
 
         int32_t width;
-        std::vector<Scored> items;
-        std::vector<int32_t> size;
+        Vector<Scored> items;
+        Vector<int32_t> size;
     };
 
-    void beam_shard(int64_t begin, int64_t end, SearchSpace& space, int32_t* labels, float* scores) {
-        const auto n = static_cast<size_t>(end - begin);
+    void beam_shard(int64_t begin, int64_t end, SearchScratch& scratch, int32_t* labels, float* scores) {
+        const int64_t n = end - begin;
         Lists found(n, options_.k), open(n, options_.beam_width), next(n, options_.beam_width);
-        for (size_t q = 0; q < n; ++q) open.best(q).offer({0.0f, 0});
-        std::vector<Visit> visits;
+        for (int64_t q = 0; q < n; ++q) open.best(q).offer({0.0f, 0});
+        Vector<Visit> visits;
         for (int32_t longest = 1; longest > 0;) {
             for (int32_t rank = 0, stop; rank < longest; rank = stop) {
                 stop = n < kFew ? rank + 1 : 2 * rank + 1;
                 visits.clear();
-                for (size_t q = 0; q < n; ++q) {
+                for (int64_t q = 0; q < n; ++q) {
                     const float bar = found.best(q).bar();
                     for (int32_t b = rank; b < std::min(stop, open.size[q]) && open.of(q)[b].score >= bar;
                          ++b) {
@@ -162,74 +172,70 @@ class Searcher {
                     }
                 }
                 if (visits.empty()) break;
-                open_nodes(visits, begin, space, found, next);
+                open_nodes(visits, begin, scratch, found, next);
             }
             std::swap(open, next);
             longest = 0;
-            for (size_t q = 0; q < n; ++q) {
+            for (int64_t q = 0; q < n; ++q) {
                 open.best(q).sort();
                 longest = std::max(longest, open.size[q]);
                 next.size[q] = 0;
             }
         }
-        for (size_t q = 0; q < n; ++q) {
+        for (int64_t q = 0; q < n; ++q) {
             found.best(q).sort();
-            write(begin + static_cast<int64_t>(q), found.of(q), found.size[q], labels, scores);
+            write(begin + q, found.of(q), found.size[q], labels, scores);
         }
     }
 
     // Opens nodes for queries, node by node.
-    void open_nodes(std::vector<Visit>& visits, int64_t begin, SearchSpace& space, Lists& found,
-                    Lists& next) {
+    void open_nodes(Vector<Visit>& visits, int64_t begin, SearchScratch& scratch, Lists& found, Lists& next) {
         std::sort(visits.begin(), visits.end(), [](const Visit& a, const Visit& b) {
             return a.node != b.node ? a.node < b.node : a.query < b.query;
         });
-        for (size_t i = 0; i < visits.size();) {
-            size_t stop = i;
+        for (int64_t i = 0; i < visits.size();) {
+            int64_t stop = i;
             int64_t look_ups = 0;
             for (; stop < visits.size() && visits[stop].node == visits[i].node; ++stop) {
                 look_ups += x_.row_nnz(begin + visits[stop].query);
             }
             const int32_t node = visits[i].node;
             const int64_t inner = model_.inner_of[node];
-            // Preparing a node pays once the look-ups outnumber its features.
+            // Preparing a node is worth it once the look-ups outnumber its features.
             const bool many = look_ups > model_.index.n_features(inner);
-            const Rank* ranks = model_.index.ranks(inner);
+            const simd::Rank* ranks = model_.index.ranks(inner);
             const bool lent = many && ranks == nullptr;
-            if (lent) ranks = model_.index.lend_ranks(inner, space.ranks);
-            const float* unpacked = many ? weights_.unpack(inner, space.unpacked) : nullptr;
+            if (lent) ranks = model_.index.lend_ranks(inner, scratch.ranks);
+            const float* unpacked = many ? weights_.unpack(inner, scratch.unpacked) : nullptr;
             for (; i < stop; ++i) {
-                const auto q = static_cast<size_t>(visits[i].query);
+                const int32_t q = visits[i].query;
                 score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks, unpacked,
-                               space);
+                               scratch);
                 BestOf leaves = found.best(q), nodes = next.best(q);
-                offer_children(node, leaves, nodes, space);
+                offer_children(node, leaves, nodes, scratch);
             }
-            if (lent) model_.index.take_back(inner, space.ranks);
+            if (lent) model_.index.take_back(inner, scratch.ranks);
         }
     }
 
-    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, const SearchSpace& space) {
+    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, const SearchScratch& scratch) {
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         for (int32_t c = 0; c < count; ++c) {
             const int32_t label = model_.tree.label[first + c];
             BestOf& target = label >= 0 ? leaves : nodes;
-            const float score = space.scores[static_cast<size_t>(c)];
+            const float score = scratch.scores[c];
             if (score >= target.bar()) target.offer({score, label >= 0 ? label : first + c});
         }
     }
 
-    // Best first from the root: probabilities never rise along a path, so labels come out best first,
+    // Opens the best node first. Probabilities never rise along a path, so labels come out best first,
     // exactly.
-    void uniform_cost(int64_t row, SearchSpace& space, int32_t* labels, float* scores) {
-        auto worse = [&](const Scored& a, const Scored& b) {
-            if (a.score != b.score) return a.score < b.score;
-            // Among equals nodes are opened before labels are given out, and labels leave in id order.
-            const int32_t la = model_.tree.label[a.id], lb = model_.tree.label[b.id];
-            return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
+    void uniform_cost(int64_t row, SearchScratch& scratch, int32_t* labels, float* scores) {
+        const auto worse = [&](const Scored& a, const Scored& b) {
+            return opened_after(a, b, [&](int32_t node) { return model_.tree.label[node]; });
         };
-        std::vector<Scored> queue{{0.0f, 0}}, found;
-        while (!queue.empty() && found.size() < static_cast<size_t>(options_.k)) {
+        Vector<Scored> queue{{0.0f, 0}}, found;
+        while (!queue.empty() && found.size() < options_.k) {
             std::pop_heap(queue.begin(), queue.end(), worse);
             const Scored top = queue.back();
             queue.pop_back();
@@ -238,21 +244,19 @@ class Searcher {
                 continue;
             }
             score_children(top.id, row_of(x_, row), top.score, model_.index.ranks(model_.inner_of[top.id]),
-                           nullptr, space);
+                           nullptr, scratch);
             const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
             for (int32_t c = 0; c < count; ++c) {
-                queue.push_back({space.scores[static_cast<size_t>(c)], first + c});
+                queue.push_back({scratch.scores[c], first + c});
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
         }
-        write(row, found.data(), static_cast<int32_t>(found.size()), labels, scores);
+        write(row, found.data(), found.size(), labels, scores);
     }
 
-    void write(int64_t row, const Scored* items, int32_t count, int32_t* labels, float* scores) const {
-        for (int32_t j = 0; j < options_.k; ++j) {
-            labels[row * options_.k + j] = j < count ? items[j].id : -1;
-            scores[row * options_.k + j] = j < count ? std::exp(items[j].score) : 0.0f;
-        }
+    void write(int64_t row, const Scored* items, int64_t count, int32_t* labels, float* scores) const {
+        const int64_t at = row * options_.k;
+        write_topk(items, count, options_.k, labels + at, scores + at, [](float x) { return std::exp(x); });
     }
 
     const Searchable model_;
@@ -261,4 +265,4 @@ class Searcher {
     const SearchOptions options_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -1,15 +1,15 @@
-// Label trees as flat arrays, and which training rows reach which node.
+// Label trees as flat arrays, and the training rows that reach each node.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
-// A label tree someone else owns. Ids are breadth-first, so children of a node are contiguous and follow it:
-// children of u are child_ptr[u] .. child_ptr[u + 1]. label[u] is a leaf's label, -1 for an inner node.
+// A view of a label tree. Ids are breadth-first: the children of u are child_ptr[u] .. child_ptr[u + 1],
+// after u. label[u] is the label of a leaf, -1 for an inner node.
 struct Tree {
     const int32_t* child_ptr;
     const int32_t* label;
@@ -19,58 +19,53 @@ struct Tree {
     bool is_leaf(int32_t node) const { return label[node] >= 0; }
 };
 
-inline std::vector<int32_t> parents_of(const Tree& tree) {
-    std::vector<int32_t> parent(static_cast<size_t>(tree.n_nodes), -1);
+inline Vector<int32_t> inner_nodes(const Tree& tree) {
+    Vector<int32_t> inner;
     for (int32_t u = 0; u < tree.n_nodes; ++u) {
-        for (int32_t c = tree.child_ptr[u]; c < tree.child_ptr[u + 1]; ++c)
-            parent[static_cast<size_t>(c)] = u;
+        if (!tree.is_leaf(u)) inner.push_back(u);
+    }
+    return inner;
+}
+
+inline Vector<int32_t> parents_of(const Tree& tree) {
+    Vector<int32_t> parent(tree.n_nodes, -1);
+    for (int32_t u = 0; u < tree.n_nodes; ++u) {
+        for (int32_t c = tree.child_ptr[u]; c < tree.child_ptr[u + 1]; ++c) parent[c] = u;
     }
     return parent;
 }
 
-// For every node the training rows that carry a label below it, in row order: the rows of node u are
-// rows[ptr[u]] .. rows[ptr[u + 1]].
-struct NodeMembers {
-    std::vector<int64_t> ptr;
-    std::vector<int32_t> rows;
-
-    int64_t count(int32_t node) const {
-        return ptr[static_cast<size_t>(node) + 1] - ptr[static_cast<size_t>(node)];
-    }
-    const int32_t* begin(int32_t node) const { return rows.data() + ptr[static_cast<size_t>(node)]; }
-    const int32_t* end(int32_t node) const { return rows.data() + ptr[static_cast<size_t>(node) + 1]; }
-};
-
-inline NodeMembers node_members(const Csr& labels, const Tree& tree) {
-    const auto n_nodes = static_cast<size_t>(tree.n_nodes);
-    const std::vector<int32_t> parent = parents_of(tree);
-    std::vector<int32_t> leaf_of(static_cast<size_t>(labels.n_cols), -1);
+// For every node the training rows that have a label below it, in row order.
+inline RowLists node_members(const Csr& labels, const Tree& tree) {
+    const Vector<int32_t> parent = parents_of(tree);
+    Vector<int32_t> leaf_of(labels.n_cols, -1);
     for (int32_t u = 0; u < tree.n_nodes; ++u) {
-        if (tree.is_leaf(u)) leaf_of[static_cast<size_t>(tree.label[u])] = u;
+        if (tree.is_leaf(u)) leaf_of[tree.label[u]] = u;
     }
-    std::vector<int32_t> seen(n_nodes, -1);
-    // Climbs from each label of a row to the root, stopping where an earlier label of the row has passed.
+    Vector<int32_t> seen(tree.n_nodes, -1);
+    // Climbs from each label of a row towards the root, and stops where an earlier label of the row has
+    // passed.
     auto visit = [&](int32_t row, auto&& found) {
         for (int64_t j = labels.indptr[row]; j < labels.indptr[row + 1]; ++j) {
-            int32_t u = leaf_of[static_cast<size_t>(labels.indices[j])];
-            for (; u >= 0 && seen[static_cast<size_t>(u)] != row; u = parent[static_cast<size_t>(u)]) {
-                seen[static_cast<size_t>(u)] = row;
-                found(static_cast<size_t>(u));
+            int32_t u = leaf_of[labels.indices[j]];
+            for (; u >= 0 && seen[u] != row; u = parent[u]) {
+                seen[u] = row;
+                found(u);
             }
         }
     };
-    NodeMembers members;
-    members.ptr.assign(n_nodes + 1, 0);
+    RowLists members;
+    members.ptr.assign(tree.n_nodes + 1, 0);
     const auto n_rows = static_cast<int32_t>(labels.n_rows);
-    for (int32_t row = 0; row < n_rows; ++row) visit(row, [&](size_t u) { ++members.ptr[u + 1]; });
-    for (size_t u = 0; u < n_nodes; ++u) members.ptr[u + 1] += members.ptr[u];
-    members.rows.resize(static_cast<size_t>(members.ptr[n_nodes]));
-    std::vector<int64_t> next(members.ptr.begin(), members.ptr.end() - 1);
-    seen.assign(n_nodes, -1);
+    for (int32_t row = 0; row < n_rows; ++row) visit(row, [&](int32_t u) { ++members.ptr[u + 1]; });
+    for (int32_t u = 0; u < tree.n_nodes; ++u) members.ptr[u + 1] += members.ptr[u];
+    members.rows.resize(members.ptr.back());
+    Vector<int64_t> next(members.ptr.begin(), members.ptr.end() - 1);
+    seen.assign(tree.n_nodes, -1);
     for (int32_t row = 0; row < n_rows; ++row) {
-        visit(row, [&](size_t u) { members.rows[static_cast<size_t>(next[u]++)] = row; });
+        visit(row, [&](int32_t u) { members.rows[next[u]++] = row; });
     }
     return members;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

@@ -2,203 +2,198 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
+#include "base/stamped_counts.hpp"
 #include "label_tree/block_solver.hpp"
 #include "label_tree/node_problem.hpp"
 #include "label_tree/tree.hpp"
 #include "memory/allocators.hpp"
+#include "simd/solver.hpp"
+#include "sparse/training_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::label_tree {
 
-// Packed weights of a tree; inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
-// 1]], ascending. Dense: weights of feature j are the children's, side by side, at j * n_children from
-// weight_ptr[i]. Sparse: feature j's entries are row_start[j] .. row_start[j + 1] (relative to weight_ptr[i];
-// a node's last row ends at weight_ptr[i + 1]), each a child number and a weight. bias is per tree node.
-struct Packed {
-    std::vector<int64_t> feature_ptr{0};
-    std::vector<int32_t> features;
-    std::vector<int64_t> weight_ptr{0};
-    std::vector<uint32_t> row_start;
-    std::vector<int32_t> child;
-    std::vector<float> weights;
-    std::vector<float> bias;
-    int64_t weight_bytes = 0;  // moved between weights and registers by the solver
+// Packed weights of a tree, inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
+// 1]], ascending. Dense: the weights of feature j are the children's, side by side, at j * n_children from
+// weight_ptr[i]. Sparse: the entries of feature j are row_start[j] .. row_start[j + 1], relative to
+// weight_ptr[i]; the last row of a node ends at weight_ptr[i + 1]. An entry is a child number and a weight.
+// bias is per tree node.
+struct PackedWeights {
+    Vector<int64_t> feature_ptr{0};
+    Vector<int32_t> features;
+    Vector<int64_t> weight_ptr{0};
+    Vector<uint32_t> row_start;
+    Vector<int32_t> child;
+    Vector<float> weights;
+    Vector<float> bias;
+    int64_t weight_bytes = 0;  // moved between memory and registers by the solver
 };
 
 struct TrainOptions {
     SolverOptions solver;
-    float threshold;  // weights of at most this size are dropped; negative keeps all and packs dense blocks
+    float threshold;  // drops weights of at most this size; negative keeps all, in dense blocks
     uint64_t seed;
     int n_threads;
-    int64_t most_entries =
-        0;  // a node of more non-zeros is not held, but read again in every pass; 0: no limit
+    // A node of more non-zeros is not held, but read again in every pass; 0: no limit.
+    int64_t most_entries = 0;
 };
 
 // A part of a label tree as a tree of its own: its leaves are labels, or nodes whose subtrees are trained
-// elsewhere. `ids` are the nodes' numbers in the whole tree, which key their random numbers; row i of the
-// labels is row rows[i] of the features. Null: the same numbers.
+// elsewhere. `ids` are the nodes' ids in the whole tree, which key their random numbers; row i of the labels
+// is row rows[i] of the features. Null: the same numbers.
 struct TreePart {
     Tree tree;
     const int32_t* ids = nullptr;
     const int32_t* rows = nullptr;
 };
 
-// One node's share of Packed, before concatenation.
+// One node's share of PackedWeights, before concatenation.
 struct PackedNode {
-    std::vector<int32_t> features;
-    std::vector<uint32_t> row_start;
-    std::vector<int32_t> child;
-    OwnVector<float> weights;  // let go one by one when they are put together
+    Vector<int32_t> features;
+    Vector<uint32_t> row_start;
+    Vector<int32_t> child;
+    memory::OwnVector<float> weights;  // freed one by one when they are joined
 };
 
-// A finished sibling's surviving weights, by compacted feature.
+// The weights kept of a finished sibling, by compacted feature.
 struct Column {
-    std::vector<int32_t> features;
-    std::vector<float> weights;
+    Vector<int32_t> features;
+    Vector<float> weights;
 };
 
-// The bias of a child below which no training row has a label: its probability is 0 in float under either
-// loss.
+// The bias of a child that has no training row: its probability is 0 in float under either loss.
 constexpr float kNever = -128.0f;
 
 class TreeTrainer {
   public:
-    TreeTrainer(const TrainingRows& x, const Csr& y, const TreePart& part, const TrainOptions& options,
-                Monitor& monitor)
+    TreeTrainer(const sparse::TrainingRows& x, const Csr& y, const TreePart& part,
+                const TrainOptions& options, Monitor& monitor)
         : rows_(x),
           x_(x.x),
           part_(part),
           tree_(part.tree),
           options_(options),
           monitor_(monitor),
-          members_(node_members(y, part.tree)) {
+          members_(node_members(y, part.tree)),
+          inner_(inner_nodes(part.tree)) {
         if (part.rows == nullptr) return;
         for (int32_t& row : members_.rows) row = part.rows[row];
     }
 
-    Packed run() {
-        for (int32_t u = 0; u < tree_.n_nodes; ++u) {
-            if (!tree_.is_leaf(u)) inner_.push_back(u);
-        }
+    PackedWeights run() {
         done_.resize(inner_.size());
-        packed_.bias.assign(static_cast<size_t>(tree_.n_nodes), 0.0f);
-        const auto n_workers = static_cast<size_t>(std::max(options_.n_threads, 1));
-        spaces_.resize(n_workers);
-        for (auto& space : spaces_) space.columns = StampedCounts(x_.n_cols);
+        packed_.bias.assign(tree_.n_nodes, 0.0f);
+        const int64_t n_workers = std::max(options_.n_threads, 1);
+        scratches_.resize(n_workers);
+        for (auto& scratch : scratches_) scratch.columns = StampedCounts(x_.n_cols);
 
-        std::vector<int64_t> work(inner_.size());
+        Vector<int64_t> work(inner_.size());
         int64_t most = 0;
-        for (size_t i = 0; i < inner_.size(); ++i) {
+        for (int64_t i = 0; i < inner_.size(); ++i) {
             const int64_t entries = entries_of(inner_[i]);
             work[i] = entries * tree_.n_children(inner_[i]);
             if (options_.most_entries == 0 || entries <= options_.most_entries)
                 most = std::max(most, entries);
         }
-        // Room for any node from the start: arrays that grow leave holes behind. Unused, it takes no memory.
-        for (auto& space : spaces_) {
-            space.problem.indices.reserve(static_cast<size_t>(most));
-            space.problem.values.reserve(static_cast<size_t>(most));
+        // Reserve for the largest node: growing arrays leave holes in memory, and unused room takes none.
+        for (auto& scratch : scratches_) {
+            scratch.problem.indices.reserve(most);
+            scratch.problem.values.reserve(most);
         }
-        std::vector<size_t> order(inner_.size());
-        std::iota(order.begin(), order.end(), size_t{0});
-        std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work[a] > work[b]; });
-        // A node that would keep one worker busy while the others idle is shared by all of them, group by
+        Vector<int64_t> order(inner_.size());
+        std::iota(order.begin(), order.end(), int64_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return work[a] > work[b]; });
+        // A node that would keep one worker busy while the others idle is shared by all workers, group by
         // group.
         const int64_t total = std::accumulate(work.begin(), work.end(), int64_t{0});
-        const int64_t large = total / (static_cast<int64_t>(n_workers) * 4) + 1;
+        const int64_t large = total / (4 * n_workers) + 1;
         monitor_.set_total(total);
-        size_t n_large = 0;
+        int64_t n_large = 0;
         if (n_workers > 1) {
             while (n_large < order.size() && work[order[n_large]] >= large) ++n_large;
         }
-        for (size_t i = 0; i < n_large; ++i) train_shared(order[i]);
-        parallel_for(static_cast<int64_t>(order.size() - n_large), options_.n_threads, monitor_,
-                     [&](int64_t task, int worker) {
-                         train_alone(order[n_large + static_cast<size_t>(task)], worker);
-                     });
-        for (const Space& space : spaces_) packed_.weight_bytes += space.solver.weight_bytes;
+        for (int64_t i = 0; i < n_large; ++i) train_shared(order[i]);
+        parallel_for(order.size() - n_large, options_.n_threads, monitor_,
+                     [&](int64_t task, int worker) { train_alone(order[n_large + task], worker); });
+        for (const Scratch& scratch : scratches_) packed_.weight_bytes += scratch.solver.weight_bytes;
         concatenate();
         return std::move(packed_);
     }
 
   private:
-    struct Space {
+    struct Scratch {
         StampedCounts columns;
         NodeProblem problem;
-        SolverSpace solver;
+        SolverScratch solver;
     };
 
-    // Non-zeros of a node's rows, with the constant one.
+    // Non-zeros of a node's rows, bias included.
     int64_t entries_of(int32_t node) const {
         int64_t nnz = 0;
-        for (const int32_t* row = members_.begin(node); row != members_.end(node); ++row) {
-            nnz += x_.row_nnz(*row) + 1;
-        }
+        for (const int32_t row : members_[node]) nnz += x_.row_nnz(row) + 1;
         return nnz;
     }
 
     bool dense() const { return options_.threshold < 0.0f; }
 
-    void train_alone(size_t index, int worker) {
-        Space& space = spaces_[static_cast<size_t>(worker)];
-        const int32_t node = inner_[index];
-        build_problem(rows_, members_.begin(node), members_.count(node), options_.solver.bias,
-                      options_.most_entries, space.columns, &space.problem);
-        NodeTask task(*this, index, space.problem);
-        for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, space.solver);
+    void build(int32_t node, Scratch& scratch) const {
+        build_problem(rows_, members_[node], options_.solver.bias, options_.most_entries, scratch.columns,
+                      &scratch.problem);
+    }
+
+    void train_alone(int64_t index, int worker) {
+        Scratch& scratch = scratches_[worker];
+        build(inner_[index], scratch);
+        NodeTask task(*this, index, scratch.problem);
+        for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, scratch.solver);
         task.pack();
     }
 
-    void train_shared(size_t index) {
-        Space& owner = spaces_.front();
-        const int32_t node = inner_[index];
-        build_problem(rows_, members_.begin(node), members_.count(node), options_.solver.bias,
-                      options_.most_entries, owner.columns, &owner.problem);
+    void train_shared(int64_t index) {
+        Scratch& owner = scratches_.front();
+        build(inner_[index], owner);
         NodeTask task(*this, index, owner.problem);
         parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
-            task.solve(static_cast<int32_t>(group), spaces_[static_cast<size_t>(worker)].solver);
+            task.solve(static_cast<int32_t>(group), scratches_[worker].solver);
         });
         task.pack();
     }
 
     // The siblings of one node from their problem to their packed weights.
     struct NodeTask {
-        NodeTask(TreeTrainer& owner, size_t index, const NodeProblem& problem)
+        NodeTask(TreeTrainer& owner, int64_t index, const NodeProblem& problem)
             : trainer(owner), index(index), problem(problem) {
             node = trainer.inner_[index];
             n_children = trainer.tree_.n_children(node);
             rank.resize(problem.features.size());
             by_column.resize(problem.features.size());
             std::iota(by_column.begin(), by_column.end(), 0);
-            std::sort(by_column.begin(), by_column.end(), [&](int32_t a, int32_t b) {
-                return problem.features[static_cast<size_t>(a)] < problem.features[static_cast<size_t>(b)];
-            });
-            for (size_t r = 0; r < by_column.size(); ++r)
-                rank[static_cast<size_t>(by_column[r])] = static_cast<int32_t>(r);
+            std::sort(by_column.begin(), by_column.end(),
+                      [&](int32_t a, int32_t b) { return problem.features[a] < problem.features[b]; });
+            for (int64_t r = 0; r < by_column.size(); ++r) rank[by_column[r]] = static_cast<int32_t>(r);
             find_positives();
             for (int32_t c = 0; c < n_children; ++c) {
-                if (positives.ptr[static_cast<size_t>(c)] < positives.ptr[static_cast<size_t>(c) + 1]) {
+                if (positives.count(c) > 0) {
                     trained.push_back(c);
                 } else {
-                    trainer.packed_.bias[static_cast<size_t>(trainer.tree_.child_ptr[node] + c)] = kNever;
+                    trainer.packed_.bias[trainer.tree_.child_ptr[node] + c] = kNever;
                 }
             }
-            // Siblings of a block should settle together: frequent ones with frequent ones.
+            // Siblings of a block should settle together: sort by frequency.
             std::stable_sort(trained.begin(), trained.end(),
                              [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
             n_trained = static_cast<int32_t>(trained.size());
-            n_groups = (n_trained + kMaxLanes - 1) / kMaxLanes;
+            n_groups = (n_trained + simd::kMaxLanes - 1) / simd::kMaxLanes;
             if (trainer.dense()) {
-                out().weights.assign(problem.features.size() * static_cast<size_t>(n_children), 0.0f);
+                out().weights.assign(problem.features.size() * n_children, 0.0f);
             } else {
-                columns.resize(static_cast<size_t>(n_children));
+                columns.resize(n_children);
             }
         }
 
@@ -206,63 +201,57 @@ class TreeTrainer {
 
         // Rows of a child as row numbers within the node: a merge of two ascending lists.
         void find_positives() {
-            const int32_t* rows = trainer.members_.begin(node);
-            positives.ptr.assign(1, 0);
+            const auto rows = trainer.members_[node];
             for (int32_t c = 0; c < n_children; ++c) {
-                const int32_t child = trainer.tree_.child_ptr[node] + c;
-                const int32_t* at = rows;
-                for (const int32_t* row = trainer.members_.begin(child); row != trainer.members_.end(child);
-                     ++row) {
-                    at = std::lower_bound(at, trainer.members_.end(node), *row);
-                    positives.rows.push_back(static_cast<int32_t>(at - rows));
+                auto at = rows.begin();
+                for (const int32_t row : trainer.members_[trainer.tree_.child_ptr[node] + c]) {
+                    at = std::lower_bound(at, rows.end(), row);
+                    positives.rows.push_back(static_cast<int32_t>(at - rows.begin()));
                 }
-                positives.ptr.push_back(static_cast<int64_t>(positives.rows.size()));
+                positives.close();
             }
         }
 
-        void solve(int32_t group, SolverSpace& space) {
+        void solve(int32_t group, SolverScratch& scratch) {
             const auto begin = static_cast<int32_t>(int64_t{n_trained} * group / n_groups);
             const auto end = static_cast<int32_t>(int64_t{n_trained} * (group + 1) / n_groups);
-            const auto n_features = static_cast<size_t>(problem.n_features());
+            const auto n_features = problem.n_features();
             const SolverOptions& o = trainer.options_.solver;
             float* bias = trainer.packed_.bias.data() + trainer.tree_.child_ptr[node];
             auto sink = [&](const Finished& finished) {
                 finished.each([&](int lane, int32_t child) {
-                    const float* column = finished.weights + lane;
-                    const auto width = static_cast<size_t>(finished.width);
-                    bias[child] = o.offset + (o.bias != 0.0f ? column[n_features * width] * o.bias : 0.0f);
+                    const float weight = finished.weights[n_features * finished.width + lane];
+                    bias[child] = o.offset + (o.bias != 0.0f ? weight * o.bias : 0.0f);
                 });
-                trainer.dense() ? keep_all(finished) : keep_large(finished, space);
+                trainer.dense() ? keep_all(finished) : keep_large(finished, scratch);
             };
             const int32_t id = trainer.part_.ids == nullptr ? node : trainer.part_.ids[node];
-            BlockSolver(problem, positives, o, space)
+            BlockSolver(problem, positives, o, scratch)
                 .run(trained.data() + begin, end - begin,
                      mix64(trainer.options_.seed) ^ static_cast<uint64_t>(id), trainer.monitor_, sink);
         }
 
         void keep_all(const Finished& finished) {
-            for (size_t f = 0; f < problem.features.size(); ++f) {
-                float* to =
-                    out().weights.data() + static_cast<size_t>(rank[f]) * static_cast<size_t>(n_children);
-                const float* from = finished.weights + f * static_cast<size_t>(finished.width);
+            for (int64_t f = 0; f < problem.features.size(); ++f) {
+                float* to = out().weights.data() + int64_t{rank[f]} * n_children;
+                const float* from = finished.weights + f * finished.width;
                 finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
             }
         }
 
-        void keep_large(const Finished& finished, SolverSpace& space) {
-            const size_t n_features = problem.features.size();
-            space.large.resize(n_features + 1);
-            space.large_lanes.resize(n_features + 1);
-            const int64_t count = simd().larger_entries(
+        void keep_large(const Finished& finished, SolverScratch& scratch) {
+            const int64_t n_features = problem.features.size();
+            scratch.large.resize(n_features + 1);
+            scratch.large_lanes.resize(n_features + 1);
+            const int64_t count = simd::solver().larger_entries(
                 finished.weights, problem.n_features(), finished.width, finished.lanes,
-                trainer.options_.threshold, space.large.data(), space.large_lanes.data());
-            for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-                const int32_t f = space.large[i];
-                const float* from =
-                    finished.weights + static_cast<size_t>(f) * static_cast<size_t>(finished.width);
-                for (unsigned left = space.large_lanes[i]; left != 0; left &= left - 1) {
+                trainer.options_.threshold, scratch.large.data(), scratch.large_lanes.data());
+            for (int64_t i = 0; i < count; ++i) {
+                const int32_t f = scratch.large[i];
+                const float* from = finished.weights + int64_t{f} * finished.width;
+                for (unsigned left = scratch.large_lanes[i]; left != 0; left &= left - 1) {
                     const int lane = __builtin_ctz(left);
-                    Column& kept = columns[static_cast<size_t>(finished.child[lane])];
+                    Column& kept = columns[finished.child[lane]];
                     kept.features.push_back(f);
                     kept.weights.push_back(from[lane]);
                 }
@@ -273,34 +262,32 @@ class TreeTrainer {
             PackedNode& node_out = out();
             if (trainer.dense()) {
                 for (const int32_t f : by_column) {
-                    node_out.features.push_back(problem.features[static_cast<size_t>(f)]);
+                    node_out.features.push_back(problem.features[f]);
                 }
                 return;
             }
-            // Columns to rows by counting; children come out ascending within a row.
-            std::vector<uint32_t> count(problem.features.size() + 1, 0);
-            size_t total = 0;
+            // Columns to rows by counting; the children of a row come out ascending.
+            Vector<uint32_t> count(problem.features.size() + 1, 0);
+            int64_t total = 0;
             for (const Column& column : columns) {
                 total += column.features.size();
-                for (const int32_t f : column.features)
-                    ++count[static_cast<size_t>(rank[static_cast<size_t>(f)])];
+                for (const int32_t f : column.features) ++count[rank[f]];
             }
-            std::vector<uint32_t> at(problem.features.size(), 0);
+            Vector<uint32_t> at(problem.features.size(), 0);
             uint32_t start = 0;
-            for (size_t r = 0; r < by_column.size(); ++r) {
+            for (int64_t r = 0; r < by_column.size(); ++r) {
                 at[r] = start;
                 if (count[r] == 0) continue;
-                node_out.features.push_back(problem.features[static_cast<size_t>(by_column[r])]);
+                node_out.features.push_back(problem.features[by_column[r]]);
                 node_out.row_start.push_back(start);
                 start += count[r];
             }
             node_out.child.resize(total);
             node_out.weights.resize(total);
             for (int32_t c = 0; c < n_children; ++c) {
-                const Column& column = columns[static_cast<size_t>(c)];
-                for (size_t j = 0; j < column.features.size(); ++j) {
-                    const auto r = static_cast<size_t>(rank[static_cast<size_t>(column.features[j])]);
-                    const size_t slot = at[r]++;
+                const Column& column = columns[c];
+                for (int64_t j = 0; j < column.features.size(); ++j) {
+                    const int64_t slot = at[rank[column.features[j]]]++;
                     node_out.child[slot] = c;
                     node_out.weights[slot] = column.weights[j];
                 }
@@ -308,17 +295,17 @@ class TreeTrainer {
         }
 
         TreeTrainer& trainer;
-        size_t index;
+        int64_t index;
         const NodeProblem& problem;
         int32_t node, n_children, n_trained, n_groups;
-        std::vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
-        Positives positives;
-        std::vector<int32_t> trained;  // children that have a positive row
-        std::vector<Column> columns;
+        Vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
+        RowLists positives;               // of each child, as row numbers within the node
+        Vector<int32_t> trained;          // children that have a positive row
+        Vector<Column> columns;
     };
 
     void concatenate() {
-        size_t n_features = 0, n_weights = 0;
+        int64_t n_features = 0, n_weights = 0;
         for (const PackedNode& node : done_) {
             n_features += node.features.size();
             n_weights += node.weights.size();
@@ -332,28 +319,28 @@ class TreeTrainer {
             append(packed_.row_start, node.row_start);
             append(packed_.child, node.child);
             append(packed_.weights, node.weights);
-            packed_.feature_ptr.push_back(static_cast<int64_t>(packed_.features.size()));
-            packed_.weight_ptr.push_back(static_cast<int64_t>(packed_.weights.size()));
+            packed_.feature_ptr.push_back(packed_.features.size());
+            packed_.weight_ptr.push_back(packed_.weights.size());
         }
     }
 
     template <class T, class Part>
-    static void append(std::vector<T>& all, Part& part) {
+    static void append(Vector<T>& all, Part& part) {
         all.insert(all.end(), part.begin(), part.end());
         Part().swap(part);
     }
 
-    const TrainingRows& rows_;
+    const sparse::TrainingRows& rows_;
     const Csr& x_;
     const TreePart& part_;
     const Tree& tree_;
     const TrainOptions& options_;
     Monitor& monitor_;
-    NodeMembers members_;
-    std::vector<int32_t> inner_;
-    std::vector<PackedNode> done_;
-    std::vector<Space> spaces_;
-    Packed packed_;
+    RowLists members_;
+    Vector<int32_t> inner_;
+    Vector<PackedNode> done_;
+    Vector<Scratch> scratches_;
+    PackedWeights packed_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::label_tree

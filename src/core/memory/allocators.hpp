@@ -1,14 +1,17 @@
-// Vectors that begin on a cache line, so that a row of 16 floats is one line and not two.
+// Vectors that begin on a cache line, and vectors in pages of their own.
 #pragma once
-
-#include <sys/mman.h>
 
 #include <cstddef>
 #include <new>
-#include <vector>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
-namespace labelwood {
+#include "base/span.hpp"
 
+namespace labelwood::memory {
+
+// Begins on a cache line, so that a row of 16 floats is in one line instead of two.
 template <class T>
 struct LineAllocator {
     using value_type = T;
@@ -24,11 +27,10 @@ struct LineAllocator {
 };
 
 template <class T>
-using AlignedVector = std::vector<T, LineAllocator<T>>;
+using AlignedVector = Vector<T, LineAllocator<T>>;
 
-// Memory that goes back to the system as soon as it is freed.
-// An allocator that maps large blocks by itself. Others keep freed blocks of up to 32 MB, or not, depending
-// on what was freed before: then nobody could say what a training will hold.
+// Maps large blocks itself, and unmaps them as soon as they are freed. Other allocators keep freed blocks of
+// up to 32 MB, or not, depending on earlier calls: the memory of a training would be unpredictable.
 template <class T>
 struct OwnPages {
     using value_type = T;
@@ -62,6 +64,6 @@ struct OwnPages {
 };
 
 template <class T>
-using OwnVector = std::vector<T, OwnPages<T>>;
+using OwnVector = Vector<T, OwnPages<T>>;
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -1,12 +1,11 @@
-// Numbers too small to matter are treated as zero while this lives: arithmetic on them is a hundred times
-// slower.
+// Treats denormal numbers as zero while it lives: arithmetic on them is a hundred times slower.
 #pragma once
 
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
-namespace labelwood {
+namespace labelwood::memory {
 
 class FlushDenormals {
   public:
@@ -21,4 +20,4 @@ class FlushDenormals {
 #endif
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

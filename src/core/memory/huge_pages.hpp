@@ -1,7 +1,9 @@
-// Memory that is read all over, a few bytes at a time.
+// Memory in huge pages, for data that is read at random.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -9,10 +11,12 @@
 #include <sys/mman.h>
 #endif
 
-namespace labelwood {
+#include "base/span.hpp"
 
-// Memory that is never moved. With pages of 4 KB nearly every access to much of it costs a walk through the
-// page tables; Linux is asked for pages of 2 MB.
+namespace labelwood::memory {
+
+// A block that never moves. Linux is asked for pages of 2 MB: with pages of 4 KB nearly every random access
+// to a large block walks the page tables.
 class LargeMemory {
   public:
     static constexpr size_t kPage = size_t{2} << 20;
@@ -38,12 +42,12 @@ class LargeMemory {
     void* data_;
 };
 
-// An array of zeros in it.
+// An array of zeros in huge pages.
 template <class T>
 class ZeroArray {
   public:
-    explicit ZeroArray(size_t count) : memory_(count * sizeof(T)) {
-        std::memset(memory_.data(), 0, count * sizeof(T));
+    explicit ZeroArray(int64_t count) : memory_(static_cast<size_t>(count) * sizeof(T)) {
+        std::memset(memory_.data(), 0, static_cast<size_t>(count) * sizeof(T));
     }
 
     T* data() { return static_cast<T*>(memory_.data()); }
@@ -53,12 +57,12 @@ class ZeroArray {
     LargeMemory memory_;
 };
 
-// A copy of an array in it.
+// A copy of an array in huge pages.
 template <class T>
 class LargeCopy {
   public:
-    LargeCopy(const T* from, size_t count) : memory_(count * sizeof(T)) {
-        if (count > 0) std::memcpy(memory_.data(), from, count * sizeof(T));
+    explicit LargeCopy(Span<const T> from) : memory_(static_cast<size_t>(from.size()) * sizeof(T)) {
+        std::copy(from.begin(), from.end(), static_cast<T*>(memory_.data()));
     }
 
     const T* data() const { return static_cast<const T*>(memory_.data()); }
@@ -67,4 +71,4 @@ class LargeCopy {
     LargeMemory memory_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -1,8 +1,5 @@
-// Memory of one growing model: pieces of a few sizes out of large slabs.
-//
-// A growing model is read all over, a few cache lines at a time: in slabs of whole pages of 2 MB that seldom
-// costs a walk through the page tables. A piece given back waits for the next request of its size; slabs are
-// freed with the pool.
+// The memory of one growing model: pieces of a few sizes, cut from large slabs in huge pages. A piece given
+// back waits for the next request of its size. Slabs are freed with the pool.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +12,15 @@
 
 #include "memory/huge_pages.hpp"
 
-namespace labelwood {
+namespace labelwood::memory {
 
-class SegmentPool {
+class SlabPool {
   public:
-    SegmentPool() = default;
-    SegmentPool(const SegmentPool&) = delete;
-    SegmentPool& operator=(const SegmentPool&) = delete;
+    SlabPool() = default;
+    SlabPool(const SlabPool&) = delete;
+    SlabPool& operator=(const SlabPool&) = delete;
 
-    // A piece that begins on a cache line, not cleared. Threads may take and give at once.
+    // A piece that begins on a cache line, not cleared. Threads may call take() and give() at once.
     void* take(size_t bytes) {
         bytes = rounded(bytes);
         const std::lock_guard<std::mutex> guard(lock_);
@@ -35,7 +32,7 @@ class SegmentPool {
         next_ += bytes;
         return piece;
     }
-    // Asks for no memory itself, since whoever frees because there is none left must not fail.
+    // Allocates nothing, so that freeing cannot fail when memory is exhausted.
     void give(void* piece, size_t bytes) {
         const std::lock_guard<std::mutex> guard(lock_);
         void*& given = given_.find(rounded(bytes))->second;
@@ -45,11 +42,11 @@ class SegmentPool {
   private:
     static constexpr size_t kLine = 64, kLeast = size_t{64} << 10, kMost = size_t{16} << 20;
 
-    // A piece that waits holds the address of the next one of its size.
+    // A free piece holds the address of the next free piece of its size.
     static void*& next_of(void* piece) { return *static_cast<void**>(piece); }
     static size_t rounded(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-    // Slabs grow with the model, so that a small one stays small.
+    // Slabs grow with the model, so that a small model takes little memory.
     void add_slab(size_t bytes) {
         const size_t wanted = std::clamp(total_ / 4, kLeast, kMost);
         const size_t pages = wanted < LargeMemory::kPage ? kLine : LargeMemory::kPage;
@@ -62,11 +59,10 @@ class SegmentPool {
 
     std::mutex lock_;
     std::vector<LargeMemory> slabs_;
-    std::unordered_map<size_t, void*>
-        given_;                  // the first piece that waits, by size; of every size ever taken
-    std::byte* next_ = nullptr;  // the rest of the newest slab
+    std::unordered_map<size_t, void*> given_;  // the first free piece of every size ever taken
+    std::byte* next_ = nullptr;                // the rest of the newest slab
     size_t left_ = 0;
     size_t total_ = 0;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::memory

@@ -1,32 +1,30 @@
-// All sibling blocks of a growing tree, and the examples they have not learned yet.
+// All sibling blocks of a growing tree, and the examples that they have not learned yet.
 //
-// A node's classifiers depend on nothing but the examples that reach it, in their order. So an example is
-// only noted at the blocks it reaches, and a block learns what it has noted when someone looks at it, or at
-// the end of the call: the result is that of learning example by example, but a block meets its examples in
-// one go, while its weights are in cache, and different blocks learn on different threads.
+// A node's classifiers depend only on the examples that reach the node, in their order. So an example is only
+// noted at the blocks it reaches. A block learns its noted examples when it is read, or at the end of the
+// call. The result equals learning example by example, but a block learns its examples in one go, while its
+// weights are in cache, and blocks learn on different threads.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "memory/flush_denormals.hpp"
 #include "online/sibling_block.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
-// Examples in the order of learning, features by number.
+// Examples in the order of learning; features are numbers of FeatureNumbers.
 struct Batch {
-    std::vector<int64_t> ptr{0};
-    std::vector<uint32_t> features;
-    std::vector<float> values;
+    Vector<int64_t> ptr{0};
+    Vector<uint32_t> features;
+    Vector<float> values;
 
     Example row(int64_t i) const {
-        const auto r = static_cast<size_t>(i);
-        return {features.data() + ptr[r], values.data() + ptr[r], ptr[r + 1] - ptr[r]};
+        return {features.data() + ptr[i], values.data() + ptr[i], ptr[i + 1] - ptr[i]};
     }
 };
 
@@ -35,8 +33,8 @@ class BlockPool {
     BlockPool(const LearnerOptions& learner, PoolPointer memory)
         : learner_(learner), memory_(std::move(memory)) {}
 
-    SiblingBlock& operator[](int32_t block) { return blocks_[static_cast<size_t>(block)].block; }
-    const SiblingBlock& operator[](int32_t block) const { return blocks_[static_cast<size_t>(block)].block; }
+    SiblingBlock& operator[](int32_t block) { return blocks_[block].block; }
+    const SiblingBlock& operator[](int32_t block) const { return blocks_[block].block; }
 
     int32_t add(int32_t n_lanes) {
         blocks_.push_back({made(n_lanes), {}, {}});
@@ -45,14 +43,14 @@ class BlockPool {
     // A block that has learned nothing.
     SiblingBlock made(int32_t n_lanes) const { return SiblingBlock(n_lanes, memory_); }
 
-    // The examples that the rows of notes refer to, until learn_noted.
+    // The examples that noted rows refer to, until learn_noted.
     void begin(Batch&& batch) { batch_ = std::move(batch); }
     const Batch& batch() const { return batch_; }
 
-    // A visit of an example to a block, and one of its positive lanes, or -1; a row's notes follow one
-    // another.
+    // Notes that an example visits a block, and one of its positive lanes, or -1. The notes of a row follow
+    // one another.
     void note(int32_t block, int64_t row, int32_t positive) {
-        Held& held = blocks_[static_cast<size_t>(block)];
+        Held& held = blocks_[block];
         if (held.visits.empty()) noted_.push_back(block);
         if (held.visits.empty() || held.visits.back().row != row) held.visits.push_back({row, 0});
         if (positive >= 0) {
@@ -61,28 +59,27 @@ class BlockPool {
         }
     }
 
-    // Learns what one block has noted.
-    void catch_up(int32_t block) { catch_up(block, space_); }
+    // Learns the examples noted at one block.
+    void catch_up(int32_t block) { catch_up(block, scratch_); }
 
     void learn_noted(int n_threads) {
         std::sort(noted_.begin(), noted_.end());
         noted_.erase(std::unique(noted_.begin(), noted_.end()), noted_.end());
         const auto work = [&](int32_t block) {
-            const Held& held = blocks_[static_cast<size_t>(block)];
-            return static_cast<int64_t>(held.visits.size()) * (held.block.capacity() + 16);
+            const Held& held = blocks_[block];
+            return held.visits.size() * (held.block.capacity() + 16);
         };
         int64_t total = 0;
         for (const int32_t block : noted_) total += work(block);
-        // The heaviest first, so that the threads end together; a small batch is not worth a thread.
+        // The heaviest first, so that the threads end together. A small batch is not worth a second thread.
         std::stable_sort(noted_.begin(), noted_.end(),
                          [&](int32_t a, int32_t b) { return work(a) > work(b); });
         const int threads = total < 20000 ? 1 : std::max(n_threads, 1);
-        std::vector<BlockSpace> spaces(static_cast<size_t>(threads - 1));
+        Vector<BlockScratch> scratches(threads - 1);
         Monitor monitor;
-        parallel_for(static_cast<int64_t>(noted_.size()), threads, monitor, [&](int64_t i, int worker) {
-            const FlushDenormals flush;
-            catch_up(noted_[static_cast<size_t>(i)],
-                     worker == 0 ? space_ : spaces[static_cast<size_t>(worker - 1)]);
+        parallel_for(noted_.size(), threads, monitor, [&](int64_t i, int worker) {
+            const memory::FlushDenormals flush;
+            catch_up(noted_[i], worker == 0 ? scratch_ : scratches[worker - 1]);
         });
         noted_.clear();
         batch_ = Batch();
@@ -99,18 +96,18 @@ class BlockPool {
         int64_t row;
         int32_t n_positives;
     };
-    // A block and the visits it has not learned yet, with their positive lanes one after the other.
+    // A block, its noted visits, and the positive lanes of all visits in turn.
     struct Held {
         SiblingBlock block;
-        std::vector<Visit> visits;
-        std::vector<int32_t> positives;
+        Vector<Visit> visits;
+        Vector<int32_t> positives;
     };
 
-    void catch_up(int32_t block, BlockSpace& space) {
-        Held& held = blocks_[static_cast<size_t>(block)];
+    void catch_up(int32_t block, BlockScratch& scratch) {
+        Held& held = blocks_[block];
         const int32_t* positives = held.positives.data();
         for (const Visit& visit : held.visits) {
-            held.block.learn(batch_.row(visit.row), positives, visit.n_positives, learner_, space);
+            held.block.learn(batch_.row(visit.row), positives, visit.n_positives, learner_, scratch);
             positives += visit.n_positives;
         }
         held.visits.clear();
@@ -119,10 +116,10 @@ class BlockPool {
 
     LearnerOptions learner_;
     PoolPointer memory_;
-    std::deque<Held> blocks_;
+    Deque<Held> blocks_;
     Batch batch_;
-    std::vector<int32_t> noted_;  // blocks with visits to learn
-    BlockSpace space_;
+    Vector<int32_t> noted_;  // blocks with visits to learn
+    BlockScratch scratch_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

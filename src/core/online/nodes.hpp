@@ -1,15 +1,14 @@
-// The growing tree without its classifiers: nodes, labels, and how a policy chooses where a new label goes.
+// The growing tree without its classifiers: nodes, labels, and the policies that place a new label.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <deque>
-#include <vector>
 
-#include "base/csr.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 enum class Policy : int { kBestGreedy = 0, kRandom = 1, kComplete = 2, kFlat = 3 };
 
@@ -17,34 +16,34 @@ struct GrowthOptions {
     Policy policy;
     int32_t arity;     // b: children of an inner node
     int32_t max_leaf;  // b_max: children of a node whose children are all leaves
-    double alpha;      // balance against fit, Best-Greedy
+    double alpha;      // Best-Greedy: weight of balance against fit
     uint64_t seed;
 };
 
-// Children are in the order of their ids, which is the order of their lanes: child c has lane 1 + c.
-struct GrowingNode {
+// Children are in the order of their ids and of their lanes: child c has lane 1 + c.
+struct Node {
     int32_t parent = -1;
     int32_t label = -1;
     int32_t lane = 1;
-    int32_t block = -1;      // of its children and its auxiliary classifier; -1: neither
+    int32_t block = -1;      // of its children and its auxiliary classifier; -1: it has neither
     bool auxiliary = false;  // lane 0 of its block is in use
     int32_t n_leaf_children = 0;
     int32_t n_leaves = 0;  // |L_v|
-    int32_t n_active = 0;  // leaves below, or itself, whose label may be suggested
-    std::vector<int32_t> children;
+    int32_t n_active = 0;  // leaves at or below it whose label may be suggested
+    Vector<int32_t> children;
 
     bool is_leaf() const { return children.empty(); }
     int32_t n_children() const { return static_cast<int32_t>(children.size()); }
     bool is_pre_leaf() const { return n_leaf_children == n_children(); }
 };
 
-class GrowingNodes {
+class Nodes {
   public:
-    explicit GrowingNodes(const GrowthOptions& options) : options_(options) { nodes_.emplace_back(); }
+    explicit Nodes(const GrowthOptions& options) : options_(options) { nodes_.emplace_back(); }
 
     static constexpr int32_t kRoot = 0;
-    GrowingNode& operator[](int32_t node) { return nodes_[static_cast<size_t>(node)]; }
-    const GrowingNode& operator[](int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
+    Node& operator[](int32_t node) { return nodes_[node]; }
+    const Node& operator[](int32_t node) const { return nodes_[node]; }
     int32_t size() const { return static_cast<int32_t>(nodes_.size()); }
 
     int32_t add_child(int32_t parent) {
@@ -56,9 +55,9 @@ class GrowingNodes {
         return child;
     }
 
-    // Whether the policy may still extend the tree at this node, so that it needs its auxiliary classifier.
+    // True if the policy may still extend the tree here, so that the node needs an auxiliary classifier.
     bool may_extend(int32_t node) const {
-        const GrowingNode& v = (*this)[node];
+        const Node& v = (*this)[node];
         switch (options_.policy) {
             case Policy::kComplete:
                 return v.n_children() < options_.arity;
@@ -69,14 +68,14 @@ class GrowingNodes {
         }
         if (!v.is_leaf()) return v.is_pre_leaf() || v.n_children() < options_.arity;
         if (v.parent < 0) return true;
-        // A leaf among leaves stays one; a leaf beside inner nodes, or alone, may become the parent of two.
-        const GrowingNode& parent = (*this)[v.parent];
+        // A leaf among leaves stays a leaf; a leaf beside inner nodes, or alone, may become the parent of two
+        // leaves.
+        const Node& parent = (*this)[v.parent];
         return !parent.is_pre_leaf() || parent.n_leaf_children == 1;
     }
 
     // Algorithm 8, lines 1 to 9: the node to extend. `probability(node)` is the estimate for the current
-    // example given its parent; `previous` is the node chosen for an earlier label of the same example, or
-    // -1.
+    // example, given the parent; `previous` is the node chosen for an earlier label of the example, or -1.
     template <class Probability>
     int32_t select(int32_t previous, Probability&& probability) {
         if (options_.policy == Policy::kFlat) return kRoot;
@@ -89,7 +88,7 @@ class GrowingNodes {
             v = kRoot;
             Rng random(options_.seed, decisions_++);
             while (!(*this)[v].is_pre_leaf() && (*this)[v].n_children() >= options_.arity) {
-                const GrowingNode& node = (*this)[v];
+                const Node& node = (*this)[v];
                 v = options_.policy == Policy::kRandom
                         ? node.children[random.below(static_cast<uint32_t>(node.n_children()))]
                         : best_child(node, probability);
@@ -103,9 +102,9 @@ class GrowingNodes {
         return v;
     }
 
-    // Algorithm 8, line 10.
+    // Algorithm 8, line 10: true if a node is inserted below the chosen one.
     bool inserts(int32_t node) const {
-        const GrowingNode& v = (*this)[node];
+        const Node& v = (*this)[node];
         if (v.is_leaf()) return true;
         const bool bounded = options_.policy == Policy::kBestGreedy || options_.policy == Policy::kRandom;
         return bounded && v.n_children() >= options_.max_leaf;
@@ -131,10 +130,10 @@ class GrowingNodes {
     const GrowthOptions& options() const { return options_; }
 
   private:
-    // The printed score divides the balance term by |L_v|, which builds combs; the logarithm of the ratio of
-    // the even share to |L_v| is 0 for a balanced child and falls as it grows.
+    // The printed score divides the balance term by |L_v|, which builds combs. The logarithm of the even
+    // share over |L_v| is 0 for a balanced child and falls as the child grows.
     template <class Probability>
-    int32_t best_child(const GrowingNode& node, Probability&& probability) const {
+    int32_t best_child(const Node& node, Probability&& probability) const {
         const double even = static_cast<double>(node.n_leaves) / node.n_children();
         int32_t best = -1;
         double best_score = 0.0;
@@ -150,9 +149,9 @@ class GrowingNodes {
     }
 
     GrowthOptions options_;
-    std::deque<GrowingNode> nodes_;
-    uint64_t decisions_ = 0;  // observations for which a descent was made: the counter of the random policy
+    Deque<Node> nodes_;
+    uint64_t decisions_ = 0;  // examples that descended the tree: seeds the random policy
     int32_t cursor_ = kRoot;  // complete policy: the node to extend next
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

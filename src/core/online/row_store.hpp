@@ -6,16 +6,15 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
-#include "base/csr.hpp"
+#include "base/span.hpp"
 #include "memory/slab_pool.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
-using PoolPointer = std::shared_ptr<SegmentPool>;
+using PoolPointer = std::shared_ptr<memory::SlabPool>;
 
-// Rows of `width` floats in segments of 16 rows: growing takes a segment and moves nothing.
+// Rows of `width` floats in segments of 16 rows. Growing adds a segment and moves nothing.
 class RowStore {
   public:
     RowStore(int32_t width, PoolPointer pool) : width_(width), pool_(std::move(pool)) {}
@@ -34,12 +33,10 @@ class RowStore {
 
     int32_t width() const { return width_; }
     uint32_t size() const { return size_; }
-    float* row(uint32_t i) { return segments_[i / kRows] + static_cast<size_t>(i % kRows) * width_; }
-    const float* row(uint32_t i) const {
-        return segments_[i / kRows] + static_cast<size_t>(i % kRows) * width_;
-    }
+    float* row(uint32_t i) { return segments_[i / kRows] + int64_t{i % kRows} * width_; }
+    const float* row(uint32_t i) const { return segments_[i / kRows] + int64_t{i % kRows} * width_; }
 
-    // A row of zeros; rows given back are used first.
+    // Adds a row of zeros; released rows are reused first.
     uint32_t add() {
         uint32_t i = size_;
         if (!free_.empty()) {
@@ -54,7 +51,7 @@ class RowStore {
     }
     void release(uint32_t i) { free_.push_back(i); }
 
-    // Rewrites every row to another width by fill(old row, new row); an old segment is given back once it is
+    // Rewrites every row to another width by fill(old row, new row), and frees each old segment once it is
     // copied.
     template <class Fill>
     void rewrite(int32_t width, Fill&& fill) {
@@ -62,14 +59,14 @@ class RowStore {
             float*& segment = segments_[first / kRows];
             float* wider = take(width);
             for (uint32_t r = 0; r < std::min(kRows, size_ - first); ++r) {
-                fill(segment + static_cast<size_t>(r) * width_, wider + static_cast<size_t>(r) * width);
+                fill(segment + int64_t{r} * width_, wider + int64_t{r} * width);
             }
             give(std::exchange(segment, wider), width_);
         }
         width_ = width;
     }
 
-    int64_t bytes() const { return static_cast<int64_t>(segments_.size() * kRows) * width_ * 4; }
+    int64_t bytes() const { return segments_.size() * kRows * width_ * 4; }
 
   private:
     static constexpr uint32_t kRows = 16;
@@ -81,8 +78,8 @@ class RowStore {
     int32_t width_;
     uint32_t size_ = 0;
     PoolPointer pool_;
-    std::vector<float*> segments_;
-    std::vector<uint32_t> free_;
+    Vector<float*> segments_;
+    Vector<uint32_t> free_;
 };
 
 // An open-addressing hash map with linear probing; keys below the largest value of their type.
@@ -99,7 +96,7 @@ class HashMap {
         return *this;
     }
 
-    // Where a key is, or would go: to prefetch, and to find.
+    // Prefetches the place of a key.
     void prefetch(Key key) const {
         if (n_slots_ > 0) __builtin_prefetch(&slots_[home(key)]);
     }
@@ -118,11 +115,11 @@ class HashMap {
         count_ += slots_[i].key == kEmpty;
         slots_[i] = {key, value};
     }
-    // Room for this many keys. Whoever copies a map must ask for it: keys come in the order of their homes,
-    // and would crowd at the front of every table that is too small for all of them.
-    void reserve(size_t count) {
+    // Makes room for this many keys. Necessary before a map is copied: keys come in the order of their homes,
+    // and would crowd at the front of a table that is too small.
+    void reserve(int64_t count) {
         size_t n_slots = std::max<size_t>(n_slots_, 8);
-        while (4 * count > 3 * n_slots) n_slots *= 2;
+        while (4 * static_cast<size_t>(count) > 3 * n_slots) n_slots *= 2;
         if (n_slots > n_slots_) resize(n_slots);
     }
     template <class Use>
@@ -131,7 +128,7 @@ class HashMap {
             if (slots_[i].key != kEmpty) use(slots_[i].key, slots_[i].value);
         }
     }
-    size_t size() const { return count_; }
+    int64_t size() const { return static_cast<int64_t>(count_); }
     int64_t bytes() const { return static_cast<int64_t>(n_slots_ * sizeof(Slot)); }
 
   private:
@@ -142,7 +139,7 @@ class HashMap {
     };
 
     size_t mask() const { return n_slots_ - 1; }
-    size_t home(Key key) const { return static_cast<size_t>((key * 0x9e3779b97f4a7c15ULL) >> shift_); }
+    size_t home(Key key) const { return (key * 0x9e3779b97f4a7c15ULL) >> shift_; }
     bool fits(size_t count) const { return 4 * count <= 3 * n_slots_; }
 
     void resize(size_t n_slots) {
@@ -177,7 +174,7 @@ class HashMap {
     int shift_ = 63;
 };
 
-// Feature ids of up to 63 bits to consecutive numbers in order of first sight, so that every block keys by 4
+// Numbers feature ids of up to 63 bits in the order of their first appearance, so that blocks use keys of 4
 // bytes.
 class FeatureNumbers {
   public:
@@ -196,14 +193,12 @@ class FeatureNumbers {
         return number;
     }
     uint64_t id(uint32_t number) const { return ids_[number]; }
-    size_t size() const { return ids_.size(); }
-    int64_t bytes() const {
-        return numbers_.bytes() + static_cast<int64_t>(ids_.capacity() * sizeof(uint64_t));
-    }
+    int64_t size() const { return ids_.size(); }
+    int64_t bytes() const { return numbers_.bytes() + ids_.capacity() * int64_t{sizeof(uint64_t)}; }
 
   private:
     HashMap<uint64_t> numbers_;
-    std::vector<uint64_t> ids_;
+    Vector<uint64_t> ids_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -4,106 +4,100 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
+#include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "base/topk.hpp"
 #include "label_tree/search.hpp"
+#include "memory/flush_denormals.hpp"
 #include "online/tree.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // Buffers of one worker.
-struct OnlineSearchSpace {
-    BlockSpace block;
-    std::vector<Scored> queue, found;
+struct SearchScratch {
+    BlockScratch block;
+    Vector<Scored> queue, found;
 };
 
-class OnlineSearcher {
+class Searcher {
   public:
-    OnlineSearcher(const OnlineTree& tree, int32_t k) : tree_(tree), nodes_(tree.nodes()), k_(k) {}
+    Searcher(const Tree& tree, int32_t k) : tree_(tree), nodes_(tree.nodes()), k_(k) {}
 
-    // Writes k labels and scores; short answers end in -1 and 0.
-    void search(const Example& x, OnlineSearchSpace& space, int32_t* labels, float* scores) const {
-        auto& queue = space.queue;
-        auto& found = space.found;
+    // Writes k labels and scores, padded with -1 and 0.
+    void search(const Example& x, SearchScratch& scratch, int32_t* labels, float* scores) const {
+        auto& queue = scratch.queue;
+        auto& found = scratch.found;
         queue.clear();
         found.clear();
         const auto worse = [&](const Scored& a, const Scored& b) {
-            if (a.score != b.score) return a.score < b.score;
-            // Among equals nodes are opened before labels are given out, and labels leave in id order.
-            const int32_t la = answer(a.id), lb = answer(b.id);
-            return la != lb ? (lb < 0 || (la >= 0 && la > lb)) : a.id > b.id;
+            return label_tree::opened_after(a, b, [&](int32_t node) { return answer(node); });
         };
-        const int32_t root = GrowingNodes::kRoot;
+        const int32_t root = Nodes::kRoot;
         if (nodes_[root].n_active > 0) {
-            score(0, 2, x, 0.0f, space);
-            queue.push_back({space.block.margins[1], root});
+            score(0, 2, x, 0.0f, scratch);
+            queue.push_back({scratch.block.margins[1], root});
         }
-        while (!queue.empty() && found.size() < static_cast<size_t>(k_)) {
+        while (!queue.empty() && found.size() < k_) {
             std::pop_heap(queue.begin(), queue.end(), worse);
             const Scored top = queue.back();
             queue.pop_back();
-            const GrowingNode& node = nodes_[top.id];
+            const Node& node = nodes_[top.id];
             if (node.is_leaf()) {
                 give_out(answer(top.id), top.score, found);
                 continue;
             }
-            score(node.block, 1 + node.n_children(), x, top.score, space);
+            score(node.block, 1 + node.n_children(), x, top.score, scratch);
             for (const int32_t child : node.children) {
                 if (nodes_[child].n_active == 0) continue;
-                queue.push_back({space.block.margins[static_cast<size_t>(nodes_[child].lane)], child});
+                queue.push_back({scratch.block.margins[nodes_[child].lane], child});
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
         }
-        for (int32_t j = 0; j < k_; ++j) {
-            const bool there = j < static_cast<int32_t>(found.size());
-            labels[j] = there ? found[static_cast<size_t>(j)].id : -1;
-            scores[j] = there ? std::exp(found[static_cast<size_t>(j)].score) : 0.0f;
-        }
+        write_topk(found.data(), found.size(), k_, labels, scores, [](float x) { return std::exp(x); });
     }
 
   private:
     // The label a leaf suggests; -1 for an inner node.
     int32_t answer(int32_t node) const {
         const int32_t label = nodes_[node].label;
-        return label < 0 ? -1 : tree_.labels()[static_cast<size_t>(label)].answers_as;
+        return label < 0 ? -1 : tree_.labels()[label].answers_as;
     }
 
-    // Leaves of merged labels suggest the same label; the best of them counts.
-    void give_out(int32_t label, float score, std::vector<Scored>& found) const {
-        if (tree_.labels()[static_cast<size_t>(label)].retired) return;
+    // Leaves of merged labels suggest the same label; the best one counts.
+    void give_out(int32_t label, float score, Vector<Scored>& found) const {
+        if (tree_.labels()[label].retired) return;
         for (const Scored& earlier : found) {
             if (earlier.id == label) return;
         }
         found.push_back({score, label});
     }
 
-    void score(int32_t block, int32_t n_lanes, const Example& x, float base, OnlineSearchSpace& space) const {
-        tree_.block(block).score(x, tree_.learner(), space.block);
-        log_probabilities(kLogistic, base, n_lanes, space.block.margins.data());
+    void score(int32_t block, int32_t n_lanes, const Example& x, float base, SearchScratch& scratch) const {
+        tree_.block(block).score(x, tree_.learner(), scratch.block);
+        label_tree::log_probabilities(label_tree::kLogisticLink, base, n_lanes, scratch.block.margins.data());
     }
 
-    const OnlineTree& tree_;
-    const GrowingNodes& nodes_;
+    const Tree& tree_;
+    const Nodes& nodes_;
     const int32_t k_;
 };
 
 // The best k labels of every row of a batch, on several threads.
-inline void search_batch(const OnlineTree& tree, const Batch& batch, int32_t k, int n_threads,
-                         Monitor& monitor, int32_t* labels, float* scores) {
+inline void search_batch(const Tree& tree, const Batch& batch, int32_t k, int n_threads, Monitor& monitor,
+                         int32_t* labels, float* scores) {
     constexpr int64_t kShard = 32;
-    const auto n_rows = static_cast<int64_t>(batch.ptr.size()) - 1;
-    const OnlineSearcher searcher(tree, k);
-    std::vector<OnlineSearchSpace> spaces(static_cast<size_t>(std::max(n_threads, 1)));
+    const int64_t n_rows = batch.ptr.size() - 1;
+    const Searcher searcher(tree, k);
+    Vector<SearchScratch> scratches(std::max(n_threads, 1));
     parallel_for((n_rows + kShard - 1) / kShard, n_threads, monitor, [&](int64_t shard, int worker) {
-        const FlushDenormals flush;
+        const memory::FlushDenormals flush;
         const int64_t end = std::min(n_rows, (shard + 1) * kShard);
         for (int64_t row = shard * kShard; row < end; ++row) {
-            searcher.search(batch.row(row), spaces[static_cast<size_t>(worker)], labels + row * k,
-                            scores + row * k);
+            searcher.search(batch.row(row), scratches[worker], labels + row * k, scores + row * k);
         }
-        monitor.add(batch.ptr[static_cast<size_t>(end)] - batch.ptr[static_cast<size_t>(shard * kShard)]);
+        monitor.add(batch.ptr[end] - batch.ptr[shard * kShard]);
     });
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -1,23 +1,22 @@
-// The classifiers of all children of one node as a block: one look-up of a feature reaches all of them.
+// The classifiers of all children of one node as a block: one look-up of a feature serves all of them.
 //
-// Lane 0 is the auxiliary classifier of the node itself (theta in the paper): it sees exactly the examples
-// its children see, always as positives. Lane 1 + c is the classifier of child c. The lanes past the last
-// child train as the inverse of lane 0, so adding a leaf (Algorithm 6) only counts one lane more.
+// Lane 0 is the auxiliary classifier of the node itself (theta in the paper): it learns the examples of its
+// children, all as positive. Lane 1 + c is the classifier of child c. The lanes past the last child train as
+// the inverse of lane 0, so adding a leaf (Algorithm 6) only takes the next lane into use.
 //
-// A feature met for the first time is not given a row: its weights are a function of its value and of the
-// gradients of that visit, and the gradients are shared by all features new in the visit. The row is written
-// at the second touch. Nothing is lost, and rare features, which are most features, cost a few bytes.
+// A new feature gets no row at first: its weights follow from its value and the gradients of its first visit,
+// and all features new in a visit share these gradients. The row is written at the second visit. Nothing is
+// lost, and rare features, which are most features, take a few bytes.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
-#include "base/csr.hpp"
+#include "base/span.hpp"
 #include "online/row_store.hpp"
 #include "simd/online.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
 // AdaGrad's constants and the value of the constant feature.
 struct LearnerOptions {
@@ -26,7 +25,7 @@ struct LearnerOptions {
     float bias;
 };
 
-// One example: numbers of its features and their values.
+// The features of one example, by number, and their values.
 struct Example {
     const uint32_t* features;
     const float* values;
@@ -34,16 +33,32 @@ struct Example {
 };
 
 // Buffers of one worker.
-struct BlockSpace {
-    std::vector<float*> rows;
-    std::vector<float> values, margins, gradients, signs, single;
-    std::vector<int64_t> fresh;
-    std::vector<uint32_t> entries;
+struct BlockScratch {
+    Vector<float*> rows;  // the first `count`: an example's rows of the block
+    Vector<float> values;
+    int64_t count = 0;
+    Vector<float> margins, gradients, signs, single;
+    Vector<int64_t> fresh;
+    Vector<uint32_t> entries;
+
+    // Room for `most` rows and for the margins of all lanes.
+    void clear(int64_t most, int32_t lanes) {
+        count = 0;
+        if (rows.size() < most) rows.resize(most);
+        if (values.size() < most) values.resize(most);
+        if (margins.size() < lanes) margins.resize(lanes);
+        if (gradients.size() < lanes) gradients.resize(lanes);
+    }
+    void add(float* row, float value) {
+        rows[count] = row;
+        values[count++] = value;
+    }
 };
 
+// +0 for a zero of either sign.
 inline float inverted(float weight) {
     return 0.0f - weight;
-}  // of a zero it is +0, whatever the zero's sign
+}
 
 class SiblingBlock {
   public:
@@ -53,18 +68,18 @@ class SiblingBlock {
           rows_(2 * capacity_for(n_lanes), pool),
           firsts_(rows_.width() / 2, pool),
           table_(pool) {
-        rows_.add();  // row 0 is the constant feature's
+        rows_.add();  // row 0 belongs to the constant feature
     }
 
     int32_t n_lanes() const { return n_lanes_; }
     int32_t capacity() const { return firsts_.width(); }
 
-    // The next lane: already the inverse of lane 0.
+    // Takes the next lane into use; it is the inverse of lane 0.
     int32_t add_lane() {
         if (n_lanes_ == capacity()) widen(capacity_for(n_lanes_ + n_lanes_ / 8 + 1));
         return n_lanes_++;
     }
-    // The next lane as a copy of lane 0 (Algorithm 5 for a leaf).
+    // Takes the next lane into use as a copy of lane 0 (Algorithm 5 for a leaf).
     int32_t add_copy() {
         const int32_t lane = add_lane();
         for (uint32_t r = 0; r < rows_.size(); ++r) {
@@ -75,8 +90,7 @@ class SiblingBlock {
         for (uint32_t e = 0; e < firsts_.size(); ++e) firsts_.row(e)[lane] = firsts_.row(e)[0];
         return lane;
     }
-    // A new block that knows of lane 0 only: as its own lane 0, as lane 1 if asked for, inverted in all
-    // others.
+    // A new block made of lane 0 only: as lane 0, with_copy also as lane 1, and inverted in all other lanes.
     SiblingBlock from_auxiliary(bool with_copy) const {
         SiblingBlock made(with_copy ? 2 : 1, pool_);
         made.table_.reserve(table_.size());
@@ -91,7 +105,7 @@ class SiblingBlock {
             std::fill(to + made.capacity(), to + 2 * made.capacity(), from[capacity()]);
         };
         spread_row(0, 0);
-        std::vector<uint32_t> copied(firsts_.size(), kNoRow);
+        Vector<uint32_t> copied(firsts_.size(), kNoRow);
         table_.each([&](uint32_t feature, uint32_t entry) {
             if (!is_single(entry)) {
                 const uint32_t target = made.rows_.add();
@@ -109,36 +123,36 @@ class SiblingBlock {
         return made;
     }
 
-    // UpdateClassifiers (Algorithm 7) for one example; `positives` are lanes, lane 0 is always positive.
+    // UpdateClassifiers (Algorithm 7) for one example. `positives` are lanes; lane 0 is always positive.
     void learn(const Example& x, const int32_t* positives, int32_t n_positives, const LearnerOptions& options,
-               BlockSpace& space) {
-        gather(x, options, space);
+               BlockScratch& scratch) {
+        gather(x, options, scratch);
         const int32_t lanes = capacity();
-        space.signs.assign(static_cast<size_t>(lanes), -1.0f);
-        space.signs[0] = 1.0f;
-        for (int32_t p = 0; p < n_positives; ++p) space.signs[static_cast<size_t>(positives[p])] = 1.0f;
-        const auto count = static_cast<int64_t>(space.rows.size());
-        const OnlineSimd& simd = online_simd();
-        simd.margins(space.rows.data(), space.values.data(), count, lanes, space.margins.data());
-        simd.gradients(space.margins.data(), space.signs.data(), lanes, space.gradients.data());
-        simd.update(space.rows.data(), space.values.data(), count, space.gradients.data(), lanes,
-                    options.rate, options.epsilon);
-        if (space.fresh.empty()) return;
+        scratch.signs.assign(lanes, -1.0f);
+        scratch.signs[0] = 1.0f;
+        for (int32_t p = 0; p < n_positives; ++p) scratch.signs[positives[p]] = 1.0f;
+        const simd::OnlineKernels& kernels = simd::online();
+        kernels.margins(scratch.rows.data(), scratch.values.data(), scratch.count, lanes,
+                        scratch.margins.data());
+        kernels.gradients(scratch.margins.data(), scratch.signs.data(), lanes, scratch.gradients.data());
+        kernels.update(scratch.rows.data(), scratch.values.data(), scratch.count, scratch.gradients.data(),
+                       lanes, options.rate, options.epsilon);
+        if (scratch.fresh.empty()) return;
         const uint32_t first = firsts_.add();
-        std::copy(space.gradients.begin(), space.gradients.begin() + lanes, firsts_.row(first));
-        for (const int64_t j : space.fresh) add_single(x.features[j], {first, x.values[j]});
+        std::copy(scratch.gradients.begin(), scratch.gradients.begin() + lanes, firsts_.row(first));
+        for (const int64_t j : scratch.fresh) add_single(x.features[j], {first, x.values[j]});
     }
 
-    // Margins of all lanes, left in space.margins; nothing changes.
-    void score(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+    // Computes the margins of all lanes into scratch.margins; changes nothing.
+    void score(const Example& x, const LearnerOptions& options, BlockScratch& scratch) const {
         const int32_t lanes = capacity();
-        start(x, options, space);
-        // Three passes, so that the memory of all features is on its way before the first is used.
-        space.entries.clear();
-        size_t n_singles = 0;
+        start(x, options, scratch);
+        // Three passes, so that all features are prefetched before the first is used.
+        scratch.entries.clear();
+        int64_t n_singles = 0;
         for (int64_t j = 0; j < x.count; ++j) {
             const uint32_t entry = table_.find(x.features[j]);
-            space.entries.push_back(entry);
+            scratch.entries.push_back(entry);
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 ++n_singles;
@@ -147,32 +161,31 @@ class SiblingBlock {
                 prefetch(rows_.row(entry), lanes);
             }
         }
-        for (const uint32_t entry : space.entries) {
+        for (const uint32_t entry : scratch.entries) {
             if (entry != kNoRow && is_single(entry))
                 prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
         }
-        const auto width = static_cast<size_t>(2 * lanes);
-        space.single.assign(n_singles * width, 0.0f);
-        float* next = space.single.data();
+        const int32_t width = 2 * lanes;
+        scratch.single.assign(n_singles * width, 0.0f);
+        float* next = scratch.single.data();
         for (int64_t j = 0; j < x.count; ++j) {
-            const uint32_t entry = space.entries[static_cast<size_t>(j)];
+            const uint32_t entry = scratch.entries[j];
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 replay(singles_[index_of(entry)], options, next);
-                space.rows.push_back(next);
+                scratch.add(next, x.values[j]);
                 next += width;
             } else {
-                space.rows.push_back(const_cast<float*>(rows_.row(entry)));
+                scratch.add(const_cast<float*>(rows_.row(entry)), x.values[j]);
             }
-            space.values.push_back(x.values[j]);
         }
-        online_simd().margins(space.rows.data(), space.values.data(), static_cast<int64_t>(space.rows.size()),
-                              lanes, space.margins.data());
+        simd::online().margins(scratch.rows.data(), scratch.values.data(), scratch.count, lanes,
+                               scratch.margins.data());
     }
 
     int64_t bytes() const {
         return rows_.bytes() + firsts_.bytes() + table_.bytes() +
-               static_cast<int64_t>(singles_.capacity() * sizeof(Single) + references_.capacity() * 4);
+               singles_.capacity() * int64_t{sizeof(Single)} + references_.capacity() * 4;
     }
 
     friend struct BlockState;
@@ -181,7 +194,7 @@ class SiblingBlock {
     static constexpr uint32_t kNoRow = HashMap<uint32_t>::kNone;
     static constexpr uint32_t kSingle = 0x80000000u;
 
-    // A feature seen once: the gradients of that visit and its value in it.
+    // A feature seen once: its row in firsts_ (the gradients of that visit) and its value.
     struct Single {
         uint32_t first;
         float value;
@@ -190,7 +203,7 @@ class SiblingBlock {
     static bool is_single(uint32_t entry) { return (entry & kSingle) != 0 && entry != kNoRow; }
     static uint32_t index_of(uint32_t entry) { return entry & ~kSingle; }
 
-    // Capacities the arithmetic knows: 4, 8, multiples of 16.
+    // Capacities that the kernels support: 4, 8 and multiples of 16.
     static int32_t capacity_for(int32_t lanes) {
         return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (lanes + 15) / 16 * 16;
     }
@@ -213,42 +226,34 @@ class SiblingBlock {
         for (int32_t c = 0; c < count; c += 16) __builtin_prefetch(row + c);
     }
 
-    void start(const Example& x, const LearnerOptions& options, BlockSpace& space) const {
+    void start(const Example& x, const LearnerOptions& options, BlockScratch& scratch) const {
         for (int64_t j = 0; j < x.count; ++j) table_.prefetch(x.features[j]);
-        space.rows.clear();
-        space.values.clear();
-        const auto lanes = static_cast<size_t>(capacity());
-        if (space.margins.size() < lanes) space.margins.resize(lanes);
-        if (space.gradients.size() < lanes) space.gradients.resize(lanes);
-        if (options.bias != 0.0f) {
-            space.rows.push_back(const_cast<float*>(rows_.row(0)));
-            space.values.push_back(options.bias);
-        }
+        scratch.clear(x.count + 1, capacity());
+        if (options.bias != 0.0f) scratch.add(const_cast<float*>(rows_.row(0)), options.bias);
     }
 
-    // The rows of the example's features; features seen once before get their row, new ones go to
-    // space.fresh.
-    void gather(const Example& x, const LearnerOptions& options, BlockSpace& space) {
-        start(x, options, space);
-        space.fresh.clear();
+    // Collects the rows of the example's features. A feature seen once gets its row; new features go to
+    // scratch.fresh.
+    void gather(const Example& x, const LearnerOptions& options, BlockScratch& scratch) {
+        start(x, options, scratch);
+        scratch.fresh.clear();
         for (int64_t j = 0; j < x.count; ++j) {
             uint32_t entry = table_.find(x.features[j]);
             if (entry == kNoRow) {
-                space.fresh.push_back(j);
+                scratch.fresh.push_back(j);
                 continue;
             }
             if (is_single(entry)) entry = write_row(x.features[j], index_of(entry), options);
             float* row = rows_.row(entry);
             prefetch(row, 2 * capacity());
-            space.rows.push_back(row);
-            space.values.push_back(x.values[j]);
+            scratch.add(row, x.values[j]);
         }
     }
 
-    // The weights and sums a feature has after its first touch.
+    // Computes the weights and sums of a feature after its first visit.
     void replay(const Single& single, const LearnerOptions& options, float* zeros) const {
-        online_simd().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
-                             options.epsilon);
+        simd::online().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
+                              options.epsilon);
     }
 
     uint32_t write_row(uint32_t feature, uint32_t index, const LearnerOptions& options) {
@@ -278,11 +283,11 @@ class SiblingBlock {
     int32_t n_lanes_;
     PoolPointer pool_;
     RowStore rows_;    // weights, then sums of squared gradients, by lane
-    RowStore firsts_;  // gradients of visits that met new features, by lane
+    RowStore firsts_;  // gradients of visits with new features, by lane
     HashMap<uint32_t> table_;
-    std::vector<Single> singles_;
-    std::vector<uint32_t> free_singles_;
-    std::vector<uint32_t> references_;  // per row of firsts_
+    Vector<Single> singles_;
+    Vector<uint32_t> free_singles_;
+    Vector<uint32_t> references_;  // per row of firsts_
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

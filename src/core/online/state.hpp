@@ -1,35 +1,34 @@
-// The growing tree as flat arrays and back: everything that learning on needs, in an order that depends on
-// nothing but the model, so that equal models are equal files.
+// Saves the growing tree as flat arrays and restores it. The order of the arrays depends on the model only,
+// so that equal models give equal files.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "base/span.hpp"
 #include "online/tree.hpp"
 
-namespace labelwood {
+namespace labelwood::online {
 
-// Blocks one after the other; within a block features by ascending id. Lanes are saved from `first_lane` (0
-// with an auxiliary classifier, else 1) to the last in use.
+// Blocks in turn; within a block features by ascending id. Lanes are saved from `first_lane` (0 with an
+// auxiliary classifier, else 1) to the last in use.
 struct BlockArrays {
-    std::vector<int64_t> feature_ptr{0};
-    std::vector<int64_t> features;  // ids
-    std::vector<int32_t>
-        first;  // per feature: the first-touch gradients it rests on, in its block; -1: has a row
-    std::vector<float> value;          // per feature: its value at first touch; 0: has a row
-    std::vector<int64_t> row_ptr{0};   // per block, into weights and sums
-    std::vector<float> weights, sums;  // the constant feature's row, then those of features with rows
-    std::vector<int64_t> gradient_ptr{0};
-    std::vector<float> gradients;  // per first-touch visit
+    Vector<int64_t> feature_ptr{0};
+    Vector<int64_t> features;  // ids
+    Vector<int32_t> first;  // per feature: its first visit, a row of the block's gradients; -1: it has a row
+    Vector<float> value;    // per feature: its value at its first visit; 0: it has a row
+    Vector<int64_t> row_ptr{0};   // per block, into weights and sums
+    Vector<float> weights, sums;  // the row of the constant feature, then of features with rows
+    Vector<int64_t> gradient_ptr{0};
+    Vector<float> gradients;  // per first visit
 };
 
 struct BlockState {
     using Entry = std::pair<uint64_t, uint32_t>;
 
-    static std::vector<Entry> sorted(const SiblingBlock& block, const FeatureNumbers& numbers) {
-        std::vector<Entry> entries;
+    static Vector<Entry> sorted(const SiblingBlock& block, const FeatureNumbers& numbers) {
+        Vector<Entry> entries;
         entries.reserve(block.table_.size());
         block.table_.each(
             [&](uint32_t feature, uint32_t entry) { entries.push_back({numbers.id(feature), entry}); });
@@ -46,7 +45,7 @@ struct BlockState {
             out.sums.insert(out.sums.end(), row + capacity + first_lane, row + capacity + n_lanes);
         };
         save_row(0);
-        std::vector<int32_t> renumbered(block.firsts_.size(), -1);
+        Vector<int32_t> renumbered(block.firsts_.size(), -1);
         int32_t n_firsts = 0;
         for (const auto& [id, entry] : sorted(block, numbers)) {
             out.features.push_back(static_cast<int64_t>(id));
@@ -65,9 +64,9 @@ struct BlockState {
             out.first.push_back(renumbered[single.first]);
             out.value.push_back(single.value);
         }
-        out.feature_ptr.push_back(static_cast<int64_t>(out.features.size()));
-        out.row_ptr.push_back(static_cast<int64_t>(out.weights.size()));
-        out.gradient_ptr.push_back(static_cast<int64_t>(out.gradients.size()));
+        out.feature_ptr.push_back(out.features.size());
+        out.row_ptr.push_back(out.weights.size());
+        out.gradient_ptr.push_back(out.gradients.size());
     }
 
     // Views of one block's part of the arrays.
@@ -85,7 +84,7 @@ struct BlockState {
     // Fills a block that has learned nothing.
     static void load(const Part& part, SiblingBlock& block, int32_t first_lane, FeatureNumbers& numbers) {
         const int32_t n_lanes = block.n_lanes();
-        block.table_.reserve(static_cast<size_t>(part.n_features));
+        block.table_.reserve(part.n_features);
         const int32_t capacity = block.capacity(), saved = n_lanes - first_lane;
         const auto fill = [&](const float* from, float* to, bool inverse) {
             std::copy(from, from + saved, to + first_lane);
@@ -116,14 +115,12 @@ struct BlockState {
         }
     }
 
-    // Calls use(feature id, weights by lane) for every feature in ascending order, use(-1, ...) first for the
-    // constant.
+    // Calls use(feature id, weights by lane): first for the constant with id -1, then by ascending id.
     template <class Use>
     static void each_row(const SiblingBlock& block, const FeatureNumbers& numbers,
                          const LearnerOptions& options, Use&& use) {
-        const auto width = static_cast<size_t>(2 * block.capacity());
         use(int64_t{-1}, block.rows_.row(0));
-        std::vector<float> replayed(width);
+        Vector<float> replayed(2 * block.capacity());
         for (const auto& [id, entry] : sorted(block, numbers)) {
             const float* row = replayed.data();
             if (SiblingBlock::is_single(entry)) {
@@ -138,26 +135,26 @@ struct BlockState {
 };
 
 struct LabelArrays {
-    std::vector<int32_t> answers_as;
-    std::vector<uint8_t> retired;
-    std::vector<int64_t> support, first_seen, last_seen;
+    Vector<int32_t> answers_as;
+    Vector<uint8_t> retired;
+    Vector<int64_t> support, first_seen, last_seen;
 };
 
 struct TreeArrays {
-    std::vector<int32_t> parent, label;
-    std::vector<uint8_t> auxiliary;
+    Vector<int32_t> parent, label;
+    Vector<uint8_t> auxiliary;
     LabelArrays records;
     BlockArrays blocks;
 };
 
 struct TreeState {
-    // Block 0, then the blocks of the nodes that have one, in the order of the nodes.
-    static TreeArrays save(const OnlineTree& tree) {
+    // Saves block 0, then the blocks of the nodes that have one, in the order of the nodes.
+    static TreeArrays save(const Tree& tree) {
         TreeArrays out;
-        const GrowingNodes& nodes = tree.nodes_;
+        const Nodes& nodes = tree.nodes_;
         BlockState::save(tree.block(0), tree.numbers_, 1, out.blocks);
         for (int32_t v = 0; v < nodes.size(); ++v) {
-            const GrowingNode& node = nodes[v];
+            const Node& node = nodes[v];
             out.parent.push_back(node.parent);
             out.label.push_back(node.label);
             out.auxiliary.push_back(node.auxiliary ? 1 : 0);
@@ -169,7 +166,7 @@ struct TreeState {
         return out;
     }
 
-    static LabelArrays records(const OnlineTree& tree) {
+    static LabelArrays records(const Tree& tree) {
         LabelArrays out;
         for (const LabelRecord& record : tree.labels_) {
             out.answers_as.push_back(record.answers_as);
@@ -187,22 +184,21 @@ struct TreeState {
         int32_t cursor;
     };
 
-    // Fills a new tree. The arrays have been checked: sizes agree, parents form a tree, ids are in range.
-    static void load(OnlineTree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
+    // Fills a new tree. The caller has checked the arrays: sizes agree, parents form a tree, ids are in
+    // range.
+    static void load(Tree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
         const auto n_nodes = static_cast<int32_t>(from.parent.size());
         const LabelArrays& r = from.records;
-        tree.resize_labels(static_cast<int64_t>(r.support.size()));
-        for (size_t j = 0; j < r.support.size(); ++j) {
+        tree.resize_labels(r.support.size());
+        for (int64_t j = 0; j < r.support.size(); ++j) {
             tree.labels_[j] = {-1,           r.answers_as[j], r.retired[j] != 0,
                                r.support[j], r.first_seen[j], r.last_seen[j]};
         }
         tree.plant(from.parent.data(), from.label.data(), n_nodes, growing);
-        for (int32_t v = 0; v < n_nodes; ++v)
-            tree.nodes_[v].auxiliary = from.auxiliary[static_cast<size_t>(v)] != 0;
+        for (int32_t v = 0; v < n_nodes; ++v) tree.nodes_[v].auxiliary = from.auxiliary[v] != 0;
         int64_t number = 0;
-        const auto part = [&](int64_t b) {
+        const auto part = [&](int64_t i) {
             const BlockArrays& a = from.blocks;
-            const auto i = static_cast<size_t>(b);
             return BlockState::Part{
                 a.features.data() + a.feature_ptr[i],   a.first.data() + a.feature_ptr[i],
                 a.value.data() + a.feature_ptr[i],      a.feature_ptr[i + 1] - a.feature_ptr[i],
@@ -212,7 +208,7 @@ struct TreeState {
         tree.blocks_[0] = tree.blocks_.made(2);
         BlockState::load(part(number++), tree.blocks_[0], 1, tree.numbers_);
         for (int32_t v = 0; v < n_nodes; ++v) {
-            GrowingNode& node = tree.nodes_[v];
+            Node& node = tree.nodes_[v];
             if (node.is_leaf() && !node.auxiliary) {
                 node.block = -1;
                 continue;
@@ -227,4 +223,4 @@ struct TreeState {
     }
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::online

@@ -1,5 +1,5 @@
-// Decimal text to float32, correctly rounded: a short exact path for the numbers data files hold,
-// std::from_chars for the rest.
+// Decimal text to float32, correctly rounded: a short exact path for most numbers, std::from_chars for the
+// rest.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace labelwood {
+namespace labelwood::rows {
 
 enum class Decimal { good, malformed, not_finite, huge };
 
@@ -20,14 +20,13 @@ inline constexpr int64_t kWide = 16;  // bytes past a token's start that the wid
 inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                           1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
-// The digits at p, eight bytes at once without a branch per digit (half the time of a file goes into
-// mispredicted loop ends otherwise). `count` is how many of the eight bytes lead as digits; with 8 there may
-// be more.
+// The digits at p, eight bytes at once. A loop over digits would mispredict its end, which takes half of the
+// time of reading a file. `count` is the number of leading digits; if it is 8, more may follow.
 inline uint64_t read_digits(const char* p, int& count) {
     static_assert(std::endian::native == std::endian::little, "the first character must be the lowest byte");
     uint64_t bytes;
     std::memcpy(&bytes, p, sizeof bytes);
-    bytes ^= 0x3030303030303030U;  // a digit is now 0..9, anything else has bit 7 set below
+    bytes ^= 0x3030303030303030U;  // digits become 0..9; other bytes get bit 7 below
     const uint64_t others =
         (((bytes & 0x7f7f7f7f7f7f7f7fU) + 0x7676767676767676U) | bytes) & 0x8080808080808080U;
     count = std::countr_zero(others) / 8;
@@ -39,10 +38,11 @@ inline uint64_t read_digits(const char* p, int& count) {
            32;
 }
 
-// `d` or `d.ddd` with up to 7 decimals, what nearly every value is, read with two wide loads; otherwise
-// false, `at` untouched. The quotient of two exact numbers is rounded once. Narrowing it rounds as the true
-// value would: a value D/10^k, k <= 7, that is not itself the midpoint M*2^q (M < 2^25) of two floats is at
-// least 1/(M*10^k) > 2^-49 of its size away from it, so the double (within 2^-53) lies on the same side.
+// Reads `d` or `d.ddd` with up to 7 decimals with two wide loads; nearly all values have this form. Otherwise
+// returns false and leaves `at`. The quotient of two exact numbers is rounded once. Narrowing it rounds as
+// the true value would: a value D/10^k, k <= 7, that is not itself the midpoint M*2^q (M < 2^25) of two
+// floats differs from it by at least 1/(M*10^k) > 2^-49 of its size, so the double (within 2^-53) is on the
+// same side.
 inline bool read_tiny_decimal(const char*& at, float& value) {
     if (!is_digit(at[0])) return false;
     const auto whole = static_cast<uint64_t>(at[0] - '0');
@@ -61,13 +61,12 @@ inline bool read_tiny_decimal(const char*& at, float& value) {
     return true;
 }
 
-// The number at `at`, which must be followed by a character that no number holds (the caller's sentinel).
-// Moves `at` past it and returns true; returns false, `at` untouched, where this path cannot promise the
-// rounding.
+// Reads the number at `at`, moves `at` past it and returns true. Returns false and leaves `at` if this path
+// cannot guarantee the rounding. A character that is in no number must follow (the caller's sentinel).
 //
-// Up to 18 digits without exponent: digits / 10^k in double has one rounding, since both are exact below 2^53
-// and 10^22. Narrowing that to float rounds as the true value would, unless the double fell exactly on the
-// midpoint of two floats (its low 29 bits are 1 and zeros), where it may have been rounded onto it.
+// It reads up to 18 digits without exponent. digits / 10^k in double has one rounding, since both are exact
+// below 2^53 and 10^22. Narrowing to float rounds as the true value would, unless the double is the midpoint
+// of two floats (its low 29 bits are 1 and zeros): the division may have rounded to the midpoint.
 inline bool read_short_decimal(const char*& at, float& value) {
     const char* p = at;
     const bool negative = *p == '-';
@@ -105,8 +104,9 @@ inline bool spells(const char* p, const char* end, const char* word) {
 
 }  // namespace detail
 
-// Any decimal number in [p, end): optional sign, digits with an optional point, optional exponent; nothing
-// else. Too small for float32 is zero; too large, "nan" and "inf" have their own verdicts.
+// Reads a decimal number that fills [p, end): optional sign, digits with an optional point, optional
+// exponent. A number too small for float32 is zero; one too large, "nan" and "inf" have verdicts of their
+// own.
 inline Decimal read_decimal(const char* p, const char* end, float& value) {
     const bool negative = p != end && *p == '-';
     if (p != end && (*p == '-' || *p == '+')) ++p;
@@ -156,4 +156,4 @@ inline Decimal read_decimal(const char* p, const char* end, float& value) {
     return Decimal::good;
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::rows

@@ -1,26 +1,27 @@
-// Text rows to a pair of CSR matrices, in parallel: `l1,l2 f:v f:v`, in the XMC repository's or the svmlight
-// dialect.
+// Parses text rows into a pair of CSR matrices, in parallel: `l1,l2 f:v f:v`, in the XMC repository's or the
+// svmlight dialect.
 //
-// The text is cut into pieces of fixed size at line starts, each piece is parsed on its own, and the pieces
-// are joined in order: neither the result nor the error reported depends on the number of threads.
+// The text is cut into pieces of fixed size at line starts, pieces are parsed independently and joined in
+// order: neither the result nor the reported error depends on the number of threads.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 #include "rows/decimal.hpp"
 
-namespace labelwood {
+namespace labelwood::rows {
 
-// What is wrong with a token. The numbers are those of `Problem` in labelwood/reference/parse.py.
+// The fault of a token. The numbers are those of the Python enum Problem.
 enum class Problem : int32_t {
     none = 0,
     bad_label = 1,
@@ -39,30 +40,30 @@ enum class Problem : int32_t {
     huge_sum = 14,
 };
 
-// How the rows are written and what their ids may be.
+// The format of the rows and the limits of their ids.
 struct Dialect {
-    bool svmlight;  // comments, blank lines skipped, a first token with a colon is a feature, values required
-    int64_t first_id;    // the id of the first feature in the file; stored ids start from 0
+    bool svmlight;  // skip comments and blank lines; a first token with a colon is a feature; values required
+    int64_t first_id;    // id of the first feature in the file; stored ids start from 0
     int64_t n_features;  // stored feature ids are below this
     int64_t n_labels;    // label ids are below this
 };
 
-// Memory that grows without being zeroed, written past a reserve without looking.
+// An array that grows without being zeroed. `push` does not check for room: call reserve_more before.
 template <class T>
 class Growing {
   public:
     void reserve_more(int64_t count) {
         if (size_ + count <= capacity_) return;
         capacity_ = std::max(size_ + count, capacity_ * 2);
-        auto larger = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(capacity_));
+        auto larger = unwritten<T>(capacity_);
         std::copy_n(items_.get(), size_, larger.get());
         items_ = std::move(larger);
     }
-    void push(T item) { items_[size_++] = item; }
+    void push(T item) { items_.get()[size_++] = item; }
     void resize_down(int64_t size) { size_ = size; }
     T* begin() { return items_.get(); }
     T* end() { return items_.get() + size_; }
-    T& operator[](int64_t i) { return items_[i]; }
+    T& operator[](int64_t i) { return items_.get()[i]; }
     int64_t size() const { return size_; }
 
   private:
@@ -79,8 +80,8 @@ struct BadToken {
 
 // The rows of one piece.
 struct Piece {
-    std::vector<int32_t> feature_counts;
-    std::vector<int32_t> label_counts;
+    Vector<int32_t> feature_counts;
+    Vector<int32_t> label_counts;
     Growing<int32_t> features;
     Growing<float> values;
     Growing<int32_t> labels;
@@ -89,7 +90,7 @@ struct Piece {
     BadToken bad;
 };
 
-// Parses lines into a piece. Lines end in '\n', which no token holds, so digit loops need no bounds check.
+// Parses lines into a piece. Lines end in '\n', which is in no token, so digit loops need no bounds check.
 class LineParser {
   public:
     LineParser(const Dialect& dialect, Piece& piece, const char* text, int64_t size)
@@ -133,7 +134,7 @@ class LineParser {
         return false;
     }
 
-    // Digits at p, saturated past the largest id; p moves to the first other character.
+    // Reads the digits at p, saturated above the largest id; moves p past them.
     static uint64_t read_id(const char*& p) {
         const char* begin = p;
         uint64_t id = 0;
@@ -236,7 +237,7 @@ class LineParser {
         return fail(negative ? Problem::negative_feature : Problem::bad_feature, begin, end);
     }
 
-    // Sorts the features of the row and sums duplicates in their order in the file; false if a sum overflows.
+    // Sorts the features of the row and sums duplicates in file order; false if a sum overflows.
     bool sort_features(int64_t first) {
         scratch_.clear();
         for (int64_t i = first; i < piece_.features.size(); ++i) {
@@ -266,10 +267,10 @@ class LineParser {
     const char* text_end_;
     const char* line_begin_ = nullptr;
     const char* line_end_ = nullptr;
-    std::vector<std::pair<int32_t, float>> scratch_;
+    Vector<std::pair<int32_t, float>> scratch_;
 };
 
-// The joined matrices; `bad` tells the first bad token of the text, and then nothing else is set.
+// The joined matrices, or the first bad token of the text; then nothing else is set.
 struct ParsedRows {
     BadToken bad;
     int64_t n_rows = 0, n_features_stored = 0, n_labels_stored = 0;
@@ -285,12 +286,12 @@ namespace detail {
 inline void parse_piece(const char* text, int64_t size, int64_t lo, int64_t hi, const Dialect& dialect,
                         Piece& piece) {
     const char* p = text + lo;
-    if (lo > 0) {  // the line running into the piece belongs to an earlier one
+    if (lo > 0) {  // a line that began before belongs to an earlier piece
         const void* newline = std::memchr(p - 1, '\n', static_cast<size_t>(hi - lo));
         if (newline == nullptr) return;
         p = static_cast<const char*>(newline) + 1;
     }
-    piece.features.reserve_more((hi - lo) / 8);  // about what `f:v` takes; untouched memory costs nothing
+    piece.features.reserve_more((hi - lo) / 8);  // `f:v` takes about 8 bytes; untouched memory is free
     piece.values.reserve_more((hi - lo) / 8);
     LineParser parser(dialect, piece, text, size);
     while (p < text + hi) {
@@ -301,36 +302,35 @@ inline void parse_piece(const char* text, int64_t size, int64_t lo, int64_t hi, 
     }
 }
 
-inline ParsedRows join(std::vector<Piece>& pieces, int n_threads, Monitor& monitor) {
+inline ParsedRows join(Vector<Piece>& pieces, int n_threads, Monitor& monitor) {
     struct Offset {
         int64_t row, feature, label;
     };
     ParsedRows rows;
-    std::vector<Offset> offsets;
+    Vector<Offset> offsets;
     for (const Piece& piece : pieces) {
         offsets.push_back({rows.n_rows, rows.n_features_stored, rows.n_labels_stored});
-        rows.n_rows += static_cast<int64_t>(piece.feature_counts.size());
+        rows.n_rows += piece.feature_counts.size();
         rows.n_features_stored += piece.features.size();
         rows.n_labels_stored += piece.labels.size();
         rows.feature_end = std::max(rows.feature_end, piece.feature_end);
         rows.label_end = std::max(rows.label_end, piece.label_end);
     }
-    rows.feature_ptr = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(rows.n_rows + 1));
-    rows.label_ptr = std::make_unique_for_overwrite<int64_t[]>(static_cast<size_t>(rows.n_rows + 1));
-    rows.features = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(rows.n_features_stored));
-    rows.values = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows.n_features_stored));
-    rows.labels = std::make_unique_for_overwrite<int32_t[]>(static_cast<size_t>(rows.n_labels_stored));
+    rows.feature_ptr = unwritten<int64_t>(rows.n_rows + 1);
+    rows.label_ptr = unwritten<int64_t>(rows.n_rows + 1);
+    rows.features = unwritten<int32_t>(rows.n_features_stored);
+    rows.values = unwritten<float>(rows.n_features_stored);
+    rows.labels = unwritten<int32_t>(rows.n_labels_stored);
     rows.feature_ptr[0] = rows.label_ptr[0] = 0;
-    parallel_for(static_cast<int64_t>(pieces.size()), n_threads, monitor, [&](int64_t i, int) {
-        Piece piece =
-            std::move(pieces[static_cast<size_t>(i)]);  // freed here, so the peak is not twice the data
-        auto [row, feature, label] = offsets[static_cast<size_t>(i)];
+    parallel_for(pieces.size(), n_threads, monitor, [&](int64_t i, int) {
+        Piece piece = std::move(pieces[i]);  // freed here, so the peak is not twice the data
+        auto [row, feature, label] = offsets[i];
         std::copy_n(piece.features.begin(), piece.features.size(), rows.features.get() + feature);
         std::copy_n(piece.values.begin(), piece.values.size(), rows.values.get() + feature);
         std::copy_n(piece.labels.begin(), piece.labels.size(), rows.labels.get() + label);
-        for (size_t r = 0; r < piece.feature_counts.size(); ++r) {
-            rows.feature_ptr[++row] = feature += piece.feature_counts[r];
-            rows.label_ptr[row] = label += piece.label_counts[r];
+        for (int64_t r = 0; r < piece.feature_counts.size(); ++r) {
+            rows.feature_ptr.get()[++row] = feature += piece.feature_counts[r];
+            rows.label_ptr.get()[row] = label += piece.label_counts[r];
         }
     });
     return rows;
@@ -343,12 +343,12 @@ inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dial
                              int n_threads, Monitor& monitor) {
     assert(size == 0 || text[size - 1] == '\n');
     const int64_t n_pieces = (size + piece_size - 1) / piece_size;
-    std::vector<Piece> pieces(static_cast<size_t>(n_pieces));
+    Vector<Piece> pieces(n_pieces);
     std::atomic<int64_t> first_bad{n_pieces};
     parallel_for(n_pieces, n_threads, monitor, [&](int64_t i, int) {
         if (i > first_bad.load(std::memory_order_relaxed))
-            return;  // its rows and errors can no longer matter
-        Piece& piece = pieces[static_cast<size_t>(i)];
+            return;  // an earlier piece is bad, so this one does not matter
+        Piece& piece = pieces[i];
         const int64_t lo = i * piece_size, hi = std::min(size, lo + piece_size);
         detail::parse_piece(text, size, lo, hi, dialect, piece);
         monitor.add(hi - lo);
@@ -360,10 +360,10 @@ inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dial
     });
     if (first_bad.load() < n_pieces) {
         ParsedRows rows;
-        rows.bad = pieces[static_cast<size_t>(first_bad.load())].bad;
+        rows.bad = pieces[first_bad.load()].bad;
         return rows;
     }
     return detail::join(pieces, n_threads, monitor);
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::rows

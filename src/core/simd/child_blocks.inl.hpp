@@ -1,12 +1,12 @@
-// Blocks of the children of a node: which of a row's columns they have, and the scores. Part of
-// simd_forest.cpp.
+// Dense blocks of the weights of a node's children: finding a row's columns in them, and scoring. Part of
+// simd/forest.cpp.
 #pragma once
 
 #include "simd/forest.hpp"
 #include "simd/lanes.hpp"
 #include "simd/packed_rows.inl.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
 template <int S>
@@ -46,21 +46,21 @@ void row_scores(const int32_t* rows, const float* values, int64_t count, const f
 }
 
 #if defined(__AVX512F__)
-inline __m512d eight_doubles(const uint16_t* half) {
+inline __m512d eight_doubles(const Half* half) {
     return _mm512_maskz_cvtps_pd(0xff,
                                  _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half))));
 }
 inline __m512d eight_doubles(const float* plain) {
     return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(plain));
 }
-inline __m256d four_doubles(const uint16_t* half) {
+inline __m256d four_doubles(const Half* half) {
     return _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(half))));
 }
 inline __m256d four_doubles(const float* plain) {
     return _mm256_cvtps_pd(_mm_loadu_ps(plain));
 }
 
-// Two sets of accumulators hide the latency of the additions. `Lanes` are as lanes_read() says.
+// Two sets of accumulators hide the latency of the additions. `Lanes` is lanes_read(lanes).
 template <int Lanes, class Value>
 void scores_in_lanes(const int32_t* at, const float* values, int64_t count, const Value* block,
                      const Ahead<Value>& next, double* scores) {
@@ -113,7 +113,7 @@ void lane_scores(const int32_t* at, const float* values, int64_t count, const Va
         for (int64_t i = 0; i < count; ++i) {
             for (int n = 0; n < 4; ++n) {
                 sums[n] +=
-                    static_cast<double>(values[i]) * static_cast<double>(widen_one(block[at[i] + lane + n]));
+                    static_cast<double>(values[i]) * static_cast<double>(widen(block[at[i] + lane + n]));
             }
         }
         __builtin_memcpy(scores + lane, sums, sizeof(sums));
@@ -185,7 +185,7 @@ int64_t find_places(const int32_t* columns, const float* values, int64_t count, 
     return n;
 }
 #else
-// Without a branch: what is not found is overwritten by the next.
+// Branch-free: a column that is not found is overwritten by the next one.
 int64_t find_places(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
                     const RowPlaces& places, int32_t* at, float* found) {
     int64_t n = 0;
@@ -203,4 +203,4 @@ int64_t find_places(const int32_t* columns, const float* values, int64_t count, 
 #endif
 
 }  // namespace
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

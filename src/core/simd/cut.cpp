@@ -1,8 +1,9 @@
-// One step of a cut's optimiser, compiled once per instruction set like simd.cpp.
-#include "simd/lanes.hpp"
-#include "simd/solver.hpp"
+// One step of a cut's optimiser, compiled once per instruction set; see simd/solver.hpp.
+#include "simd/cut.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+#include "simd/lanes.hpp"
+
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
 using F = Native<kNative>::F;
@@ -10,7 +11,7 @@ using I = Native<kNative>::I;
 
 inline F gather(const float* dense, const int32_t* at) {
 #if defined(__AVX512F__)
-    // Into zeros under a full mask: the plain form waits for the register's last value.
+    // With a full mask over zeros: the plain form waits for the register's previous value.
     const __m512i ids = _mm512_loadu_si512(at);
     const __m512 there = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, ids, dense, 4);
     return reinterpret_cast<F>(there);
@@ -24,8 +25,8 @@ inline F gather(const float* dense, const int32_t* at) {
 #endif
 }
 
-// AVX-512 has estimates to 14 bits, which one Newton step doubles at a fifth of the cost of the exact
-// instructions. The floor keeps the root of zero from being a quotient of zeros.
+// AVX-512 estimates to 14 bits; one Newton step doubles the bits at a fifth of the cost of the exact
+// instructions. The floor avoids 0 / 0 in the root of zero.
 inline F root(F v) {
 #if defined(__AVX512F__)
     const F positive = larger(v, splat<F>(1e-30f));
@@ -57,8 +58,6 @@ inline float total(F v) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-}  // namespace
-
 float row_dot(const NodeRows& rows, int32_t row, const float* weights) {
     const int64_t end = rows.indptr[row + 1];
     int64_t j = rows.indptr[row];
@@ -83,8 +82,6 @@ float row_dot(const NodeRows& rows, int32_t row, const float* weights) {
     return rest + total(even + odd);
 }
 
-namespace {
-
 inline void scatter(float* dense, const int32_t* at, F v) {
 #if defined(__AVX512F__)
     _mm512_i32scatter_ps(dense, _mm512_loadu_si512(at), reinterpret_cast<__m512>(v), 4);
@@ -93,7 +90,7 @@ inline void scatter(float* dense, const int32_t* at, F v) {
 #endif
 }
 
-// Partners are drawn at random, which hides their rows from the hardware's prefetcher.
+// Partners are drawn at random, so the hardware does not prefetch their rows.
 inline void prefetch(const NodeRows& rows, int32_t row) {
     const int64_t end = rows.indptr[row + 1];
     for (int64_t j = rows.indptr[row]; j < end; j += 16) {
@@ -102,7 +99,7 @@ inline void prefetch(const NodeRows& rows, int32_t row) {
     }
 }
 
-// One vector of FTRL-Proximal with per-coordinate AdaGrad rates. Where the gradient is zero nothing changes.
+// One vector of FTRL-Proximal with AdaGrad rates per coordinate. A zero gradient changes nothing.
 struct Coordinates {
     F z, spread, weights;
 
@@ -129,8 +126,8 @@ void step_all(const CutState& s) {
     }
 }
 
-// A feature may be listed twice if its gradient passed zero: the second visit finds a zero and does nothing,
-// or both are lanes of one vector and write the same.
+// A feature is listed twice if its gradient passed zero. The second visit then finds a zero gradient, or both
+// are lanes of one vector and write the same values.
 void step_touched(const CutState& s, int64_t count) {
     const float per_rate = 1.0f / s.rate;
     while (count % kNative != 0) s.touched[count++] = s.touched[0];
@@ -145,8 +142,8 @@ void step_touched(const CutState& s, int64_t count) {
     }
 }
 
-// The derivatives of the partners' terms by their margins, with the sign that they enter the gradient with;
-// dot(row) is w.x of a row.
+// Derivatives of the partners' terms by their margins, with the sign they have in the gradient; dot(row) is
+// w.x of a row.
 template <class Dot>
 inline void slopes(int32_t example, const int32_t* partners, int32_t n_near, int32_t n, const CutState& s,
                    Dot&& dot) {
@@ -171,10 +168,10 @@ inline float dense_dot(const float* row, const float* weights, int64_t width) {
     return total(even + odd);
 }
 
-// The gradient of N vectors of features stays in registers, from the partners to the step.
+// Keeps the gradient of N vectors of features in registers from the first partner to the step.
 template <int N>
 inline void step_features(const int32_t* partners, int32_t n, int64_t f, const CutState& s) {
-    F gradient[N] = {};
+    F gradient[size_t{N}] = {};
     for (int32_t p = 0; p < n; ++p) {
         const float* row = s.dense + partners[p] * s.width + f;
         for (int i = 0; i < N; ++i) gradient[i] += s.margins[p] * load<F>(row + i * kNative);
@@ -196,8 +193,6 @@ void dense_step(int32_t example, const int32_t* partners, int32_t n_near, int32_
     for (; f + 4 * kNative <= s.width; f += 4 * kNative) step_features<4>(partners, n, f, s);
     for (; f < s.width; f += kNative) step_features<1>(partners, n, f, s);
 }
-
-}  // namespace
 
 void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
               const CutState& s) {
@@ -221,4 +216,9 @@ void cut_step(const NodeRows& rows, int32_t example, const int32_t* partners, in
     if (count > 0) step_touched(s, count);
 }
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace
+
+extern const CutKernels cut_kernels;
+const CutKernels cut_kernels = {row_dot, cut_step};
+
+}  // namespace labelwood::simd::LABELWOOD_ISA

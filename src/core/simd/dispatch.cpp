@@ -2,30 +2,38 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "simd/cut.hpp"
 #include "simd/forest.hpp"
 #include "simd/online.hpp"
+#include "simd/search.hpp"
 #include "simd/solver.hpp"
 
-namespace labelwood {
+namespace labelwood::simd {
 
-#define LABELWOOD_DECLARE(isa)            \
-    namespace isa {                       \
-    extern const Simd table;              \
-    extern const ForestSimd forest_table; \
-    extern const OnlineSimd online_table; \
+#define LABELWOOD_DECLARE(isa)                 \
+    namespace isa {                            \
+    extern const SolverKernels solver_kernels; \
+    extern const SearchKernels search_kernels; \
+    extern const CutKernels cut_kernels;       \
+    extern const ForestKernels forest_kernels; \
+    extern const OnlineKernels online_kernels; \
     }
 
 LABELWOOD_DECLARE(baseline)
 #if defined(LABELWOOD_HAS_avx2)
 LABELWOOD_DECLARE(avx2)
 LABELWOOD_DECLARE(avx512)
-#define LABELWOOD_TABLES(name) {&baseline::name, &avx2::name, &avx512::name}
+#define LABELWOOD_CHOOSE(name) choose(&baseline::name, &avx2::name, &avx512::name)
 #else
-#define LABELWOOD_TABLES(name) {&baseline::name}
+#define LABELWOOD_CHOOSE(name) choose(&baseline::name)
 #endif
 
-// The place in LABELWOOD_TABLES of the best set this machine can run, or of the one asked for.
-static int choose() {
+namespace {
+
+constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
+
+// The number among kNames of the best set this machine can run, or of the one asked for.
+int best() {
 #if defined(LABELWOOD_HAS_avx2)
     const char* wanted = std::getenv("LABELWOOD_ISA");
     const bool has_avx2 = __builtin_cpu_supports("x86-64-v3");
@@ -38,24 +46,41 @@ static int choose() {
     return 0;
 }
 
-static int chosen() {
-    static const int isa = choose();
-    return isa;
+int chosen() {
+    static const int number = best();
+    return number;
 }
 
-const Simd& simd() {
-    static const Simd* const tables[] = LABELWOOD_TABLES(table);
-    return *tables[chosen()];
+template <class Kernels, class... Others>
+const Kernels& choose(const Kernels* first, Others... others) {
+    const Kernels* const sets[] = {first, others...};
+    return *sets[chosen()];
 }
 
-const ForestSimd& forest_simd() {
-    static const ForestSimd* const tables[] = LABELWOOD_TABLES(forest_table);
-    return *tables[chosen()];
+}  // namespace
+
+const char* isa() {
+    return kNames[chosen()];
 }
 
-const OnlineSimd& online_simd() {
-    static const OnlineSimd* const tables[] = LABELWOOD_TABLES(online_table);
-    return *tables[chosen()];
+const SolverKernels& solver() {
+    return LABELWOOD_CHOOSE(solver_kernels);
 }
 
-}  // namespace labelwood
+const SearchKernels& search() {
+    return LABELWOOD_CHOOSE(search_kernels);
+}
+
+const CutKernels& cut() {
+    return LABELWOOD_CHOOSE(cut_kernels);
+}
+
+const ForestKernels& forest() {
+    return LABELWOOD_CHOOSE(forest_kernels);
+}
+
+const OnlineKernels& online() {
+    return LABELWOOD_CHOOSE(online_kernels);
+}
+
+}  // namespace labelwood::simd

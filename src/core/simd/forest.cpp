@@ -1,27 +1,44 @@
-// Routing and averaging, compiled once per instruction set like simd.cpp.
+// Routing and averaging, compiled once per instruction set; see simd/solver.hpp.
 #include "simd/forest.hpp"
 
+#include "base/murmur3.hpp"
 #include "simd/child_blocks.inl.hpp"
 #include "simd/packed_rows.inl.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
-// MurmurHash3 (x86, 32 bits) of a four-byte key.
-inline uint32_t murmur3(uint32_t key, uint32_t seed) {
-    const uint32_t k = key * 0xcc9e2d51u;
-    uint32_t h = seed ^ (((k << 15) | (k >> 17)) * 0x1b873593u);
-    h = ((h << 13) | (h >> 19)) * 5u + 0xe6546b64u;
-    h ^= 4u;
-    h = (h ^ (h >> 16)) * 0x85ebca6bu;
-    h = (h ^ (h >> 13)) * 0xc2b2ae35u;
-    return h ^ (h >> 16);
+// A product of two floats is exact in double precision, so that fused additions change nothing: every
+// instruction set gives the same bits.
+template <int G>
+inline void block_scores_of(const int32_t* columns, const float* values, int64_t count,
+                            const int32_t* position, const float* block, int stride, double* scores) {
+    using F8 = Native<8>::F;
+    using D8 = double __attribute__((vector_size(64)));
+    D8 sums[size_t{G}];
+    for (int g = 0; g < G; ++g) __builtin_memcpy(&sums[g], scores + 8 * g, 64);
+    for (int64_t i = 0; i < count; ++i) {
+        const float* row = block + static_cast<int64_t>(position[columns[i]]) * stride;
+        const auto value = static_cast<double>(values[i]);
+        for (int g = 0; g < G; ++g) sums[g] += value * __builtin_convertvector(load<F8>(row + 8 * g), D8);
+    }
+    for (int g = 0; g < G; ++g) __builtin_memcpy(scores + 8 * g, &sums[g], 64);
+}
+
+void block_scores(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                  const float* block, int lanes, double* scores) {
+    int lane = 0;
+    for (; lane + 16 <= lanes; lane += 16) {
+        block_scores_of<2>(columns, values, count, position, block + lane, lanes, scores + lane);
+    }
+    if (lane < lanes)
+        block_scores_of<1>(columns, values, count, position, block + lane, lanes, scores + lane);
 }
 
 void hash_columns(const int32_t* columns, const float* values, int64_t count, uint32_t seed,
                   uint32_t n_columns, int32_t* targets, float* signed_values) {
     for (int64_t i = 0; i < count; ++i) {
-        const uint32_t h = murmur3(static_cast<uint32_t>(columns[i]), seed);
+        const uint32_t h = murmur3::of(static_cast<uint32_t>(columns[i]), seed);
         targets[i] = static_cast<int32_t>((static_cast<uint64_t>(h) * n_columns) >> 32);
         uint32_t bits;
         __builtin_memcpy(&bits, values + i, 4);
@@ -31,22 +48,23 @@ void hash_columns(const int32_t* columns, const float* values, int64_t count, ui
 }
 
 template <class Id, class Value>
-constexpr PackedSimd<Id, Value> packed() {
+constexpr PackedKernels<Id, Value> packed() {
     return {gather_dot<Id, Value>, gather_dots<Id, Value>, add_leaf<Id, Value>};
 }
 
 }  // namespace
 
-extern const ForestSimd forest_table;
-const ForestSimd forest_table = {packed<uint16_t, uint16_t>(),
-                                 packed<uint16_t, float>(),
-                                 packed<int32_t, uint16_t>(),
-                                 packed<int32_t, float>(),
-                                 {lane_scores<uint16_t>},
-                                 {lane_scores<float>},
-                                 row_scores,
-                                 find_columns,
-                                 find_places,
-                                 hash_columns};
+extern const ForestKernels forest_kernels;
+const ForestKernels forest_kernels = {packed<uint16_t, Half>(),
+                                      packed<uint16_t, float>(),
+                                      packed<int32_t, Half>(),
+                                      packed<int32_t, float>(),
+                                      {lane_scores<Half>},
+                                      {lane_scores<float>},
+                                      row_scores,
+                                      block_scores,
+                                      find_columns,
+                                      find_places,
+                                      hash_columns};
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

@@ -1,16 +1,17 @@
-// A block of lanes as an array of native vectors. Included by simd.cpp only: everything here is compiled once
-// per instruction set and lives in that set's namespace.
+// A block of lanes as an array of native vectors. Included by the .cpp files of this folder only: everything
+// here is compiled once per instruction set and lives in that set's namespace.
 //
 // gcc spills vector types wider than a register, so a block of 16 floats is written as 1, 2 or 4 native
 // vectors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 
 #if defined(__AVX512F__)
 constexpr int kNative = 16;
@@ -32,7 +33,7 @@ struct Lanes {
     static constexpr int N = S / W;
     using F = typename Native<W>::F;
     using I = typename Native<W>::I;
-    F v[N];
+    F v[size_t{N}];
 };
 
 template <class F>
@@ -117,7 +118,7 @@ inline uint32_t bits_above(F v, F limit) {
     return found;
 }
 
-// Bit i of `bits` widened to a full lane: -1 where set, 0 where not.
+// Lane i is -1 where bit i of `bits` is set, else 0.
 template <class I>
 inline I spread_bits(uint32_t bits) {
     constexpr int W = sizeof(I) / 4;
@@ -132,8 +133,8 @@ inline I spread_bits(uint32_t bits) {
 template <class F, class I>
 inline F exponential(F x) {
     x = larger(smaller(x, splat<F>(87.0f)), splat<F>(-87.0f));
-    const F shifter =
-        splat<F>(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer in the low mantissa bits
+    // 1.5 * 2^23: adding it leaves the rounded integer in the low bits of the mantissa.
+    const F shifter = splat<F>(12582912.0f);
     const F shifted = x * 1.44269504f + shifter;
     const F n = shifted - shifter;
     const F r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -152,4 +153,4 @@ inline F exponential(F x) {
     return p * scale;
 }
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

@@ -1,44 +1,30 @@
-// Compiled once per instruction set into a namespace of that name; see simd_online.hpp.
+// Compiled once per instruction set; see simd/online.hpp.
 #include "simd/online.hpp"
 
 #include "simd/lanes.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
 
-// A block of exactly S lanes is kept in registers over all rows.
+// Keeps the margins of S lanes from `first` on in registers over all rows.
 template <int S>
-void margins_in_registers(const float* const* rows, const float* values, int64_t count, float* out) {
+void margins_of(const float* const* rows, const float* values, int64_t count, int32_t first, float* out) {
     using L = Lanes<S>;
     using F = typename L::F;
     L sum{};
     for (int64_t i = 0; i < count; ++i) {
-        for (int n = 0; n < L::N; ++n) sum.v[n] += values[i] * load<F>(rows[i] + n * L::W);
+        for (int n = 0; n < L::N; ++n) sum.v[n] += values[i] * load<F>(rows[i] + first + n * L::W);
     }
-    for (int n = 0; n < L::N; ++n) store(out + n * L::W, sum.v[n]);
+    for (int n = 0; n < L::N; ++n) store(out + first + n * L::W, sum.v[n]);
 }
 
 void margins(const float* const* rows, const float* values, int64_t count, int32_t lanes, float* out) {
-    if (lanes == 4) return margins_in_registers<4>(rows, values, count, out);
-    if (lanes == 8) return margins_in_registers<8>(rows, values, count, out);
+    if (lanes == 4) return margins_of<4>(rows, values, count, 0, out);
+    if (lanes == 8) return margins_of<8>(rows, values, count, 0, out);
     int32_t c = 0;
-    // The rows are read tile by tile: 64 lanes are four cache lines of a row, and four AVX-512 accumulators.
-    for (; c + 64 <= lanes; c += 64) {
-        using L = Lanes<64>;
-        L sum{};
-        for (int64_t i = 0; i < count; ++i) {
-            for (int n = 0; n < L::N; ++n) sum.v[n] += values[i] * load<L::F>(rows[i] + c + n * L::W);
-        }
-        for (int n = 0; n < L::N; ++n) store(out + c + n * L::W, sum.v[n]);
-    }
-    for (; c < lanes; c += 16) {
-        using L = Lanes<16>;
-        L sum{};
-        for (int64_t i = 0; i < count; ++i) {
-            for (int n = 0; n < L::N; ++n) sum.v[n] += values[i] * load<L::F>(rows[i] + c + n * L::W);
-        }
-        for (int n = 0; n < L::N; ++n) store(out + c + n * L::W, sum.v[n]);
-    }
+    // 64 lanes are four cache lines of a row, and four AVX-512 accumulators.
+    for (; c + 64 <= lanes; c += 64) margins_of<64>(rows, values, count, c, out);
+    for (; c < lanes; c += 16) margins_of<16>(rows, values, count, c, out);
 }
 
 template <int S>
@@ -98,7 +84,7 @@ void update(float* const* rows, const float* values, int64_t count, const float*
 
 }  // namespace
 
-extern const OnlineSimd online_table;
-const OnlineSimd online_table = {margins, gradients, update};
+extern const OnlineKernels online_kernels;
+const OnlineKernels online_kernels = {margins, gradients, update};
 
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

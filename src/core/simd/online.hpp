@@ -1,17 +1,17 @@
-// The arithmetic of online logistic regression with AdaGrad on a block of siblings, once per instruction set.
+// Online logistic regression with AdaGrad on a block of siblings, once per instruction set; see
+// simd/solver.hpp.
 //
-// Compiled without contraction to fused multiply-add: every lane does the same roundings wherever it lies in
-// a block and on every machine, which is what makes a copied or inverted classifier equal, bit for bit, to
-// one trained in place.
+// Compiled without fused multiply-add: a lane rounds the same wherever it lies in a block and on every
+// machine. A copied or inverted classifier therefore equals, bit for bit, one that is trained in place.
 #pragma once
 
 #include <cstdint>
 
-namespace labelwood {
+namespace labelwood::simd {
 
 // A row holds the weights of `lanes` siblings, then their sums of squared gradients: 2 * lanes floats.
 // `lanes` is 4, 8 or a multiple of 16.
-struct OnlineSimd {
+struct OnlineKernels {
     // margins[lane] = sum_i values[i] * rows[i][lane], added in the order of the rows.
     void (*margins)(const float* const* rows, const float* values, int64_t count, int32_t lanes,
                     float* margins);
@@ -23,6 +23,6 @@ struct OnlineSimd {
                    int32_t lanes, float rate, float epsilon);
 };
 
-const OnlineSimd& online_simd();
+const OnlineKernels& online();
 
-}  // namespace labelwood
+}  // namespace labelwood::simd

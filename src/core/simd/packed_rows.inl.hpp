@@ -1,38 +1,20 @@
-// Packed rows: their dot products with a row that is laid out, and sums of leaves. Part of simd_forest.cpp.
+// Dot products of packed rows with a dense row, and sums of leaves. Part of simd/forest.cpp.
 #pragma once
 
 #include "simd/forest.hpp"
 #include "simd/lanes.hpp"
 
-namespace labelwood::LABELWOOD_ISA {
+namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
-
-inline float widen_one(float plain) {
-    return plain;
-}
-inline float widen_one(uint16_t half) {
-#if defined(__F16C__)
-    return _cvtsh_ss(half);
-#else
-    uint32_t bits = static_cast<uint32_t>(half & 0x7fffu) << 13;
-    float value;
-    __builtin_memcpy(&value, &bits, 4);
-    value *= 0x1.0p112f;  // moves the exponent's bias from 15 to 127; subnormals come out right as well
-    __builtin_memcpy(&bits, &value, 4);
-    bits |= static_cast<uint32_t>(half & 0x8000u) << 16;
-    __builtin_memcpy(&value, &bits, 4);
-    return value;
-#endif
-}
 
 inline void widen_eight(const float* plain, float* out) {
     __builtin_memcpy(out, plain, 32);
 }
-inline void widen_eight(const uint16_t* half, float* out) {
+inline void widen_eight(const Half* half, float* out) {
 #if defined(__F16C__)
     _mm256_storeu_ps(out, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half))));
 #else
-    for (int n = 0; n < 8; ++n) out[n] = widen_one(half[n]);
+    for (int n = 0; n < 8; ++n) out[n] = widen(half[n]);
 #endif
 }
 
@@ -43,7 +25,7 @@ inline __m512i load_ids(const uint16_t* ids, __mmask16 mask) {
 inline __m512i load_ids(const int32_t* ids, __mmask16 mask) {
     return _mm512_maskz_loadu_epi32(mask, ids);
 }
-inline __m512 load_values(const uint16_t* values, __mmask16 mask) {
+inline __m512 load_values(const Half* values, __mmask16 mask) {
     return _mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, values));
 }
 inline __m512 load_values(const float* values, __mmask16 mask) {
@@ -73,9 +55,9 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// Thirty-two ids at a time meet the filter in registers; few get through and are listed. Neither how many of
-// them there are nor which row one belongs to is branched upon, as no processor guesses it. Neighbours in the
-// list belong to one row mostly: two sums of a row do not wait for each other.
+// Tests 32 ids at a time against the filter, which stays in registers, and lists the few that pass. Neither
+// their number nor the row of an id is branched on, since both are unpredictable. Neighbours in the list
+// mostly belong to one row: two sums per row keep the additions independent.
 template <class Value>
 void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* ptr, int32_t n,
                      const float* dense, const uint16_t* filter, double* dots) {
@@ -92,7 +74,7 @@ void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* pt
     auto add = [&](int32_t at, double* sums) {
         const __mmask16 before = _mm512_cmple_epi32_mask(row_ends, _mm512_set1_epi32(at));
         sums[__builtin_popcount(before)] +=
-            static_cast<double>(widen_one(values[at])) * static_cast<double>(dense[ids[at]]);
+            static_cast<double>(widen(values[at])) * static_cast<double>(dense[ids[at]]);
     };
     constexpr int64_t kListed = 1024;
     int32_t listed[kListed + 16];
@@ -127,8 +109,7 @@ void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* pt
 }
 
 #else
-// Eight independent sums, so that the additions pipeline; a product of two floats is exact in double
-// precision.
+// Eight independent sums pipeline the additions; a product of two floats is exact in double precision.
 template <class Id, class Value>
 double gather_dot(const Id* ids, const Value* values, int64_t count, const float* dense) {
     using D = double __attribute__((vector_size(64)));
@@ -145,8 +126,7 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
         sums += left * right;
     }
     double sum = 0.0;
-    for (; i < count; ++i)
-        sum += static_cast<double>(widen_one(values[i])) * static_cast<double>(dense[ids[i]]);
+    for (; i < count; ++i) sum += static_cast<double>(widen(values[i])) * static_cast<double>(dense[ids[i]]);
     for (int n = 0; n < 8; ++n) sum += sums[n];
     return sum;
 }
@@ -165,7 +145,7 @@ void gather_dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t
     }
 }
 
-// The ids of a row differ, so the additions do not wait for each other.
+// The ids of a row differ, so the additions are independent.
 template <bool Marks, class Id, class Value>
 void add_to_sums(const Id* ids, const Value* values, int64_t count, float share, float* sums,
                  uint8_t* marks) {
@@ -179,7 +159,7 @@ void add_to_sums(const Id* ids, const Value* values, int64_t count, float share,
         }
     }
     for (; i < count; ++i) {
-        sums[ids[i]] += share * widen_one(values[i]);
+        sums[ids[i]] += share * widen(values[i]);
         if constexpr (Marks) marks[ids[i] / kMarked] = 1;
     }
 }
@@ -191,4 +171,4 @@ void add_leaf(const Id* ids, const Value* values, int64_t count, float share, fl
 }
 
 }  // namespace
-}  // namespace labelwood::LABELWOOD_ISA
+}  // namespace labelwood::simd::LABELWOOD_ISA

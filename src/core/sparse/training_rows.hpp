@@ -1,13 +1,10 @@
-// Training rows as label trees read them: scaled on the way, and possibly in a mapped file larger than
+// Training rows as label trees read them: scaled on reading, and possibly mapped from a file larger than
 // memory.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <mutex>
-#include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/mman.h>
@@ -15,27 +12,27 @@
 #endif
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 
-namespace labelwood {
+namespace labelwood::sparse {
 
-// How much of mapped files is in memory. Pages of a mapped file belong to the process from their first use
-// until they are let go of; whoever reads such rows says so here, and past the limit all pages are let go of.
-// They come back when they are used again, so that it is never wrong to let go, only slow.
+// Limits the memory of mapped files. A page of a mapped file counts for the process from its first use until
+// it is released. Readers report the rows they use; past the limit all pages are released. They are read
+// again on the next use: releasing is never wrong, only slow.
 class Residency {
   public:
     // `bytes` is the size of the largest file.
-    Residency(int64_t limit, int64_t bytes)
-        : limit_(limit), left_(limit), touched_(static_cast<size_t>(bytes / kBlock + 2)) {}
+    Residency(int64_t limit, int64_t bytes) : limit_(limit), left_(limit), touched_(bytes / kBlock + 2) {}
 
     // The range must be a read-only mapping of a file: anonymous memory would lose its content.
     void watch(const void* begin, int64_t bytes) { ranges_.push_back({begin, bytes}); }
 
     // `bytes` at `offset` of every watched file are about to be used. The system maps the neighbours of a
-    // page along with it, up to a whole block, so that blocks are what is counted.
+    // page with it, up to a whole block, so blocks are counted.
     void use(int64_t offset, int64_t bytes) {
-        const int64_t cost = static_cast<int64_t>(ranges_.size()) * kBlock;
+        const int64_t cost = ranges_.size() * kBlock;
         for (int64_t block = offset / kBlock; block <= (offset + bytes) / kBlock; ++block) {
-            std::atomic<uint32_t>& touched = touched_[static_cast<size_t>(block)];
+            std::atomic<uint32_t>& touched = touched_[block];
             const uint32_t round = round_.load(std::memory_order_relaxed);
             if (touched.load(std::memory_order_relaxed) == round) continue;
             if (left_.fetch_sub(cost, std::memory_order_relaxed) < cost) {
@@ -67,27 +64,27 @@ class Residency {
         const void* begin;
         int64_t bytes;
     };
-    static constexpr int64_t kBlock = 2 * 1024 * 1024;  // a huge page: what one use may bring in
+    static constexpr int64_t kBlock = 2 * 1024 * 1024;  // a huge page, which one use may map
 
     const int64_t limit_;
     std::atomic<int64_t> left_;
-    std::vector<std::atomic<uint32_t>> touched_;  // per block the round in which it was used last
+    Vector<std::atomic<uint32_t>> touched_;  // per block the round of its last use
     std::atomic<uint32_t> round_{1};
     std::mutex mutex_;
-    std::vector<Range> ranges_;
+    Vector<Range> ranges_;
 };
 
-// A matrix whose rows are multiplied by a number each as they are read.
+// A matrix whose rows are multiplied by a factor each when they are read.
 struct TrainingRows {
     Csr x;
-    const float* scale = nullptr;    // null: rows are taken as they are
+    const float* scale = nullptr;    // null: all factors are 1
     Residency* residency = nullptr;  // null: the rows are in memory
 
-    // The factor of a row that is about to be read.
+    // Reports that a row is about to be read, and returns its factor.
     float open(int64_t row) const {
         if (residency != nullptr) residency->use(4 * x.indptr[row], 4 * x.row_nnz(row));
         return scale == nullptr ? 1.0f : scale[row];
     }
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::sparse

@@ -1,12 +1,12 @@
-// A text cut into terms: words and their n-grams, or n-grams of characters. Every term is a stretch of one
-// buffer that holds the text made uniform (lower case, single blanks between words), so a term costs no copy.
+// Cuts a text into terms: words and their n-grams, or n-grams of characters. One buffer holds the normalized
+// text (lower case, single blanks between words). A term is a stretch of the buffer, so it costs no copy.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <vector>
 
+#include "base/span.hpp"
 #include "text/unicode.hpp"
 #include "text/vocabulary.hpp"
 
@@ -23,7 +23,7 @@ struct AnalyzerOptions {
 };
 
 // A stretch of an analyzer's buffer.
-struct Span {
+struct Stretch {
     int64_t begin, size;
 };
 
@@ -31,8 +31,8 @@ class Analyzer {
   public:
     explicit Analyzer(const AnalyzerOptions& options) : options_(options) {}
 
-    // The terms of a text; they stand in bytes() until the next call. kPad bytes past a term may be read.
-    const std::vector<Span>& terms(const char* text, int64_t size) {
+    // The terms of a text. Their bytes() are valid until the next call; kPad bytes past a term may be read.
+    const Vector<Stretch>& terms(const char* text, int64_t size) {
         reserve(buffer_, lowered_bound(size) + kPad);
         spans_.clear();
         if (options_.lowercase) {
@@ -56,14 +56,14 @@ class Analyzer {
   private:
     static constexpr int64_t kBlock = 64;  // bytes whose flags fill a machine word
 
-    static void reserve(std::vector<char>& buffer, int64_t size) {
-        if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size + size / 2));
+    static void reserve(Vector<char>& buffer, int64_t size) {
+        if (buffer.size() < size) buffer.resize(size + size / 2);
     }
 
-    // One byte for each byte of the buffer: 1 if it is part of a word character. Zeros follow up to a whole
+    // Writes a flag per byte of the buffer: 1 if the byte is part of a word character. Zeros pad the last
     // block.
     void flag_word_bytes() {
-        flags_.resize(static_cast<size_t>((size_ / kBlock + 1) * kBlock));
+        flags_.resize((size_ / kBlock + 1) * kBlock);
         const char* const text = buffer_.data();
         const int64_t size = size_;
         uint8_t* __restrict flags = flags_.data();
@@ -89,15 +89,14 @@ class Analyzer {
         }
     }
 
-    // Finds the stretches of word characters that are long enough. Works on 64 flags at a time: the edges of
-    // words are the bits where the flags change, found without a branch for each byte, and words are kept
-    // without one for each word.
+    // Finds the words that are long enough, 64 flags at a time. Edges of words are the bits where flags
+    // change. There is no branch per byte and none per word.
     void find_words() {
         flag_word_bytes();
-        edges_.resize(static_cast<size_t>(size_ + 2));
+        edges_.resize(size_ + 2);
         int64_t* edge = edges_.data();
-        uint64_t inside = 0;  // the flag before the block
-        const auto n_flags = static_cast<int64_t>(flags_.size());
+        uint64_t inside = 0;  // the last flag of the block before
+        const int64_t n_flags = flags_.size();
         for (int64_t block = 0; block < n_flags; block += kBlock) {
             const uint64_t bits = packed_flags(flags_.data() + block);
             uint64_t changes = bits ^ (bits << 1 | inside);
@@ -106,31 +105,31 @@ class Analyzer {
         }
         const int64_t n_words =
             (edge - edges_.data()) / 2;  // the flags end in a zero, so edges come in pairs
-        spans_.resize(static_cast<size_t>(n_words) + 1);
-        Span* span = spans_.data();
+        spans_.resize(n_words + 1);
+        Stretch* span = spans_.data();
         for (const int64_t* from = edges_.data(); from < edge; from += 2) {
             *span = {from[0], from[1] - from[0]};
             span += length(*span) >= options_.min_length;
         }
-        spans_.resize(static_cast<size_t>(span - spans_.data()));
+        spans_.resize(span - spans_.data());
     }
 
     static uint64_t packed_flags(const uint8_t* flags) {
         uint64_t bits = 0;
         for (int byte = 0; byte < 8; ++byte) {
             const uint64_t eight = head_of(reinterpret_cast<const char*>(flags) + 8 * byte, 8);
-            // The product gathers the lowest bits of the eight bytes in its highest byte.
+            // The product collects the lowest bits of the eight bytes in its highest byte.
             bits |= (eight * 0x0102040810204080ULL >> 56) << (8 * byte);
         }
         return bits;
     }
 
-    // Code points of a span.
-    int64_t length(const Span& span) const {
+    // Number of code points of a stretch.
+    int64_t length(const Stretch& span) const {
         if (ascii_) return span.size;
         int64_t n_codes = 0;
         for (int64_t i = 0; i < span.size; ++i) {
-            n_codes += (buffer_[static_cast<size_t>(span.begin + i)] & 0xC0) != 0x80;
+            n_codes += (buffer_[span.begin + i] & 0xC0) != 0x80;
         }
         return n_codes;
     }
@@ -140,8 +139,8 @@ class Analyzer {
         if (options_.longest == 1) return;
         starts_.clear();
         char* const text = buffer_.data();
-        int64_t packed = 0;  // words are moved down to stand one blank apart
-        for (const Span& word : spans_) {
+        int64_t packed = 0;  // words are moved together, one blank apart
+        for (const Stretch& word : spans_) {
             starts_.push_back(packed);
             std::memmove(text + packed, text + word.begin, static_cast<size_t>(word.size));
             packed += word.size;
@@ -153,7 +152,7 @@ class Analyzer {
     }
 
     void characters() {
-        // Two or more white characters become one blank; a single one stays what it is.
+        // Two or more white-space characters become one blank; a single one stays.
         starts_.clear();
         char* const text = buffer_.data();
         char* packed = text;
@@ -178,16 +177,16 @@ class Analyzer {
     }
 
     void characters_in_words() {
-        // Every word stands between two blanks of its own.
+        // Every word gets a blank before and a blank after.
         reserve(padded_, 2 * size_ + 2 + kPad);
         char* to = padded_.data();
         starts_.clear();
         const char* at = buffer_.data();
         const char* const end = at + size_;
         while (at < end) {
-            const auto first = static_cast<int64_t>(starts_.size());
+            const int64_t first = starts_.size();
             for (const char* from = at; at < end && !(unicode_.flags(decode(at)) & kSpace); from = at) {
-                if (static_cast<int64_t>(starts_.size()) == first) {
+                if (starts_.size() == first) {
                     starts_.push_back(to - padded_.data());
                     *to++ = ' ';
                 }
@@ -195,24 +194,24 @@ class Analyzer {
                 std::memcpy(to, from, static_cast<size_t>(at - from));
                 to += at - from;
             }
-            if (static_cast<int64_t>(starts_.size()) == first) continue;
+            if (starts_.size() == first) continue;
             starts_.push_back(to - padded_.data());
             *to++ = ' ';
             starts_.push_back(to - padded_.data());
             add_windows(first, 0);
-            // A word too short for every length asked for counts once, whole.
-            if (static_cast<int64_t>(starts_.size()) - first - 1 < options_.shortest) {
-                const int64_t begin = starts_[static_cast<size_t>(first)];
+            // A word shorter than all n-grams is one term.
+            if (starts_.size() - first - 1 < options_.shortest) {
+                const int64_t begin = starts_[first];
                 spans_.push_back({begin, starts_.back() - begin});
             }
         }
         buffer_.swap(padded_);
     }
 
-    // The n-grams of what begins at starts_ from `first` on; the last start is the end. `gap` bytes part one
-    // from the next.
+    // The n-grams of the units that begin at starts_[first] and later; the last start is the end. Units are
+    // `gap` bytes apart.
     void add_windows(int64_t first, int64_t gap) {
-        const auto count = static_cast<int64_t>(starts_.size()) - 1 - first;
+        const int64_t count = starts_.size() - 1 - first;
         const int64_t* const starts = starts_.data() + first;
         for (int64_t n = options_.shortest; n <= std::min(options_.longest, count); ++n) {
             for (int64_t i = 0; i + n <= count; ++i)
@@ -222,12 +221,12 @@ class Analyzer {
 
     AnalyzerOptions options_;
     Unicode unicode_;
-    std::vector<char> buffer_, padded_;
-    std::vector<uint8_t> flags_;
+    Vector<char> buffer_, padded_;
+    Vector<uint8_t> flags_;
     int64_t size_ = 0;
     bool ascii_ = true;
-    std::vector<int64_t> edges_, starts_;
-    std::vector<Span> spans_;
+    Vector<int64_t> edges_, starts_;
+    Vector<Stretch> spans_;
 };
 
 }  // namespace labelwood::text

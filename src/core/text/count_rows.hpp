@@ -1,16 +1,16 @@
-// Rows of counts built in parallel: documents are cut into pieces, each worker fills the rows of its pieces,
-// and the pieces are joined in their order.
+// Builds rows of counts in parallel: documents are divided into pieces, workers fill the rows of pieces, and
+// the pieces are joined in order.
 #pragma once
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 
 namespace labelwood::text {
 
-// Many strings end to end; string i is [offsets[i], offsets[i + 1]).
+// Strings end to end; string i is [offsets[i], offsets[i + 1]).
 struct Strings {
     const char* bytes;
     const int64_t* offsets;
@@ -20,14 +20,13 @@ struct Strings {
     int64_t size(int64_t i) const { return offsets[i + 1] - offsets[i]; }
 };
 
-// One entry of a row; as u64 it sorts by column.
+// One entry of a row, as a u64 that sorts by column.
 inline uint64_t entry(uint32_t column, uint32_t count) {
     return static_cast<uint64_t>(column) << 32 | count;
 }
 
-// Sorts entries by column, each column there once: by insertion if they are few, else byte by byte from the
-// lowest.
-inline void sort_entries(uint64_t* begin, uint64_t* end, std::vector<uint64_t>& workspace, size_t n_columns) {
+// Sorts entries by column; every column occurs once. Few entries are sorted by comparison, many by radix.
+inline void sort_entries(uint64_t* begin, uint64_t* end, Vector<uint64_t>& workspace, int64_t n_columns) {
     constexpr int64_t kFew = 48;
     if (end - begin <= kFew) {
         std::sort(begin, end);
@@ -48,23 +47,23 @@ inline void sort_entries(uint64_t* begin, uint64_t* end, std::vector<uint64_t>& 
 }
 
 struct CountRows {
-    std::vector<int64_t> indptr;
-    std::vector<int32_t> indices;
-    std::vector<int32_t> counts;
+    Vector<int64_t> indptr;
+    Vector<int32_t> indices;
+    Vector<int32_t> counts;
 };
 
 // The unit of parallel work: neighbouring documents, about kPieceBytes of text.
 struct Piece {
     int64_t begin, end;
     int worker = 0;
-    std::vector<uint64_t> entries{};
-    std::vector<int64_t> sizes{};  // entries of each document
+    Vector<uint64_t> entries{};
+    Vector<int64_t> sizes{};  // entries of each document
 };
 
 inline constexpr int64_t kPieceBytes = 1 << 19;
 
-inline std::vector<Piece> pieces_of(const Strings& documents) {
-    std::vector<Piece> pieces;
+inline Vector<Piece> pieces_of(const Strings& documents) {
+    Vector<Piece> pieces;
     int64_t begin = 0;
     for (int64_t i = 0; i < documents.count; ++i) {
         if (documents.offsets[i + 1] - documents.offsets[begin] >= kPieceBytes || i + 1 == documents.count) {
@@ -75,16 +74,16 @@ inline std::vector<Piece> pieces_of(const Strings& documents) {
     return pieces;
 }
 
-// Calls row(document, entries, worker) for every document, in parallel; it appends the document's entries.
+// Calls row(document, entries, worker) for every document, in parallel. `row` appends the document's entries.
 template <class Row>
-std::vector<Piece> build_rows(const Strings& documents, int n_threads, Monitor& monitor, Row&& row) {
-    std::vector<Piece> pieces = pieces_of(documents);
+Vector<Piece> build_rows(const Strings& documents, int n_threads, Monitor& monitor, Row&& row) {
+    Vector<Piece> pieces = pieces_of(documents);
     monitor.set_total(documents.offsets[documents.count]);
-    parallel_for(static_cast<int64_t>(pieces.size()), n_threads, monitor, [&](int64_t p, int worker) {
-        Piece& piece = pieces[static_cast<size_t>(p)];
+    parallel_for(pieces.size(), n_threads, monitor, [&](int64_t p, int worker) {
+        Piece& piece = pieces[p];
         piece.worker = worker;
         for (int64_t document = piece.begin; document < piece.end; ++document) {
-            const size_t before = piece.entries.size();
+            const int64_t before = piece.entries.size();
             row(document, piece.entries, worker);
             piece.sizes.push_back(static_cast<int64_t>(piece.entries.size() - before));
             monitor.add(documents.size(document));
@@ -94,20 +93,20 @@ std::vector<Piece> build_rows(const Strings& documents, int n_threads, Monitor& 
 }
 
 // Joins the pieces' entries, which must be sorted within each document.
-inline CountRows join_rows(std::vector<Piece>& pieces, int n_threads, Monitor& monitor) {
+inline CountRows join_rows(Vector<Piece>& pieces, int n_threads, Monitor& monitor) {
     CountRows rows;
     rows.indptr.push_back(0);
-    std::vector<int64_t> starts;
+    Vector<int64_t> starts;
     for (const Piece& piece : pieces) {
         starts.push_back(rows.indptr.back());
         for (const int64_t size : piece.sizes) rows.indptr.push_back(rows.indptr.back() + size);
     }
-    rows.indices.resize(static_cast<size_t>(rows.indptr.back()));
+    rows.indices.resize(rows.indptr.back());
     rows.counts.resize(rows.indices.size());
-    parallel_for(static_cast<int64_t>(pieces.size()), n_threads, monitor, [&](int64_t p, int) {
-        std::vector<uint64_t> entries;
-        entries.swap(pieces[static_cast<size_t>(p)].entries);
-        auto at = static_cast<size_t>(starts[static_cast<size_t>(p)]);
+    parallel_for(pieces.size(), n_threads, monitor, [&](int64_t p, int) {
+        Vector<uint64_t> entries;
+        entries.swap(pieces[p].entries);
+        int64_t at = starts[p];
         for (const uint64_t one : entries) {
             rows.indices[at] = static_cast<int32_t>(one >> 32);
             rows.counts[at++] = static_cast<int32_t>(one);

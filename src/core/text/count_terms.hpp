@@ -1,5 +1,4 @@
-// Documents to rows of term counts: with a vocabulary learnt on the way, with one that is given, or with
-// hashed columns.
+// Rows of term counts, with a vocabulary that is learnt or given.
 #pragma once
 
 #include <cstdlib>
@@ -7,14 +6,15 @@
 #include <new>
 #include <numeric>
 
+#include "base/span.hpp"
 #include "text/analyzer.hpp"
 #include "text/count_rows.hpp"
 #include "text/vocabulary.hpp"
 
 namespace labelwood::text {
 
-// A worker's analyzer, and the terms of its current document with their hashes. All hashes are computed, and
-// the places they point to fetched, before the first is looked up: the waits for memory overlap.
+// A worker's analyzer, and the terms of its document with their hashes. All hashes are computed and their
+// slots prefetched before the first lookup, so that memory latencies overlap.
 class Cutter {
   public:
     explicit Cutter(const AnalyzerOptions& options) : analyzer_(options) {}
@@ -23,18 +23,18 @@ class Cutter {
     void cut(const Strings& documents, int64_t document, Fetch&& fetch) {
         spans_ = &analyzer_.terms(documents.begin(document), documents.size(document));
         hashes_.resize(spans_->size());
-        for (size_t i = 0; i < hashes_.size(); ++i) {
+        for (int64_t i = 0; i < hashes_.size(); ++i) {
             hashes_[i] = hash_string(analyzer_.bytes() + (*spans_)[i].begin, (*spans_)[i].size);
             fetch(hashes_[i]);
         }
     }
 
     // Calls take(text, size, hash) for every term, in the order of the text, and fetch(hash) some terms
-    // earlier.
+    // ahead.
     template <class Fetch, class Take>
     void each(Fetch&& fetch, Take&& take) {
-        constexpr size_t kAhead = 8;
-        for (size_t i = 0; i < hashes_.size(); ++i) {
+        constexpr int64_t kAhead = 8;
+        for (int64_t i = 0; i < hashes_.size(); ++i) {
             if (i + kAhead < hashes_.size()) fetch(hashes_[i + kAhead]);
             take(analyzer_.bytes() + (*spans_)[i].begin, (*spans_)[i].size, hashes_[i]);
         }
@@ -42,27 +42,27 @@ class Cutter {
 
   private:
     Analyzer analyzer_;
-    const std::vector<Span>* spans_ = nullptr;
-    std::vector<uint64_t> hashes_;
+    const Vector<Stretch>* spans_ = nullptr;
+    Vector<uint64_t> hashes_;
 };
 
 struct LearntTerms {
     CountRows rows;
-    std::vector<uint8_t> utf8;
-    std::vector<int64_t> offsets{0};
-    std::vector<int64_t> n_documents;
-    std::vector<int64_t> totals;
+    Vector<uint8_t> utf8;
+    Vector<int64_t> offsets{0};
+    Vector<int64_t> n_documents;
+    Vector<int64_t> totals;
 };
 
 namespace learning {
 
-// Adds the other workers' terms to the first one's; returns each worker's id -> merged id.
-inline std::vector<std::vector<uint32_t>> merge(std::vector<Vocabulary>& found) {
-    std::vector<std::vector<uint32_t>> merged(found.size());
+// Adds the terms of all workers to those of the first; returns, per worker, the merged id of each id.
+inline Vector<Vector<uint32_t>> merge(Vector<Vocabulary>& found) {
+    Vector<Vector<uint32_t>> merged(found.size());
     merged[0].resize(found[0].size());
     std::iota(merged[0].begin(), merged[0].end(), 0u);
-    for (size_t w = 1; w < found.size(); ++w) {
-        std::vector<char> padded;
+    for (int64_t w = 1; w < found.size(); ++w) {
+        Vector<char> padded;
         for (uint32_t id = 0; id < found[w].size(); ++id) {
             const Term& term = found[w][id];
             padded.assign(found[w].text(term), found[w].text(term) + term.size);
@@ -79,10 +79,9 @@ inline std::vector<std::vector<uint32_t>> merge(std::vector<Vocabulary>& found) 
     return merged;
 }
 
-// The ids of the terms that enough and not too many documents have, in the order of their strings.
-inline std::vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_documents,
-                                           int64_t max_documents) {
-    std::vector<uint32_t> kept;
+// The ids of the terms in min_documents to max_documents documents, in the order of their strings.
+inline Vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_documents, int64_t max_documents) {
+    Vector<uint32_t> kept;
     for (uint32_t id = 0; id < terms.size(); ++id) {
         const int64_t count = terms[id].n_documents;
         if (count >= min_documents && count <= max_documents) kept.push_back(id);
@@ -92,39 +91,43 @@ inline std::vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_
     return kept;
 }
 
-// Turns a piece's entries into columns of the final vocabulary, drops those that have none, sorts each
+// Maps a piece's entries to columns of the final vocabulary, drops entries without a column, and sorts each
 // document.
-inline void renumber(Piece& piece, const std::vector<uint32_t>& merged,
-                     const std::vector<uint32_t>& columns) {
-    std::vector<uint64_t> workspace;
+inline void renumber(Piece& piece, const Vector<uint32_t>& merged, const Vector<uint32_t>& columns) {
+    Vector<uint64_t> workspace;
     uint64_t* from = piece.entries.data();
     uint64_t* to = from;
     for (int64_t& size : piece.sizes) {
         uint64_t* const begin = to;
         for (const uint64_t* const end = from + size; from < end; ++from) {
-            const uint32_t column = columns[merged[*from >> 32]];
+            const uint32_t column = columns[merged[static_cast<int64_t>(*from >> 32)]];
             if (column != UINT32_MAX) *to++ = entry(column, static_cast<uint32_t>(*from));
         }
         sort_entries(begin, to, workspace, columns.size());
         size = to - begin;
     }
-    piece.entries.resize(static_cast<size_t>(to - piece.entries.data()));
+    piece.entries.resize(to - piece.entries.data());
 }
 
 }  // namespace learning
 
+struct LearnOptions {
+    AnalyzerOptions analyzer;
+    int64_t min_documents;
+    int64_t max_documents;
+};
+
 // Counts the terms of documents and learns the vocabulary: the terms in at least min_documents and at most
-// max_documents of them, sorted. Worker vocabularies differ from run to run; what is returned does not.
-inline LearntTerms learn_terms(const Strings& documents, const AnalyzerOptions& options,
-                               int64_t min_documents, int64_t max_documents, int n_threads,
+// max_documents of them, sorted. Worker vocabularies differ from run to run; the result does not.
+inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& options, int n_threads,
                                Monitor& monitor) {
-    std::vector<Vocabulary> found(static_cast<size_t>(n_threads));
-    std::vector<Cutter> cutters(found.size(), Cutter(options));
-    std::vector<Piece> pieces = build_rows(
-        documents, n_threads, monitor, [&](int64_t document, std::vector<uint64_t>& entries, int worker) {
-            Vocabulary& vocabulary = found[static_cast<size_t>(worker)];
-            Cutter& cutter = cutters[static_cast<size_t>(worker)];
-            const size_t before = entries.size();
+    Vector<Vocabulary> found(n_threads);
+    Vector<Cutter> cutters(found.size(), Cutter(options.analyzer));
+    Vector<Piece> pieces = build_rows(
+        documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
+            Vocabulary& vocabulary = found[worker];
+            Cutter& cutter = cutters[worker];
+            const int64_t before = entries.size();
             cutter.cut(documents, document, [&](uint64_t hash) { vocabulary.fetch_slot(hash); });
             const auto fetch_term = [&](uint64_t hash) { vocabulary.fetch_term(hash); };
             cutter.each(fetch_term, [&](const char* text, int64_t size, uint64_t hash) {
@@ -141,48 +144,50 @@ inline LearntTerms learn_terms(const Strings& documents, const AnalyzerOptions& 
                 ++term.total;
             });
         });
-    const std::vector<std::vector<uint32_t>> merged = learning::merge(found);
+    const Vector<Vector<uint32_t>> merged = learning::merge(found);
     const Vocabulary& terms = found[0];
-    const std::vector<uint32_t> kept = learning::kept_in_order(terms, min_documents, max_documents);
+    const Vector<uint32_t> kept =
+        learning::kept_in_order(terms, options.min_documents, options.max_documents);
 
     LearntTerms learnt;
-    std::vector<uint32_t> columns(terms.size(), UINT32_MAX);
-    for (size_t column = 0; column < kept.size(); ++column) {
+    Vector<uint32_t> columns(terms.size(), UINT32_MAX);
+    for (int64_t column = 0; column < kept.size(); ++column) {
         const Term& term = terms[kept[column]];
         columns[kept[column]] = static_cast<uint32_t>(column);
         learnt.utf8.insert(learnt.utf8.end(), terms.text(term), terms.text(term) + term.size);
-        learnt.offsets.push_back(static_cast<int64_t>(learnt.utf8.size()));
+        learnt.offsets.push_back(learnt.utf8.size());
         learnt.n_documents.push_back(term.n_documents);
         learnt.totals.push_back(term.total);
     }
-    parallel_for(static_cast<int64_t>(pieces.size()), n_threads, monitor, [&](int64_t p, int) {
-        Piece& piece = pieces[static_cast<size_t>(p)];
-        learning::renumber(piece, merged[static_cast<size_t>(piece.worker)], columns);
+    parallel_for(pieces.size(), n_threads, monitor, [&](int64_t p, int) {
+        Piece& piece = pieces[p];
+        learning::renumber(piece, merged[piece.worker], columns);
     });
     learnt.rows = join_rows(pieces, n_threads, monitor);
     return learnt;
 }
 
-// The hash table over a list of strings that find_terms looks them up in; empty if two strings are the same.
-inline std::vector<uint64_t> index_terms(const Strings& terms) {
-    std::vector<uint64_t> slots(static_cast<size_t>(table_size(terms.count)));
-    std::vector<char> padded;
+// The hash table in which find_terms looks strings up; empty if two strings are equal.
+inline Vector<uint64_t> index_terms(const Strings& terms) {
+    Vector<uint64_t> slots(table_size(terms.count));
+    const auto mask = static_cast<uint64_t>(slots.size() - 1);
+    Vector<char> padded;
     for (int64_t id = 0; id < terms.count; ++id) {
         padded.assign(terms.begin(id), terms.begin(id) + terms.size(id));
         padded.resize(padded.size() + 8);
         const uint64_t hash = hash_string(padded.data(), terms.size(id));
-        const int64_t at = find_slot(slots.data(), slots.size() - 1, hash, [&](uint32_t other) {
+        const int64_t at = find_slot(slots.data(), mask, hash, [&](uint32_t other) {
             return terms.size(other) == terms.size(id) &&
                    std::memcmp(terms.begin(other), terms.begin(id), static_cast<size_t>(terms.size(id))) == 0;
         });
-        if (slots[static_cast<size_t>(at)] != 0) return {};
-        slots[static_cast<size_t>(at)] = slot_of(hash, static_cast<uint32_t>(id));
+        if (slots[at] != 0) return {};
+        slots[at] = slot_of(hash, static_cast<uint32_t>(id));
     }
     return slots;
 }
 
-// For each column the document that last had it and where in that one's list it stands. The memory is zero to
-// begin with and only touched where a column occurs, so that one short text costs little however large the
+// For each column, the last document with it and the place in that document's entries. The memory starts as
+// zero pages and is touched only where a column occurs, so a short text is cheap whatever the size of the
 // vocabulary.
 class LastSeen {
   public:
@@ -191,8 +196,8 @@ class LastSeen {
         if (!seen_) throw std::bad_alloc();
     }
 
-    // Counts a column of a document whose entries begin at `before`.
-    void count(uint32_t column, int64_t document, std::vector<uint64_t>& entries, size_t before) {
+    // Counts a column of a document; the document's entries begin at `before`.
+    void count(uint32_t column, int64_t document, Vector<uint64_t>& entries, int64_t before) {
         Seen& seen = seen_.get()[column];
         if (seen.document != static_cast<uint32_t>(document) + 1) {
             seen = {static_cast<uint32_t>(document) + 1, static_cast<uint32_t>(entries.size() - before)};
@@ -204,24 +209,24 @@ class LastSeen {
 
   private:
     struct Seen {
-        uint32_t document, place;  // the document counts from 1
+        uint32_t document, place;  // documents count from 1
     };
     std::unique_ptr<Seen, decltype(&std::free)> seen_;
 };
 
-// Counts the terms of documents that a vocabulary has; the others are passed over.
+// Counts the terms that are in a vocabulary; other terms are ignored.
 inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& options, const Strings& terms,
                             const uint64_t* slots, int64_t n_slots, int n_threads, Monitor& monitor) {
-    std::vector<Cutter> cutters(static_cast<size_t>(n_threads), Cutter(options));
-    std::vector<std::vector<uint64_t>> workspaces(cutters.size());
-    std::vector<LastSeen> last_seen;
+    Vector<Cutter> cutters(n_threads, Cutter(options));
+    Vector<Vector<uint64_t>> workspaces(cutters.size());
+    Vector<LastSeen> last_seen;
     for (int worker = 0; worker < n_threads; ++worker) last_seen.emplace_back(terms.count);
     const auto mask = static_cast<uint64_t>(n_slots - 1);
-    std::vector<Piece> pieces = build_rows(
-        documents, n_threads, monitor, [&](int64_t document, std::vector<uint64_t>& entries, int worker) {
-            Cutter& cutter = cutters[static_cast<size_t>(worker)];
-            LastSeen& seen = last_seen[static_cast<size_t>(worker)];
-            const size_t before = entries.size();
+    Vector<Piece> pieces = build_rows(
+        documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
+            Cutter& cutter = cutters[worker];
+            LastSeen& seen = last_seen[worker];
+            const int64_t before = entries.size();
             cutter.cut(documents, document,
                        [&](uint64_t hash) { __builtin_prefetch(slots + (hash & mask)); });
             const auto fetch_term = [&](uint64_t hash) {
@@ -236,8 +241,8 @@ inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& opt
                 if (slots[at] != 0)
                     seen.count(static_cast<uint32_t>(slots[at]) - 1, document, entries, before);
             });
-            sort_entries(entries.data() + before, entries.data() + entries.size(),
-                         workspaces[static_cast<size_t>(worker)], static_cast<size_t>(terms.count));
+            sort_entries(entries.data() + before, entries.data() + entries.size(), workspaces[worker],
+                         terms.count);
         });
     return join_rows(pieces, n_threads, monitor);
 }

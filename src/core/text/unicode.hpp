@@ -1,12 +1,11 @@
-// UTF-8 and what the tokenizer asks of a code point. Input is valid UTF-8, where a lone surrogate may stand
-// as three bytes, as Python's "surrogatepass" writes it.
+// UTF-8, properties of code points, and lower case. Input is valid UTF-8; a lone surrogate may occur as three
+// bytes, as Python's "surrogatepass" writes it.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
-#include <iterator>
-#include <vector>
 
+#include "base/span.hpp"
 #include "text/unicode_tables.hpp"
 
 namespace labelwood::text {
@@ -16,15 +15,12 @@ enum UnicodeFlag : uint8_t { kWord = 1, kSpace = 2, kCased = 4, kLookedThrough =
 inline constexpr uint32_t kCapitalSigma = 0x3A3, kSmallSigma = 0x3C3, kFinalSigma = 0x3C2;
 inline constexpr uint32_t kDottedCapitalI = 0x130, kCombiningDot = 0x307;
 
-// The kind of every code point, one byte each, spread out of the runs when first asked for.
+// The kind of every code point, one byte each, expanded from the runs at first use.
 inline const uint8_t* unicode_kinds() {
-    static const std::vector<uint8_t> kinds = [] {
-        std::vector<uint8_t> spread(0x110000);
-        const UnicodeRun* run = std::begin(kUnicodeRuns);
-        for (uint32_t code = 0; code < spread.size(); ++code) {
-            if (run + 1 != std::end(kUnicodeRuns) && code == run[1].first) ++run;
-            spread[code] = run->kind;
-        }
+    static const Vector<uint8_t> kinds = [] {
+        Vector<uint8_t> spread;
+        spread.reserve(0x110000);
+        for (const UnicodeRun& run : kUnicodeRuns) spread.insert(spread.end(), run.size, run.kind);
         return spread;
     }();
     return kinds.data();
@@ -61,7 +57,7 @@ inline uint32_t decode(const char*& at) {
     return code;
 }
 
-// Steps back over one code point and reads it.
+// Moves back by one code point and reads it.
 inline uint32_t decode_before(const char*& at) {
     do --at;
     while ((static_cast<uint8_t>(*at) & 0xC0) == 0x80);
@@ -89,8 +85,8 @@ inline void encode(uint32_t code, char*& to) {
     }
 }
 
-// The lower case of the capital sigma at [at, after): final if a cased letter stands before it and none after
-// it, looking through marks and apostrophes.
+// The lower case of the capital sigma at [at, after): a final sigma if a cased letter comes before it and
+// none after it. Marks and apostrophes are skipped.
 inline uint32_t lower_sigma(const Unicode& unicode, const char* begin, const char* at, const char* after,
                             const char* end) {
     uint8_t flags = kLookedThrough;
@@ -101,7 +97,7 @@ inline uint32_t lower_sigma(const Unicode& unicode, const char* begin, const cha
     return flags & kCased ? kSmallSigma : kFinalSigma;
 }
 
-// The most bytes the lower case of `size` bytes may need: U+023A and U+0130 turn two bytes into three.
+// An upper bound of the bytes of a lower-cased text: U+023A and U+0130 grow from two bytes to three.
 inline int64_t lowered_bound(int64_t size) {
     return size + size / 2 + 4;
 }
@@ -110,13 +106,13 @@ inline char lower_ascii(char byte) {
     return static_cast<char>(byte | (static_cast<uint8_t>(byte - 'A') < 26 ? 0x20 : 0));
 }
 
-// Writes the lower case of a text, as str.lower does; returns its end.
+// Writes the lower case of a text, as Python's str.lower does; returns its end.
 inline char* lower_text(const Unicode& unicode, const char* text, int64_t size, char* to) {
-    constexpr int64_t kBlock = 32;  // bytes tested and lowered together while they are ASCII
+    constexpr int64_t kBlock = 32;  // ASCII bytes that are tested and lowered together
     const char* const end = text + size;
     for (const char* at = text; at < end;) {
         while (end - at >= kBlock) {
-            char block[kBlock];  // a copy, so that the compiler knows that reads and writes do not meet
+            char block[kBlock];  // a copy, so that the compiler sees that reads and writes do not alias
             std::memcpy(block, at, kBlock);
             uint8_t any = 0;
             for (const char byte : block) any |= static_cast<uint8_t>(byte);

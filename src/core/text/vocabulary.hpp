@@ -1,4 +1,4 @@
-// Strings to ids 0, 1, 2, ... in the order of their first appearance: open addressing, strings in one arena.
+// Maps strings to ids 0, 1, 2, ... in order of first occurrence. Open addressing; strings are in one arena.
 #pragma once
 
 #include <algorithm>
@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
-#include <vector>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 
 namespace labelwood::text {
 
 inline constexpr int64_t kMaxTerms = (int64_t{1} << 31) - 2;
 
-// The first eight bytes of a string, zeros after its end. Eight bytes must be readable.
+// The first eight bytes of a string, padded with zeros. Eight bytes must be readable.
 inline uint64_t head_of(const char* text, int64_t size) {
     uint64_t head = 0;
     std::memcpy(&head, text, 8);
@@ -22,12 +22,12 @@ inline uint64_t head_of(const char* text, int64_t size) {
     return size >= 8 ? head : head & ((uint64_t{1} << (8 * size)) - 1);
 }
 
-// The last eight bytes of a string of at least eight, else zeros.
+// The last eight bytes of a string; 0 if it is shorter.
 inline uint64_t tail_of(const char* text, int64_t size) {
     return size >= 8 ? head_of(text + size - 8, 8) : 0;
 }
 
-// A hash of a string of at least one byte, of which up to eight more may be read.
+// A hash of a nonempty string. Up to eight bytes past its end are read.
 inline uint64_t hash_string(const char* text, int64_t size) {
     uint64_t hash = static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15ULL;
     for (; size > 8; text += 8, size -= 8) {
@@ -38,8 +38,8 @@ inline uint64_t hash_string(const char* text, int64_t size) {
     return hash ^ hash >> 29;
 }
 
-// A table of (part of the hash, id + 1) whose size is a power of two; it knows no strings, so it can be built
-// from any list of them and kept as an array of u64. Zero is a free slot.
+// A hash table of (part of the hash, id + 1), with a power of two of slots; 0 is a free slot. It holds no
+// strings, so it is a plain array of u64.
 inline uint64_t slot_of(uint64_t hash, uint32_t id) {
     return (hash & 0xFFFFFFFF00000000ULL) | (id + 1);
 }
@@ -58,38 +58,37 @@ inline int64_t table_size(int64_t count) {
 }
 
 struct Term {
-    uint64_t head, tail;  // up to sixteen bytes, size, head and tail tell all strings apart
+    uint64_t head, tail;  // with the size, these identify strings of up to sixteen bytes
     int64_t offset;       // in the arena
     int64_t total;        // occurrences
     int32_t size;
     int32_t n_documents;
-    int32_t document;  // the last one it was seen in, and its place in that one's list
+    int32_t document;  // the last document with the term; `place` is the place in its entries
     uint32_t place;
 };
 
 class Vocabulary {
   public:
-    Vocabulary() : slots_(static_cast<size_t>(table_size(1 << 12))) {}
+    Vocabulary() : slots_(table_size(1 << 12)) {}
 
     // The id of a string, added if new; `hash` is its hash_string.
     uint32_t intern(const char* text, int64_t size, uint64_t hash) {
         const uint64_t head = head_of(text, size), tail = tail_of(text, size);
-        const int64_t at = find_slot(slots_.data(), slots_.size() - 1, hash, [&](uint32_t id) {
+        const int64_t at = find_slot(slots_.data(), mask(), hash, [&](uint32_t id) {
             const Term& term = terms_[id];
             return term.head == head && term.tail == tail && term.size == size &&
                    (size <= 16 ||
                     std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
         });
-        const uint64_t slot = slots_[static_cast<size_t>(at)];
+        const uint64_t slot = slots_[at];
         if (slot != 0) return static_cast<uint32_t>(slot) - 1;
         return add(text, size, hash, at);
     }
 
-    // Fetch the table's place for a hash into the cache before it is needed, and then the term that stands
-    // there.
-    void fetch_slot(uint64_t hash) const { __builtin_prefetch(slots_.data() + (hash & (slots_.size() - 1))); }
+    // Prefetch the slot of a hash; later, prefetch the term in that slot.
+    void fetch_slot(uint64_t hash) const { __builtin_prefetch(slots_.data() + (hash & mask())); }
     void fetch_term(uint64_t hash) const {
-        const auto id = static_cast<uint32_t>(slots_[hash & (slots_.size() - 1)]);
+        const auto id = static_cast<uint32_t>(slots_[static_cast<int64_t>(hash & mask())]);
         __builtin_prefetch(terms_.data() + id - (id > 0));
     }
 
@@ -98,7 +97,7 @@ class Vocabulary {
     uint32_t size() const { return static_cast<uint32_t>(terms_.size()); }
     const char* text(const Term& term) const { return arena_.data() + term.offset; }
 
-    // Whether one string comes before another, byte by byte, which is code point by code point.
+    // True if one string sorts before another, by bytes, which is also the order of code points.
     bool before(uint32_t one, uint32_t other) const {
         const Term &a = terms_[one], &b = terms_[other];
         if (a.head != b.head) return __builtin_bswap64(a.head) < __builtin_bswap64(b.head);
@@ -106,38 +105,38 @@ class Vocabulary {
         return order != 0 ? order < 0 : a.size < b.size;
     }
 
-    void release_table() { std::vector<uint64_t>().swap(slots_); }
+    void release_table() { Vector<uint64_t>().swap(slots_); }
 
   private:
     uint32_t add(const char* text, int64_t size, uint64_t hash, int64_t at) {
-        if (static_cast<int64_t>(terms_.size()) >= kMaxTerms) throw std::length_error("too many terms");
-        const uint32_t id = size32(terms_.size());
-        const auto offset = static_cast<int64_t>(arena_.size());
+        if (terms_.size() >= kMaxTerms) throw std::length_error("too many terms");
+        const uint32_t id = this->size();
+        const int64_t offset = arena_.size();
         terms_.push_back(
             {head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, -1, 0});
         arena_.insert(arena_.end(), text, text + size);
-        slots_[static_cast<size_t>(at)] = slot_of(hash, id);
+        slots_[at] = slot_of(hash, id);
         if (2 * terms_.size() > slots_.size()) grow();
         return id;
     }
 
     void grow() {
-        std::vector<uint64_t> wider(slots_.size() * 4);
-        arena_.resize(arena_.size() + 8);  // hashing reads past a string
+        Vector<uint64_t> wider(slots_.size() * 4);
+        arena_.resize(arena_.size() + 8);  // hashing reads past the end of a string
         for (uint32_t id = 0; id < terms_.size(); ++id) {
             const uint64_t hash = hash_string(text(terms_[id]), terms_[id].size);
-            wider[static_cast<size_t>(find_slot(wider.data(), wider.size() - 1, hash,
-                                                [](uint32_t) { return false; }))] = slot_of(hash, id);
+            wider[find_slot(wider.data(), static_cast<uint64_t>(wider.size() - 1), hash,
+                            [](uint32_t) { return false; })] = slot_of(hash, id);
         }
         arena_.resize(arena_.size() - 8);
         slots_.swap(wider);
     }
 
-    static uint32_t size32(size_t size) { return static_cast<uint32_t>(size); }
+    uint64_t mask() const { return static_cast<uint64_t>(slots_.size() - 1); }
 
-    std::vector<uint64_t> slots_;
-    std::vector<Term> terms_;
-    std::vector<char> arena_;
+    Vector<uint64_t> slots_;
+    Vector<Term> terms_;
+    Vector<char> arena_;
 };
 
 }  // namespace labelwood::text

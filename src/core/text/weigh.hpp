@@ -1,10 +1,11 @@
-// Counts to weights: dampened, scaled by the rarity of the term, normalised by row.
+// Weights from counts: optional logarithm, scale per column, normalization per row.
 #pragma once
 
 #include <cmath>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
+#include "base/span.hpp"
 
 namespace labelwood::text {
 
@@ -17,21 +18,20 @@ struct Weighing {
     Norm norm;
 };
 
-inline std::vector<float> weigh(const int64_t* indptr, const int32_t* indices, const int32_t* counts,
-                                int64_t n_rows, const Weighing& how, int n_threads, Monitor& monitor) {
+inline Vector<float> weigh(const int64_t* indptr, const int32_t* indices, const int32_t* counts,
+                           int64_t n_rows, const Weighing& how, int n_threads, Monitor& monitor) {
     constexpr int64_t kRows = 256;
     constexpr int32_t kKnownLogs = 256;
-    std::vector<double> dampened(kKnownLogs);
-    for (int32_t count = 1; count < kKnownLogs; ++count)
-        dampened[static_cast<size_t>(count)] = 1 + std::log(count);
+    Vector<double> dampened(kKnownLogs);
+    for (int32_t count = 1; count < kKnownLogs; ++count) dampened[count] = 1 + std::log(count);
     const auto weight = [&](int32_t count) -> double {
         if (how.binary) return count == 0 ? 0 : 1;
         if (!how.sublinear) return count;
-        return count < kKnownLogs ? dampened[static_cast<size_t>(count)] : 1 + std::log(count);
+        return count < kKnownLogs ? dampened[count] : 1 + std::log(count);
     };
-    std::vector<float> data(static_cast<size_t>(indptr[n_rows]));
+    Vector<float> data(indptr[n_rows]);
     parallel_for((n_rows + kRows - 1) / kRows, n_threads, monitor, [&](int64_t block, int) {
-        std::vector<double> row;
+        Vector<double> row;
         for (int64_t r = block * kRows; r < std::min(n_rows, (block + 1) * kRows); ++r) {
             row.clear();
             double length = 0;
@@ -43,7 +43,7 @@ inline std::vector<float> weigh(const int64_t* indptr, const int32_t* indices, c
             if (how.norm == Norm::l2) length = std::sqrt(length);
             const double divisor = how.norm == Norm::none || length == 0 ? 1.0 : length;
             float* const to = data.data() + indptr[r];
-            for (size_t i = 0; i < row.size(); ++i) to[i] = static_cast<float>(row[i] / divisor);
+            for (int64_t i = 0; i < row.size(); ++i) to[i] = static_cast<float>(row[i] / divisor);
         }
     });
     return data;

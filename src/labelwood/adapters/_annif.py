@@ -1,4 +1,4 @@
-"""The Annif backends, subclasses of Annif's own; importing this module imports Annif."""
+"""The Annif backends, subclasses of Annif's classes; importing this module imports Annif."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from labelwood.adapters import required
+from labelwood.adapters._required import required
 from labelwood.data.dataset import Dataset
 from labelwood.data.npz import read_npz, write_npz
 from labelwood.errors import LabelwoodError
@@ -29,13 +29,13 @@ _OWN = ("n_jobs", "verbose")  # Annif decides: --jobs, --verbosity
 
 
 class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc,name-defined]  # Annif is absent here
-    """What both backends share: a method, its parameters from the project, its directory in Annif's data."""
+    """What both backends share: a method, its parameters from the project, its model in Annif's data directory."""
 
     method: ClassVar[type[TreeEstimator]]
     _model: Any = None
 
     def initialize(self, parallel: bool = False) -> None:
-        """Load what training has left."""
+        """Load the trained model."""
         if self._model is None:
             path = self._path(_MODEL)
             if not path.exists():
@@ -51,7 +51,7 @@ class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc,name-defined]  
                 ) from error
 
     def _vectors(self, texts: Any) -> Any:
-        """The vectors of texts, rows x words, once the backend is initialized."""
+        """The vectors of texts, rows x words; the backend must be initialized."""
         raise NotImplementedError
 
     def _learn_vectors(self, texts: Any, params: dict[str, Any]) -> Any:
@@ -107,7 +107,7 @@ class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc,name-defined]  
         return read_npz(self._path(_TRAIN))
 
     def _new_model(self, params: dict[str, Any], jobs: int) -> TreeEstimator:
-        """The method with the parameters that the project's configuration gives it."""
+        """The method with the parameters of the project's configuration."""
         given = {}
         try:
             for name, parameter in declared(self.method).items():
@@ -138,7 +138,7 @@ class LinearTreeBackend(annif_mixins.TfidfVectorizerMixin, _Backend):  # type: i
     DEFAULT_PARAMETERS: ClassVar[dict[str, Any]] = {"min_df": 1, "ngram": 1}
 
     def initialize(self, parallel: bool = False) -> None:
-        """Load what training has left."""
+        """Load the trained model."""
         self.initialize_vectorizer()
         super().initialize(parallel)
 
@@ -155,7 +155,7 @@ class LinearTreeBackend(annif_mixins.TfidfVectorizerMixin, _Backend):  # type: i
 
 
 class OnlineTreeBackend(_Backend, annif_backend.AnnifLearningBackend):  # type: ignore[misc,name-defined]  # as above
-    """``backend=labelwood_online``: OnlineTree over hashed words, which goes on learning."""
+    """``backend=labelwood_online``: OnlineTree over hashed words, which keeps learning."""
 
     name = "labelwood_online"
     method = OnlineTree
@@ -189,7 +189,7 @@ class OnlineTreeBackend(_Backend, annif_backend.AnnifLearningBackend):  # type: 
 
 
 def _texts(corpus: Any, subjects: list[list[int]]) -> Iterator[str]:
-    """The texts of the documents that have subjects; their subjects are added to ``subjects`` on the way."""
+    """The texts of documents with subjects; their subjects are appended to ``subjects``."""
     for document in corpus.documents:
         ids = sorted(int(subject) for subject in document.subject_set)
         if ids:

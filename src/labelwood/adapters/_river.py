@@ -1,4 +1,4 @@
-"""The river estimator, a subclass of river's own; importing this module imports river."""
+"""The river estimator, a subclass of river's classes; importing this module imports river."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from labelwood.adapters import required
+from labelwood.adapters._required import required
 from labelwood.errors import LabelwoodError
 from labelwood.methods.online.online_tree import OnlineTree
 from labelwood.validation.column_names import n_dimensions
@@ -21,7 +21,7 @@ _OWNER = "OnlineTreeClassifier"
 class Marks(dict[Hashable, bool]):
     """Label to whether it is predicted; a label that is not listed is not.
 
-    river's metrics look up every true label, also one that nobody had seen when the prediction was made.
+    river's metrics look up every true label, also one that was unknown when the prediction was made.
     """
 
     def __missing__(self, label: Hashable) -> bool:
@@ -31,8 +31,8 @@ class Marks(dict[Hashable, bool]):
 class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name-defined]  # river is absent here
     """OnlineTree as a multi-label classifier of river.
 
-    Features are the keys of a dict and may be new in any example, as may labels. What is true of an example is a dict
-    from label to truth, as elsewhere in river, or just the labels that are true.
+    Features are the keys of a dict. Any example may bring new features and labels. The truth of an example is a dict
+    from label to truth, as elsewhere in river, or the labels that are true.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name
         self.k = k
         self.threshold = threshold
         self._model: OnlineTree = clone(tree) if tree is not None else OnlineTree(n_jobs=1)
-        self._columns: dict[Hashable, int] = {}  # feature to column, in order of first sight
-        self._known: dict[Hashable, None] = {}  # the labels seen, also those never true
+        self._columns: dict[Hashable, int] = {}  # feature to column, in order of appearance
+        self._known: dict[Hashable, None] = {}  # all labels seen, true or not
 
     def learn_one(self, x: Mapping[Hashable, float], y: Mapping[Hashable, Any] | Iterable[Hashable]) -> None:
         """Learn an example.

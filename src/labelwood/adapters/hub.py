@@ -1,7 +1,7 @@
 """Labelwood on the Hugging Face Hub: a model directory with a model card, pushed and pulled.
 
-:func:`prepare` makes what the Hub shows, without a network; :func:`push` uploads it; :func:`pull` fetches it into the
-Hub's cache, from whose links ``labelwood.load`` reads.
+:func:`prepare` writes the files, without a network; :func:`push` uploads them; :func:`pull` fetches a model into the
+Hub's cache, from which ``labelwood.load`` reads.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from labelwood.adapters import required
+from labelwood.adapters._required import required
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import load
 from labelwood.methods.text_classifier import ENCODER, TextClassifier
 from labelwood.storage import model_directory
+from labelwood.storage.atomic import atomic_directory
 
 Model = TreeEstimator | TextClassifier | str | os.PathLike[str]
 
@@ -34,11 +35,13 @@ def model_card(
     metrics: Mapping[str, float] | None = None,
     license: str | None = None,
     language: str | Sequence[str] | None = None,
+    title: str | None = None,
 ) -> str:
-    """The model card of a model directory: what it learned from, its parameters, its quality and its size.
+    """The model card of a model directory: training data, parameters, quality and size.
 
-    ``name`` is that of the repository, ``owner/name``; ``data`` says in a sentence what the rows were; ``metrics`` is
-    what ``metrics.evaluate`` returned, fractions; ``license`` and ``language`` are what the Hub filters by.
+    ``name`` is the name of the repository, ``owner/name``. ``data`` describes the rows in a sentence. ``metrics`` is
+    the result of ``metrics.evaluate``, as fractions. The Hub filters by ``license`` and ``language``.
+    ``title`` is the heading, by default the name of the repository or of the directory.
     """
     manifest, _ = model_directory.read_model(path)
     is_text = ENCODER in manifest
@@ -56,7 +59,7 @@ def model_card(
             *(f"{key}: {json.dumps(value)}" for key, value in head.items()),  # JSON is YAML
             "---",
             "",
-            f"# {(name or Path(path).name).rsplit('/', 1)[-1]}",
+            f"# {title or (name or Path(path).name).rsplit('/', 1)[-1]}",
             "",
             f"A `{manifest['class']}` of [Labelwood](https://pypi.org/project/labelwood/) "
             f"{manifest['library_version']}, which suggests labels for {'texts' if is_text else 'vectors'}: "
@@ -72,22 +75,23 @@ def model_card(
 
 
 def prepare(model: Model, folder: str | os.PathLike[str], **card: Any) -> Path:
-    """Write a model and its card to a new directory, laid out as the Hub wants it; no network is needed.
+    """Write a model and its card to a new directory in the layout of the Hub; no network is needed.
 
-    ``model`` is a fitted model, or the directory it was saved to; ``card`` goes to :func:`model_card`.
+    ``model`` is a fitted model or the directory it was saved to; ``card`` goes to :func:`model_card`.
     """
     target = Path(folder)
     if target.exists() and any(target.iterdir()):
         raise LabelwoodError(f"hub: folder must be new or empty; {target} is not")
-    if isinstance(model, TreeEstimator | TextClassifier):
-        model.save(target)
-    else:
-        load(model, verify=True)  # so that what cannot be loaded is never published
-        manifest, _ = model_directory.read_model(model)
-        target.mkdir(parents=True, exist_ok=True)
-        for file in (model_directory.MANIFEST, *(f"{name}.npy" for name in manifest["files"])):
-            shutil.copyfile(Path(model) / file, target / file)
-    (target / CARD).write_text(model_card(target, **card), encoding="utf-8")
+    with atomic_directory(target) as prepared:
+        if not isinstance(model, str | os.PathLike):
+            model_directory.write_model_files(prepared, *model.to_saved())
+        else:
+            load(model, verify=True)  # a model that cannot be loaded is never published
+            manifest, _ = model_directory.read_model(model)
+            for file in (model_directory.MANIFEST, *(f"{name}.npy" for name in manifest["files"])):
+                shutil.copyfile(Path(model) / file, prepared / file)
+        title = (card.get("name") or target.name).rsplit("/", 1)[-1]
+        (prepared / CARD).write_text(model_card(prepared, **{"title": title, **card}), encoding="utf-8")
     return target
 
 
@@ -102,10 +106,10 @@ def push(
     message: str = "Labelwood model",
     **card: Any,
 ) -> str:
-    """Upload a model and its card as ``repo_id``, which is made if it is not there; the address of the commit.
+    """Upload a model and its card to ``repo_id``, which is created if needed; returns the address of the commit.
 
-    Arrays of an earlier model there that this one lacks are removed. ``endpoint`` is the address of another hub.
-    ``card`` goes to :func:`model_card`.
+    Arrays of an earlier model that this one lacks are removed. ``endpoint`` is the address of another hub. ``card``
+    goes to :func:`model_card`.
     """
     api = required("huggingface_hub", extra="hub").HfApi(endpoint=endpoint, token=token)
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +134,7 @@ def pull(
     cache_dir: str | os.PathLike[str] | None = None,
     local_files_only: bool = False,
 ) -> Path:
-    """Fetch a model into the Hub's cache, if it is not there; the directory, for ``labelwood.load``."""
+    """Fetch a model into the Hub's cache, if needed; returns the directory, for ``labelwood.load``."""
     found = required("huggingface_hub", extra="hub").snapshot_download(
         repo_id,
         revision=revision,

@@ -1,4 +1,4 @@
-"""Labelwood in MLflow: a model directory as a ``pyfunc`` model, from which names and scores come out."""
+"""Labelwood in MLflow: a model directory as a ``pyfunc`` model that returns names and scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwood import __version__
-from labelwood.adapters import required
+from labelwood.adapters._required import required
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import load
@@ -46,15 +46,15 @@ def log_model(model: Model, name: str = "model", **options: Any) -> Any:
 
 @contextmanager
 def _arguments(model: Model, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What MLflow is given: the directory, this module to load it with, and that ``k`` is a parameter."""
+    """The arguments for MLflow: the directory, this module to load it, and ``k`` as a parameter."""
     signature = required("mlflow.models.signature", extra="mlflow")
     types = required("mlflow.types", extra="mlflow")
     k = types.schema.ParamSchema([types.schema.ParamSpec("k", types.DataType.long, _K)])
     with tempfile.TemporaryDirectory() as folder:
-        if isinstance(model, TreeEstimator | TextClassifier):
+        if not isinstance(model, str | os.PathLike):
             model.save(Path(folder) / "model")
             model = Path(folder) / "model"
-        load(model, verify=True)  # so that what cannot be loaded is never logged
+        load(model, verify=True)  # never log a model that cannot be loaded
         yield {
             "loader_module": __name__,
             "data_path": os.fspath(model),
@@ -65,19 +65,19 @@ def _arguments(model: Model, options: dict[str, Any]) -> Iterator[dict[str, Any]
 
 
 def _load_pyfunc(path: str) -> _Predictor:
-    """What MLflow calls to load the data of a model."""
+    """MLflow calls this to load a model."""
     return _Predictor(load(path))
 
 
 class _Predictor:
-    """What MLflow asks for predictions."""
+    """The object that MLflow asks for predictions."""
 
     def __init__(self, model: TreeEstimator | TextClassifier) -> None:
         self.model = model
 
     def predict(self, data: Any, params: dict[str, Any] | None = None) -> Any:
-        """A table of labels and scores, a row for each of the data."""
-        rows = _texts(data) if isinstance(self.model, TextClassifier) else data
+        """A table of labels and scores, one row per input."""
+        rows = _texts(data) if self.model.takes == "text" else data
         labels, scores = self.model.predict_topk(rows, k=int((params or {}).get("k", _K)))
         found = [
             (names[:count].tolist(), values[:count].tolist())

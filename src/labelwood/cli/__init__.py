@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line; ``labelwood.cli:main`` is its entry point."""
 
 from labelwood.cli.main import COMMANDS, main, parser_of
 

@@ -1,9 +1,9 @@
-"""The command line: one file per command, imported only when that command runs.
+"""The command line: one module per command, imported only when that command runs.
 
-A command's module has ``EXAMPLES``, ``add_arguments(parser, argv)`` and ``run(options)``; its docstring opens
-the help. Results go to stdout, all else to stderr.
+The module of a command defines ``EXAMPLES``, ``add_arguments(parser, argv)`` and ``run(options)``; its docstring is the
+first part of the help. Results go to stdout, everything else to stderr.
 
-Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 the reader of stdout went away.
+Exit codes: 0 success, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 stdout was closed by its reader.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from labelwood.progress import SHOWN
 from labelwood.run_context import logger
 
 _GROUPS = {
-    # folder below labelwood.cli.commands: heading in the overview, commands
-    "build": (
-        "make a model",
+    # folder of labelwood.cli.commands: (heading in the overview, {command: summary})
+    "training": (
+        "train a model",
         {
             "train": "train a model on a data file",
             "tune": "find the best method and parameters within a time budget",
-            "estimate": "predict the size, peak memory and time of a training before it starts",
-            "learn": "teach an online model more rows, from a file or a pipe",
+            "estimate": "predict model size, peak memory and time before training",
+            "learn": "train an online model further, from a file or a pipe",
             "calibrate": "turn scores into probabilities and choose thresholds, on held-out data",
-            "shrink": "prune and quantize a label-tree model, and measure the loss",
+            "shrink": "prune and quantize a label-tree model and measure the loss",
         },
     ),
     "use": (
         "use a model",
         {
-            "predict": "write the best labels of every row of a data file",
-            "eval": "measure a model on a data file with known labels",
-            "explain": "show why labels are suggested, and where a label was lost",
-            "serve": "suggest and learn over HTTP; every acknowledged example is durable",
+            "predict": "suggest labels for a text or for every row of a data file",
+            "eval": "evaluate a model on a data file with known labels",
+            "explain": "show why labels are suggested and where a label was lost",
+            "serve": "suggest labels and learn over HTTP",
             "restore": "export the model of a service as it was at a point in time",
         },
     ),
     "inspect": (
-        "look inside",
+        "inspect a model",
         {
-            "info": "show parameters, sizes and training of a model",
-            "tree": "show a tree: a page for the browser, a drawing, JSON",
-            "plot": "plot quality against trees, nodes, size or frequency, and depth",
+            "info": "show parameters, training and size of a model",
+            "tree": "show a tree as a web page, a Graphviz drawing or JSON",
+            "plot": "plot quality against trees, nodes, size or label frequency",
             "labels": "list, rename, retire, merge and restore the labels of an online model",
             "methods": "list the methods and their parameters",
         },
@@ -59,8 +59,8 @@ _GROUPS = {
         {
             "convert": "convert a data file to another format",
             "data": "generate a data set",
-            "completion": "print the completion script of a shell",
-            "demo": "train on the source code of this Python and show the suggestions",
+            "completion": "print a completion script for your shell",
+            "demo": "train on the source code of this Python and show suggestions",
         },
     ),
 }
@@ -75,13 +75,13 @@ _EXIT_DATA, _EXIT_USAGE, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE = 1, 2, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code. Whatever goes wrong is one line on stderr."""
+    """Run one command and return its exit code; an error is one line on stderr."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _dispatch(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes stdout once more at exit: give it somewhere to go.
+        # Python flushes stdout again at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _EXIT_BROKEN_PIPE
     except (UsageError, LabelwoodError, OSError, MemoryError, KeyboardInterrupt) as error:
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
-    """The line to print about an error that is not ours, and the exit code."""
+    """Return the line to print about an error, and the exit code."""
     if isinstance(error, UsageError):
         return str(error), _EXIT_USAGE
     if isinstance(error, KeyboardInterrupt):
@@ -130,7 +130,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def parser_of(name: str, words: Sequence[str]) -> Parser:
-    """The parser of a command; some of its flags depend on the words that follow the command."""
+    """Return the parser of a command; some of its flags depend on the words that follow the command."""
     command = importlib.import_module(_HOMES[name])
     parser = Parser(prog=f"labelwood {name}", description=command.__doc__, examples=command.EXAMPLES)
     command.add_arguments(parser, list(words))
@@ -139,7 +139,7 @@ def parser_of(name: str, words: Sequence[str]) -> Parser:
 
 @contextlib.contextmanager
 def _shown(*, quiet: bool, loud: bool) -> Iterator[None]:
-    """What people see on stderr while a command runs: bars on terminals, and with -v the seconds of every phase."""
+    """Set what a command prints on stderr: progress bars on a terminal, and with -v the time of every phase."""
     SHOWN.bars, SHOWN.loading = not quiet, not quiet
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
@@ -163,9 +163,9 @@ def _overview() -> str:
         [
             "usage: labelwood COMMAND ...",
             "",
-            "Find the few right labels out of thousands or millions, with trees.",
+            "Extreme multi-label classification with trees: find the few right labels among thousands or millions.",
             "",
             *lines,
-            "labelwood COMMAND --help lists the flags of a command; labelwood --version prints the version.",
+            "Run labelwood COMMAND --help for the flags of a command, labelwood --version for the version.",
         ]
     )

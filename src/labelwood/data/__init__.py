@@ -1,14 +1,14 @@
-"""Reading and writing data sets: features and labels of the same rows, in four formats.
+"""Read and write data sets, that is the features and the labels of the same rows, in four formats.
 
-- ``xmc``: the text format of the extreme classification repository. ``l1,l2 f:v f:v`` a row, ids from 0,
+- ``xmc``: the text format of the Extreme Classification Repository: one row ``l1,l2 f:v f:v`` per line, ids from 0,
   after an optional header ``rows features labels``.
-- ``svmlight``: the multi-label text format that scikit-learn reads and writes.
-- ``npz``: the arrays of both matrices in one NumPy archive, the fastest to load.
-- ``lw``: a directory of arrays that are mapped, for data that may be larger than memory.
+- ``svmlight``: the multi-label text format of scikit-learn.
+- ``npz``: the arrays of both matrices in one NumPy archive; the fastest to load.
+- ``lw``: a directory of mapped arrays, for data that may be larger than memory.
 
 Text files may be compressed (``.gz``, ``.bz2``, ``.xz``).
 
-:func:`load_text` reads texts and label names instead: CSV, TSV, JSON lines, Parquet, Annif, fastText, plain lines.
+:func:`load_text` reads texts with label names: CSV, TSV, JSON lines, Parquet, Annif, fastText, one text per line.
 """
 
 from labelwood.data.dataset import Dataset

@@ -1,4 +1,4 @@
-"""Bytes from files, plain or compressed, and files that appear whole or not at all."""
+"""Read and write data files, plain or compressed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import gzip
 import lzma
 import mmap
 import os
-import secrets
 import stat
 import zlib
 from collections.abc import Iterator
@@ -16,12 +15,12 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import loading
+from labelwood.sparse import U8
+from labelwood.storage.atomic import atomic_file
 
-U8 = npt.NDArray[np.uint8]
 Format = Literal["xmc", "svmlight", "npz", "lw"]
 
 _FORMATS: dict[str, Format] = {
@@ -33,12 +32,12 @@ _FORMATS: dict[str, Format] = {
     ".npz": "npz",
     ".lw": "lw",
 }
-_PIECE = 1 << 22  # bytes decompressed between two looks at the clock
+_PIECE = 1 << 22  # bytes decompressed between two updates of the progress bar
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 
 
 def guess_format(path: Path, given: str | None) -> Format:
-    """The format a caller gave, or the one the file's suffixes tell."""
+    """Return the given format, or the one that the suffixes of the file stand for."""
     if given is not None:
         if given not in _FORMATS.values():
             raise LabelwoodError(f"data: format must be one of 'xmc', 'svmlight', 'npz', 'lw'; got {given!r}")
@@ -49,14 +48,14 @@ def guess_format(path: Path, given: str | None) -> Format:
     if suffixes and suffixes[-1] in _FORMATS:
         return _FORMATS[suffixes[-1]]
     raise LabelwoodError(
-        f"{path}: the format cannot be told from the name; give it (format='xmc', 'svmlight', 'npz' or 'lw') "
+        f"{path}: the suffix does not tell the format; pass format='xmc', 'svmlight', 'npz' or 'lw', "
         f"or use one of the suffixes {', '.join(_FORMATS)}"
     )
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while a file is opened and read into one sentence that names it."""
+    """Turn errors while a file is opened and read into a FormatError that names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -67,21 +66,21 @@ def reading(path: Path) -> Iterator[None]:
         kind = COMPRESSIONS.get(path.suffix.lower(), "archive")
         raise FormatError(f"{path}: broken or truncated {kind} file ({error})") from None
     except OSError as error:
-        if error.errno is None and path.suffix.lower() in COMPRESSIONS:  # how bz2 reports a broken stream
+        if error.errno is None and path.suffix.lower() in COMPRESSIONS:  # a broken stream, as bz2 reports it
             kind = COMPRESSIONS[path.suffix.lower()]
             raise FormatError(f"{path}: broken or truncated {kind} file ({error})") from None
         raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 def read_text(path: Path) -> tuple[U8, bool]:
-    """The bytes of a file, decompressed, and whether its last line was complete.
+    """Return the decompressed bytes of a file, and whether its last line is complete.
 
-    What is returned ends in a newline unless it is empty. A plain file is mapped, not copied: it must not
-    shrink while it is read.
+    The bytes end in a newline unless the file is empty. A plain file is mapped, so it must not be truncated while it
+    is in use.
     """
     with reading(path):
         if path.suffix.lower() in COMPRESSIONS:
-            return _closed(_decompressed(path))
+            return _closed(b"".join(read_pieces(path, _PIECE)))
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and size > 0:
@@ -91,13 +90,8 @@ def read_text(path: Path) -> tuple[U8, bool]:
             return _closed(file.read())
 
 
-def _decompressed(path: Path) -> bytes:
-    """All bytes of a compressed file."""
-    return b"".join(read_pieces(path, _PIECE))
-
-
 def read_pieces(path: Path, size: int) -> Iterator[bytes]:
-    """The bytes of a file, decompressed, in pieces; the bar goes by the compressed ones."""
+    """Yield the decompressed bytes of a file in pieces; the progress bar counts compressed bytes."""
     with (
         reading(path),
         path.open("rb") as raw,
@@ -111,7 +105,7 @@ def read_pieces(path: Path, size: int) -> Iterator[bytes]:
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """The first bytes of a file, decompressed."""
+    """Return the first decompressed bytes of a file."""
     with reading(path), path.open("rb") as raw, _decompressing(path, raw) as stream:
         return stream.read(size)
 
@@ -131,7 +125,7 @@ def _decompressing(path: Path, raw: IO[bytes]) -> contextlib.AbstractContextMana
 
 
 def _compressing(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[IO[bytes]]:
-    if suffix == ".gz":  # no name and time in the file, so that the same data are the same bytes
+    if suffix == ".gz":  # without name and time: the same data give the same bytes
         return cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6))
     if suffix == ".bz2":
         return bz2.open(raw, "wb")
@@ -142,30 +136,9 @@ def _compressing(raw: IO[bytes], suffix: str) -> contextlib.AbstractContextManag
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """A stream to a file that takes the place of ``path`` when all went well, compressed by its suffix.
-
-    The bytes go to a temporary neighbour, reach the disk, and are renamed: a reader sees the old file or the
-    new one.
-    """
-    neighbour = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    """Write a file atomically, compressed if its suffix says so."""
     try:
-        try:
-            with neighbour.open("xb") as raw:
-                with _compressing(raw, path.suffix.lower()) as stream:
-                    yield stream
-                raw.flush()
-                os.fsync(raw.fileno())
-            neighbour.replace(path)
-            _sync_directory(path.parent)
-        finally:
-            neighbour.unlink(missing_ok=True)
+        with atomic_file(path) as raw, _compressing(raw, path.suffix.lower()) as stream:
+            yield stream
     except OSError as error:
         raise LabelwoodError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The value that loading returns and saving takes."""
+"""The data set that :func:`~labelwood.data.load` returns and :func:`~labelwood.data.save` takes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from labelwood.sparse import CSR
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features ``X`` and labels ``Y`` of the same rows, and the names of the labels where known.
+    """Features ``X`` and labels ``Y`` of the same rows, and the names of the labels if they have any.
 
-    Invariants: X and Y have the same number of rows and are valid CSR; Y's data are ones; there are as many
-    names as labels.
+    Invariants: X and Y are valid CSR matrices with the same number of rows; the data of Y are ones; there is one name
+    per label.
     """
 
     X: CSR
@@ -26,7 +26,7 @@ class Dataset:
         return self.X.n_rows
 
     def check(self) -> Dataset:
-        """Assert every invariant; return self."""
+        """Check every invariant and return self."""
         if self.X.n_rows != self.Y.n_rows:
             raise LabelwoodError(
                 f"Dataset: X and Y must have the same number of rows; got {self.X.n_rows} and {self.Y.n_rows}"

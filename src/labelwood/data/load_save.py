@@ -1,8 +1,9 @@
-"""Load, save, convert: the public doors of the data layer."""
+"""Load, save and convert data sets in any of the four formats."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -10,10 +11,11 @@ from typing import Literal
 from labelwood.data._files import COMPRESSIONS, Format, guess_format, writing
 from labelwood.data.dataset import Dataset
 from labelwood.data.label_file import NAMES_FILE, read_names, write_names_beside
-from labelwood.data.mapped_directory import read_directory, stream_to_directory, write_directory
+from labelwood.data.mapped_directory import read_directory, write_directory
 from labelwood.data.npz import read_npz, write_npz
-from labelwood.data.xmc_svmlight import TextOptions, read_rows, write_rows
+from labelwood.data.xmc_svmlight import TextOptions, read_parts, read_rows, write_rows
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.run_context import available_cores
 from labelwood.sparse import CSR, MAX_COLUMNS
 
 PathLike = str | os.PathLike[str]
@@ -30,15 +32,15 @@ def load(
     header: bool | None = None,
     zero_based: bool | None = None,
 ) -> Dataset:
-    """Read a data set; the format is told by the suffix unless given.
+    """Read a data set; without ``format``, the suffix of the file decides.
 
-    ``n_features`` and ``n_labels`` override the counts of a header, or those inferred from the largest ids
-    where there is none: give them for a test set without header. Label names come from the archive, from
-    ``label_names`` (a file with one name a line), or from ``labels.txt`` beside the data; False ignores that
-    file. ``header`` tells whether a text file has one and ``zero_based`` where svmlight ids start, for files
-    that leave it open. The result does not depend on ``n_threads`` (by default all processors).
+    ``n_features`` and ``n_labels`` override the counts of the header. Without a header, the counts are inferred from
+    the largest ids: give both for a test set without a header. Label names come from the archive, from ``label_names``
+    (a file with one name per line), or from ``labels.txt`` in the same directory; False ignores that file. ``header``
+    says whether a text file has a header, and ``zero_based`` whether svmlight ids start at 0, for files in which this
+    is ambiguous. The result does not depend on ``n_threads`` (default: all cores).
 
-    Raises FormatError with the file, the line and the token for anything that is not as it should be.
+    Raises FormatError with the file, the line and the token if the file is malformed.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "tiny.txt")
@@ -64,28 +66,23 @@ def load(
     else:
         options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
         dataset = read_rows(path, svmlight=kind == "svmlight", options=options)
-    if names is not None and len(names) != dataset.Y.n_cols:
-        raise FormatError(
-            f"{names_path}: holds {len(names)} label names, but {path} has {dataset.Y.n_cols} labels; "
-            "label_names=False loads the data without names"
-        )
+    _check_names(names_path, names, path, dataset)
     return Dataset(dataset.X, dataset.Y, names)
 
 
 def save(
     path: PathLike, dataset: Dataset, *, format: Format | None = None, n_threads: int | None = None
 ) -> None:
-    """Write a data set; the format is told by the suffix unless given.
+    """Write a data set; without ``format``, the suffix of the file decides.
 
-    Text formats put the label names into ``labels.txt`` beside the data. A reader sees the old file or the
-    new one, never a part. Everything but the names of the temporary files is a function of the data: the same
-    data are the same bytes, and load back to the same bits.
+    Text formats write the label names to ``labels.txt`` in the same directory. The write is atomic: a reader finds the
+    old file or the new one. The bytes depend only on the data, and loading restores every value bit for bit.
     """
     path = Path(path)
     kind = guess_format(path, format)
     dataset.check()
     if kind == "lw":
-        write_directory(path, dataset)
+        write_directory(path, [dataset], dataset.label_names)
         return
     if path.is_dir():
         raise LabelwoodError(f"{path}: is a directory, not a data file")
@@ -97,7 +94,7 @@ def save(
     if dataset.label_names is not None:
         write_names_beside(path, dataset.label_names)
     with writing(path) as stream:
-        write_rows(stream, dataset, svmlight=kind == "svmlight", n_threads=threads(n_threads))
+        write_rows(stream, dataset, svmlight=kind == "svmlight", n_threads=_threads(n_threads))
 
 
 def convert(
@@ -113,20 +110,20 @@ def convert(
     header: bool | None = None,
     zero_based: bool | None = None,
 ) -> Dataset:
-    """Load one file and save it as another; the options are those of :func:`load`. Returns the data set.
+    """Load a file, save it in another format, and return the data set; for the options see :func:`load`.
 
-    A text file becomes a data set directory (``.lw``) part by part, in little memory whatever its size.
+    A text file is converted to a data set directory (``.lw``) part by part, so that memory does not grow with its size.
     """
-    kind = guess_format(
-        Path(target), target_format
-    )  # a target that cannot be written is told before the long read
-    if kind == "lw" and is_text(source, source_format):
-        names_path = _names_path(Path(source), label_names)
+    kind = guess_format(Path(target), target_format)  # fails before the long read
+    if kind == "lw" and _is_text(source, source_format):
+        source, target = Path(source), Path(target)
+        names_path = _names_path(source, label_names)
         names = None if names_path is None else read_names(names_path)
         options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
-        svmlight = guess_format(Path(source), source_format) == "svmlight"
-        stream_to_directory(Path(source), Path(target), svmlight=svmlight, options=options, names=names)
-        return read_directory(Path(target))
+        svmlight = guess_format(source, source_format) == "svmlight"
+        parts = read_parts(source, svmlight=svmlight, options=options)
+        write_directory(target, _with_checked_names(names_path, names, source, parts), names)
+        return read_directory(target)
     dataset = load(
         source,
         format=source_format,
@@ -150,7 +147,7 @@ def _text_options(
     zero_based: bool | None,
 ) -> TextOptions:
     return TextOptions(
-        n_threads=threads(n_threads),
+        n_threads=_threads(n_threads),
         n_features=n_features,
         n_labels=n_labels,
         n_names=None if names is None else len(names),
@@ -159,18 +156,35 @@ def _text_options(
     )
 
 
-def is_text(path: PathLike, format: Format | None) -> bool:
-    """Whether a data file is text, which can be read part by part."""
+def _is_text(path: PathLike, format: Format | None) -> bool:
+    """True if a data file is text, which can be read part by part."""
     return guess_format(Path(path), format) in ("xmc", "svmlight")
 
 
-def threads(n_threads: int | None) -> int:
-    """The number of threads asked for, by default one for each processor this process may use."""
+def _threads(n_threads: int | None) -> int:
     if n_threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return available_cores()
     if n_threads < 1:
         raise LabelwoodError(f"data: n_threads must be at least 1; got {n_threads}")
     return n_threads
+
+
+def _check_names(
+    names_path: Path | None, names: tuple[str, ...] | None, path: Path, dataset: Dataset
+) -> None:
+    if names is not None and len(names) != dataset.Y.n_cols:
+        raise FormatError(
+            f"{names_path}: holds {len(names)} label names, but {path} has {dataset.Y.n_cols} labels; "
+            "label_names=False loads the data without names"
+        )
+
+
+def _with_checked_names(
+    names_path: Path | None, names: tuple[str, ...] | None, path: Path, parts: Iterable[Dataset]
+) -> Iterator[Dataset]:
+    for part in parts:
+        _check_names(names_path, names, path, part)
+        yield part
 
 
 def _names_path(path: Path, given: PathLike | Literal[False] | None) -> Path | None:

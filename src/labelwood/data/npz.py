@@ -1,7 +1,7 @@
-"""The arrays of X and Y in one NumPy archive; nothing in it is pickled.
+"""The ``npz`` format: the arrays of X and Y in one NumPy archive, without pickle.
 
-The archive holds ``X_indptr``, ``X_indices``, ``X_data``, ``X_shape``, ``Y_indptr``, ``Y_indices``,
-``Y_shape`` and, where the labels have names, ``label_names``: the UTF-8 bytes of a names file.
+The archive holds ``X_indptr``, ``X_indices``, ``X_data``, ``X_shape``, ``Y_indptr``, ``Y_indices``, ``Y_shape`` and, if
+the labels have names, ``label_names``: the UTF-8 bytes of a names file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INTEGERS = ("X_indptr", "X_indices", "X_shape", "Y_indptr", "Y_indices", "Y_sha
 
 
 def read_npz(path: Path) -> Dataset:
-    """A data set from an archive, every invariant checked."""
+    """Read a data set from an archive and check every invariant."""
     arrays = _read_arrays(path)
     for name in _INTEGERS:
         if arrays[name].dtype.kind not in "iu":
@@ -41,7 +41,7 @@ def read_npz(path: Path) -> Dataset:
 
 
 def write_npz(path: Path, dataset: Dataset) -> None:
-    """Write a data set as an archive, not compressed."""
+    """Write a data set as an uncompressed archive."""
     arrays: dict[str, Any] = {
         f"{name}_{part}": value
         for name, matrix in (("X", dataset.X), ("Y", dataset.Y))
@@ -85,13 +85,13 @@ def _matrix(path: Path, name: str, arrays: dict[str, npt.NDArray[Any]], data: np
     indptr, indices, shape = (arrays[f"{name}_{part}"] for part in ("indptr", "indices", "shape"))
     if len(shape) != 2 or shape[0] != len(indptr) - 1 or not 0 <= shape[1] <= MAX_COLUMNS:
         raise FormatError(
-            f"{path}: {name}_shape must be the {len(indptr) - 1} rows and the columns; got {shape}"
+            f"{path}: {name}_shape must be the number of rows, {len(indptr) - 1}, and of columns; got {shape}"
         )
     if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
         raise FormatError(
             f"{path}: {name}_indices must be in [0, {shape[1]}); got {indices.min()}..{indices.max()}"
         )
-    with np.errstate(over="ignore"):  # what does not fit float32 becomes infinite and is refused by check()
+    with np.errstate(over="ignore"):  # check() refuses the infinities
         values = np.ascontiguousarray(data, dtype=np.float32)
     return CSR(
         np.ascontiguousarray(indptr, dtype=np.int64),

@@ -1,9 +1,9 @@
-"""Generated data sets of any size: a hierarchy of topics, labels of Zipfian frequency, words of both.
+"""Generate data sets of any size: a hierarchy of topics, labels with Zipfian frequencies, and words for both.
 
-Every row draws a few labels. The first follows a power law; each further one shares the first one's topic with
-probability 0.7. A row's features are words of its labels, words of the topics above them (the higher the topic, the
-fewer and the more shared its words), and noise. Everything is a function of the seed. In a stream (``stream=True``)
-the labels that can occur grow in number with the rows, as words do in a text: new ones keep appearing to the end.
+Every row draws a few labels. The first label follows a power law; each further label shares its topic with probability
+0.7. The features of a row are words of its labels, words of the topics above them, and noise; words of a higher topic
+are shared by more labels. The data depend only on the shape and the seed. In a stream (``stream=True``), the number of
+possible labels grows with the rows, as the vocabulary of a text does: new labels appear up to the last row.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _U64 = npt.NDArray[np.uint64]
 _ROWS_AT_ONCE = 1 << 16
 _WORDS_PER_LABEL, _WORDS_PER_TOPIC, _NOISE_WORDS = 12, 40, 5000
 _SAME_TOPIC = 0.7
-_LABELS_PER_TOPIC = 8  # at least, in the smallest topics
+_LABELS_PER_TOPIC = 8  # on average, at least
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What to generate.
+    """The shape of a generated data set.
 
-    ``labels_per_row`` and ``words_per_row`` are means; ``branching`` and ``levels`` shape the hierarchy of topics;
-    ``exponent`` is that of the labels' power law; ``growth`` that of the number of labels over the rows of a stream.
+    ``labels_per_row`` and ``words_per_row`` are means. ``branching`` and ``levels`` shape the hierarchy of topics.
+    ``exponent`` belongs to the power law of the labels, ``growth`` to the number of labels over the rows of a stream.
     """
 
     n_rows: int
@@ -45,7 +45,7 @@ class Shape:
     stream: bool = False
 
     def check(self) -> Shape:
-        """Assert that every number makes sense; return self."""
+        """Check that every number is in range, and return self."""
         rules = {
             "n_rows": self.n_rows >= 1, "n_labels": self.n_labels >= 1, "n_features": self.n_features >= 1,
             "labels_per_row": self.labels_per_row >= 1, "words_per_row": self.words_per_row >= 1,
@@ -72,7 +72,7 @@ def synth(shape: Shape, *, seed: int = 0) -> Dataset:
 
 
 def synth_parts(shape: Shape, *, seed: int = 0) -> Iterator[Dataset]:
-    """Generate a data set some rows at a time: it may be larger than memory."""
+    """Generate a data set part by part; it may be larger than memory."""
     shape.check()
     for start in range(0, shape.n_rows, _ROWS_AT_ONCE):
         yield Dataset(*_rows(shape, seed, start, min(shape.n_rows, start + _ROWS_AT_ONCE)))
@@ -98,7 +98,7 @@ def _rows(shape: Shape, seed: int, start: int, stop: int) -> tuple[CSR, CSR]:
 
 
 def _labels_known(shape: Shape, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many labels can occur in each row."""
+    """Return the number of labels that can occur in each row."""
     if not shape.stream:
         return np.full(len(rows), shape.n_labels, np.int64)
     share = ((rows + 1) / shape.n_rows) ** shape.growth
@@ -108,7 +108,7 @@ def _labels_known(shape: Shape, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.i
 def _zipf(
     uniform: npt.NDArray[np.float64], count: npt.NDArray[np.int64], exponent: float
 ) -> npt.NDArray[np.int64]:
-    """Ranks below ``count`` whose frequencies fall as rank^-exponent, by inverting the continuous distribution."""
+    """Draw ranks below ``count`` with frequencies rank^-exponent, by inverting the continuous distribution."""
     if abs(exponent - 1.0) < 1e-6:
         ranks = (count + 1.0) ** uniform
     else:
@@ -132,7 +132,7 @@ def _words(
     pick = (np.cumsum(counts) - counts)[row] + (random.random(len(row)) * counts[row]).astype(np.int64)
     label = labels[pick]
     kind = random.random(len(row))
-    # Two fifths of the words are the label's own, two fifths its topics', the rest noise.
+    # Two fifths of the words belong to the label, two fifths to its topics, the rest is noise.
     level = (random.random(len(row)) * shape.levels).astype(np.int64)
     topic = (label % n_topics) // shape.branching**level
     own = _word(seed, 0, label, random.integers(0, _WORDS_PER_LABEL, len(row)), shape.n_features)
@@ -147,7 +147,7 @@ def _words(
 def _word(
     seed: int, kind: npt.ArrayLike, owner: npt.NDArray[np.int64], number: npt.ArrayLike, n_features: int
 ) -> npt.NDArray[np.int64]:
-    """The column of word ``number`` of a label or topic: a hash, so that no table is kept."""
+    """Return the column of word ``number`` of a label or topic: a hash, so that no table is needed."""
     mixed = _mix(np.asarray(owner, np.uint64) + _mix(np.asarray(kind, np.uint64) + np.uint64(seed)))
     mixed = _mix(mixed + np.asarray(number, np.uint64))
     return (mixed % np.uint64(n_features)).astype(np.int64)
@@ -163,7 +163,7 @@ def _mix(x: _U64) -> _U64:
 def _matrix(
     rows: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike, shape: tuple[int, int]
 ) -> CSR:
-    import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
+    import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
 
     return from_scipy(
         sp.csr_array((np.asarray(values), (np.asarray(rows), np.asarray(columns))), shape=shape)

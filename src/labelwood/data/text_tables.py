@@ -1,4 +1,4 @@
-"""Tables of documents: CSV and TSV, JSON lines, Parquet; which columns hold the text and the labels."""
+"""Read tables of texts: CSV, TSV, JSON lines, Parquet; find the columns of the text and of the labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labelwood.data._files import reading
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import watched
 
-# A column is taken for the text or the labels if it has one of these names, in any case.
+# Column names that stand for the text and for the labels, compared without case.
 _TEXT_NAMES = (
     "text",
     "title",
@@ -41,7 +41,7 @@ Documents = tuple[list[str], list[list[str]] | None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the caller told about the columns; None where it is to be found out."""
+    """The columns that the caller named; None where they are to be recognized."""
 
     text: Sequence[str] | None = None
     labels: str | None = None
@@ -49,35 +49,38 @@ class Wanted:
     needs_labels: bool = True
 
     def columns(self, names: Sequence[str], where: str) -> tuple[list[str], str | None]:
-        """The columns of the text and that of the labels among those a file has."""
-        for told in [*(self.text or ()), *([self.labels] if self.labels else ())]:
-            if told not in names:
+        """Choose the columns of the text and of the labels among the columns of a file."""
+        for name in [*(self.text or ()), *([self.labels] if self.labels else ())]:
+            if name not in names:
                 raise FormatError(
-                    f"{where}: there is no column {told!r}; it has {_shown(names)}. Choose with --text and --labels."
+                    f"{where}: there is no column {name!r}; the columns are {_shown(names)}. "
+                    "Choose with --text and --labels."
                 )
         labels = self.labels or next(iter(_known(names, _LABEL_NAMES)), None)
         if labels is None and self.needs_labels:
             raise FormatError(
-                f"{where}: cannot tell which column holds the labels; it has {_shown(names)}. Say --labels NAME."
+                f"{where}: cannot tell which column holds the labels; the columns are {_shown(names)}. "
+                "Pass --labels NAME."
             )
         text = list(
             self.text or [name for name in names if name in _known(names, _TEXT_NAMES) and name != labels]
         )
         if not text:
             raise FormatError(
-                f"{where}: cannot tell which column holds the text; it has {_shown(names)}. Say --text NAME,NAME."
+                f"{where}: cannot tell which column holds the text; the columns are {_shown(names)}. "
+                "Pass --text NAME,NAME."
             )
         return text, labels if self.needs_labels else None
 
 
 def looks_like_header(line: str, delimiter: str) -> bool:
-    """Whether a line names columns, one of which is taken for a text."""
+    """True if a line names columns, one of which stands for the text."""
     cells = [cell.strip().strip('"') for cell in line.split(delimiter)]
     return len(cells) > 1 and bool(_known(cells, _TEXT_NAMES))
 
 
 def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str | None) -> Documents:
-    """A CSV or TSV file whose first line names the columns."""
+    """Read a CSV or TSV file whose first line names the columns."""
     csv.field_size_limit(2**31 - 1)
     first = content.partition("\n")[0]
     delimiter = delimiter or max(",;\t", key=first.count)
@@ -85,7 +88,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
     reader = csv.reader(stream, delimiter=delimiter)
     names = [name.strip() for name in next(reader, [])]
     if len(set(names)) != len(names):
-        raise FormatError(f"{where}: the first line must name the columns, each once; it has {_shown(names)}")
+        raise FormatError(f"{where}: the first line must name every column once; it has {_shown(names)}")
     text, labels = wanted.columns(names, where)
     places, label_place = (
         [names.index(name) for name in text],
@@ -100,7 +103,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
             if len(row) != len(names):
                 raise FormatError(
                     f"{where}, line {reader.line_num}: {len(row)} cells, but the first line names {len(names)}; "
-                    f'a cell that holds {delimiter!r} or a line break must stand in "quotes"'
+                    f'a cell that contains {delimiter!r} or a line break must be in "quotes"'
                 )
             texts.append(_joined([row[place] for place in places]))
             if label_place is not None:
@@ -111,17 +114,17 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
 
 
 def read_json(content: str, where: str, wanted: Wanted) -> Documents:
-    """One JSON object a line, or one JSON array of objects."""
+    """Read one JSON object per line, or one JSON array of objects."""
     return _from_records(_records(content, where), where, wanted)
 
 
 def parquet_files(path: Path) -> list[Path]:
-    """The file itself, or the files of a directory of shards, by name."""
+    """Return the file itself, or the files of a directory of shards, sorted by name."""
     return sorted(path.glob("*.parquet")) if path.is_dir() else [path]
 
 
 def read_parquet(path: Path, wanted: Wanted) -> Documents:
-    """A Parquet file, or a directory of such files one after the other; needs pyarrow."""
+    """Read a Parquet file or a directory of Parquet files; needs pyarrow."""
     texts: list[str] = []
     labels: list[list[str]] | None = []
     for file in parquet_files(path):
@@ -133,7 +136,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Documents:
 
 def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
     try:
-        import pyarrow.parquet  # noqa: PLC0415 - an extra, asked for only here
+        import pyarrow.parquet  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise LabelwoodError(
             f"{path}: reading Parquet needs pyarrow: pip install 'labelwood[parquet]', or save the table as CSV"
@@ -145,7 +148,9 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
                 text, labels = wanted.columns(names, str(path))
                 table = file.read(columns=[*text, *([labels] if labels else [])]).to_pydict()
         except (pyarrow.lib.ArrowException, OSError, UnicodeDecodeError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # the system's word, not pyarrow's
+            if (
+                isinstance(error, OSError) and error.errno is not None
+            ):  # an error of the system, not of pyarrow
                 raise
             why = " ".join(str(error).split())
             raise FormatError(f"{path}: not a Parquet file that pyarrow can read ({why})") from None
@@ -158,13 +163,13 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
 
 
 def _records(content: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects and where each stands."""
+    """Yield the objects and the place of each."""
     found: Iterable[tuple[str, str | Any]]
     if content.lstrip().startswith("["):
         whole = _parsed(content, where)
         found = [(f"{where}, item {number}", item) for number, item in enumerate(whole, start=1)]
     else:
-        lines = content.split("\n")  # splitlines would cut at separators within strings
+        lines = content.split("\n")  # splitlines would also split at separators within strings
         numbered = watched(enumerate(lines, start=1), "read lines", len(lines))
         found = (
             (place := f"{where}, line {number}", _parsed(line, place))
@@ -186,7 +191,7 @@ def _parsed(line: str, place: str) -> Any:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else error
         raise FormatError(
             f"{place}: not JSON ({reason}); got {_short(line)}. "
-            "If the file is a table say --format csv or tsv, if it is plain text --format lines."
+            "For a table pass --format csv or --format tsv, for plain text --format lines."
         ) from None
 
 
@@ -200,7 +205,7 @@ def _from_records(records: Iterator[tuple[str, dict[str, Any]]], where: str, wan
             text, labels = wanted.columns(list(record), where)
         missing = [name for name in text if name not in record]
         if len(missing) == len(text):
-            raise FormatError(f"{place}: has no {missing[0]!r}; it has {_shown(list(record))}")
+            raise FormatError(f"{place}: has no {missing[0]!r}; its keys are {_shown(list(record))}")
         texts.append(_joined([_as_text(record.get(name), place) for name in text]))
         if labels is not None:
             cells.append(record.get(labels))
@@ -208,7 +213,7 @@ def _from_records(records: Iterator[tuple[str, dict[str, Any]]], where: str, wan
 
 
 def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list[str]]:
-    """Cells to lists of names: lists as they are, strings cut at ``sep`` or at what looks like it."""
+    """Convert cells to lists of names; strings are split at ``sep``, by default at the first separator that occurs."""
     words = [cell for cell in cells if isinstance(cell, str)]
     uris = sep is None and any(words) and all(_URIS.fullmatch(cell) for cell in words if cell.strip())
     if sep is None and not uris:
@@ -232,7 +237,7 @@ def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list
 
 
 def split_uris(cell: str) -> list[str]:
-    """``<uri> <uri>`` to the URIs without brackets."""
+    """Split ``<uri> <uri>`` into URIs without brackets."""
     names = (uri.removeprefix("<").removesuffix(">") for uri in cell.split())
     return [name for name in names if name]
 
@@ -247,7 +252,7 @@ def _as_text(value: Any, place: str) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     raise FormatError(
-        f"{place}: the text must be a string; got {_short(value)}. Say --text NAME for another column."
+        f"{place}: the text must be a string; got {_short(value)}. Choose another column with --text NAME."
     )
 
 
@@ -256,7 +261,7 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def _known(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """The names that are known ones, the best known first."""
+    """Return the names that are in ``known``, in the order of ``known``."""
     return sorted((n for n in names if n.lower() in known), key=lambda name: known.index(name.lower()))
 
 

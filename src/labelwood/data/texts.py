@@ -1,6 +1,7 @@
-"""Data sets of texts and label names, from the files people have: tables, JSON lines, Annif, fastText, plain lines.
+"""Read texts with label names from common files: tables, JSON lines, Annif, fastText, one text per line.
 
-:func:`load_text` finds the text and the labels by itself where it can, and else says what it saw and what to tell it.
+:func:`load_text` recognizes the columns of the text and of the labels by their names. If it cannot, the error says
+which columns there are and how to choose.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ _FASTTEXT_LABEL = "__label__"
 
 @dataclass(frozen=True)
 class TextDataset:
-    """Texts, and the label names of each one; ``labels`` is None if the source has no labels."""
+    """Texts and the label names of each text; ``labels`` is None if the source has no labels."""
 
     texts: list[str]
     labels: list[list[str]] | None
 
     def check(self) -> TextDataset:
-        """Assert that there is one list of labels for each text; return self."""
+        """Check that there is one list of labels per text, and return self."""
         if self.labels is not None and len(self.labels) != len(self.texts):
             raise LabelwoodError(
-                f"TextDataset: there must be one list of labels a text; got {len(self.labels)} lists "
+                f"TextDataset: there must be one list of labels per text; got {len(self.labels)} lists "
                 f"for {len(self.texts)} texts"
             )
         return self
@@ -66,13 +67,13 @@ def load_text(
     sep: str | None = None,
     needs_labels: bool = True,
 ) -> TextDataset:
-    """Read texts and their labels; the format is told by the suffix or by the first line unless given.
+    """Read texts and their labels; without ``format``, the suffix or the first line of the file decides.
 
-    ``text`` names the column or columns of the text, ``labels`` that of the labels, ``sep`` what stands between two
-    labels of a cell. Without them the columns are found by their names and the separator by looking. For
-    ``format="lines"``, one text a line, ``labels`` is a file with the labels of each line: an XMC or svmlight file of
-    the same rows, or a text file with names. ``path`` may be ``-`` for standard input. ``needs_labels=False`` is for
-    texts to predict: labels are not read.
+    ``text`` names one or more columns of the text, ``labels`` the column of the labels, ``sep`` the separator between
+    two labels of a cell. By default, the columns are recognized by their names, and the separator by the cells. With
+    ``format="lines"``, one text per line, ``labels`` is a file with the labels of each line: an XMC or svmlight file of
+    the same rows, or a text file with names. ``path`` may be ``-`` for standard input. ``needs_labels=False`` does not
+    read labels: use it for texts to predict.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "docs.csv")
@@ -107,12 +108,12 @@ def load_text(
     else:
         found = text_tables.read_delimited(content, where, wanted, delimiter="\t" if kind == "tsv" else None)
     if not found[0]:
-        raise FormatError(f"{where}: holds no texts")
+        raise FormatError(f"{where}: the file contains no texts")
     return TextDataset(found[0], found[1] if needs_labels else None).check()
 
 
 def holds_text(path: PathLike) -> bool:
-    """Whether a file is one for :func:`load_text` and not one of vectors; an unreadable file is told by its name."""
+    """True if a file holds texts, for :func:`load_text`, and not vectors; the suffix decides, else the first line."""
     if os.fspath(path) == STANDARD_INPUT or _format_of_suffix(Path(path)) is not None:
         return True
     suffixes = [suffix for suffix in Path(path).suffixes if suffix.lower() not in COMPRESSIONS]
@@ -130,7 +131,7 @@ def _format_of_suffix(path: Path) -> TextFormat | None:
 
 
 def _format_of_line(line: str) -> TextFormat:
-    """The format that a first line shows."""
+    """Recognize the format by the first line."""
     if line.startswith(("{", "[")):
         return "jsonl"
     if _FASTTEXT_LABEL in line:
@@ -186,13 +187,13 @@ def _with_label_file(
     if wanted.labels is None:
         shown = texts[0][:60] + "..." * (len(texts[0]) > 60) if texts else ""
         raise FormatError(
-            f"{where}: the first line {shown!r} is plain text without labels; say --labels FILE, a file with the "
-            "labels of each line, or --format csv, tsv, jsonl, annif or fasttext if it is one of these"
+            f"{where}: the first line {shown!r} is plain text without labels; pass --labels FILE, a file with the "
+            "labels of each line, or --format csv, tsv, jsonl, annif or fasttext"
         )
     source = Path(wanted.labels)
     if not source.is_file():
         raise FormatError(
-            f"{where}: plain text, one document a line, needs a file of labels; --labels {wanted.labels} is no file"
+            f"{where}: plain text, one text per line, needs a file of labels; --labels {wanted.labels} is not a file"
         )
     if holds_text(source):
         names = text_tables.split_labels(_read(source, str(source)).split("\n")[:-1], wanted.sep, str(source))

@@ -1,24 +1,25 @@
-"""The two text formats: their headers, their rows (parsed by the kernel), and what to say of a bad token.
+"""The two text formats, XMC and svmlight: headers, rows (parsed by the kernel), and messages about bad tokens.
 
-A row is ``l1,l2 f:v f:v``, separated by blanks or tabs. Features may come in any order and are sorted; the
-values of a repeated feature are added up, repeated labels count once. Ids are at most 2**31 - 2.
+A row is ``l1,l2 f:v f:v``, separated by blanks or tabs. Features may come in any order and are sorted; the values of a
+repeated feature are added, a repeated label counts once. Ids are at most 2**31 - 2.
 
-``xmc``: ids from 0. A line that starts with a blank has no labels; a feature without value (``f``) has the
-value 1; an empty line is a row without labels and features, but empty lines at the end count only as far as
-the header counts them. The first line is a header if it is exactly three whole numbers. A first row of one
-label and two features without values looks the same: ``header=False`` says it is one.
+``xmc``: ids start at 0. A line that starts with a blank has no labels; a feature without a value (``f``) has the value
+1; an empty line is a row without labels and features. Empty lines at the end of the file are rows only if the header
+counts them. The first line is a header if it consists of exactly three whole numbers. A first row with one label and
+two features without values looks the same: ``header=False`` says that it is a row.
 
-``svmlight``: as scikit-learn reads it. Empty lines and what follows ``#`` are skipped, a first token with a
-colon means no labels, every feature has a value, label ids are taken as they are. Feature ids start from 0 or
-1: unless told by ``zero_based`` it is 1 if no feature is 0. A first line ``# labelwood rows=n features=d
-labels=l``, which is a comment to other readers, gives the counts and that ids start from 0.
+``svmlight``: the format of scikit-learn. Empty lines are skipped, and so is everything after ``#``. A first token with
+a colon means that the row has no labels. Every feature has a value. Label ids are taken as they are. Feature ids start
+at 0 or 1: unless ``zero_based`` says so, at 1 if no feature is 0. A first line ``# labelwood rows=n features=d
+labels=l``, a comment to other readers, gives the counts, and ids start at 0.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import IO, Any
@@ -26,20 +27,21 @@ from typing import IO, Any
 import numpy as np
 
 from labelwood import _core
-from labelwood.data._files import U8, read_text
+from labelwood.data._files import read_pieces, read_text
 from labelwood.data.dataset import Dataset
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import loading
-from labelwood.sparse import CSR, MAX_COLUMNS
+from labelwood.sparse import CSR, MAX_COLUMNS, U8
 
 _XMC_HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]*\r?\n")
 _SVMLIGHT_HEADER = re.compile(rb"# labelwood rows=(\d+) features=(\d+) labels=(\d+)\r?\n")
 _HEADER_BYTES = 200
 _ROWS_PER_WRITE = 1 << 15
+_BYTES_PER_PART = 1 << 24
 
 
 class Problem(IntEnum):
-    """What is wrong with a token; the numbers are those of the kernel."""
+    """What is wrong with a token; the kernel uses the same numbers."""
 
     bad_label = 1
     negative_label = 2
@@ -68,7 +70,7 @@ _MESSAGES = {
     Problem.feature_past_count: "the feature id of {token} is past the last of {features} features",
     Problem.feature_below_first: "the feature id of {token} is 0 in a file whose ids start from 1",
     Problem.bad_value: "the value of {token} is not a number",
-    Problem.missing_value: "the feature {token} has no value; the line may be cut short",
+    Problem.missing_value: "the feature {token} has no value; the line may be truncated",
     Problem.not_finite: "the value of {token} is not finite",
     Problem.huge_value: "the value of {token} does not fit float32",
     Problem.huge_sum: "the values of a repeated feature add up to more than float32 holds",
@@ -79,8 +81,8 @@ _MESSAGES = {
 class TextOptions:
     """How to read a text file.
 
-    ``n_features`` and ``n_labels`` win over the header; ``n_names`` is the count of labels if nothing else
-    tells it.
+    ``n_features`` and ``n_labels`` override the header. ``n_names``, the number of label names, is the number of labels
+    if neither gives it.
     """
 
     n_threads: int
@@ -93,7 +95,7 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class Header:
-    """What the first line of a file tells, and its size in bytes; no size if there is no header."""
+    """The counts in the first line of a file, and the size of that line in bytes; 0 bytes if there is no header."""
 
     size: int = 0
     n_rows: int | None = None
@@ -102,7 +104,7 @@ class Header:
 
 
 def read_rows(path: Path, *, svmlight: bool, options: TextOptions) -> Dataset:
-    """A data set from a text file in the svmlight or the XMC dialect."""
+    """Read a data set from a text file in the XMC or the svmlight format."""
     text, complete = read_text(path)
     if len(text) == 0:
         raise FormatError(f"{path}: the file is empty")
@@ -113,14 +115,59 @@ def read_rows(path: Path, *, svmlight: bool, options: TextOptions) -> Dataset:
         dataset = with_empty_rows(dataset, min(n_empty, max(0, header.n_rows - dataset.n_rows)))
     _check_row_count(path, text, header, dataset.n_rows, svmlight)
     if not complete:
-        warnings.warn(f"{path}: the last line has no newline; the file may be cut short", stacklevel=3)
+        _warn_of_last_line(path)
     return dataset
 
 
-def write_rows(stream: IO[bytes], dataset: Dataset, *, svmlight: bool, n_threads: int) -> None:
-    """Write the header and the rows; values are the shortest decimals that read back to the same float32.
+def read_parts(
+    path: Path, *, svmlight: bool, options: TextOptions, part_bytes: int = _BYTES_PER_PART
+) -> Iterator[Dataset]:
+    """Read a text file part by part; memory does not grow with its size.
 
-    A row without labels and features is ``0:0`` in svmlight, whose readers skip empty lines.
+    An svmlight file that does not say where its feature ids start is read twice.
+    """
+    if svmlight and options.zero_based is None:
+        options = replace(options, zero_based=_ids_start_at_zero(path, options))
+    held, header, line, n_rows = b"", None, 1, 0
+    for more in read_pieces(path, part_bytes):
+        held += more
+        if header is None:
+            header = read_header(path, _as_array(held), svmlight, options)
+            options = _with_counts(options, header)
+            held, line = held[header.size :], line + (header.size > 0)
+        body, _ = without_empty_end(_as_array(held[: held.rfind(b"\n") + 1]))
+        if len(body):
+            part = Reader(path, body, body, Header(), svmlight, options, line).read()
+            n_rows, line = n_rows + part.n_rows, line + int((body == ord("\n")).sum())
+            held = held[len(body) :]
+            yield part
+    if header is None:
+        raise FormatError(f"{path}: the file is empty")
+    complete = held.endswith(b"\n") or not held
+    body, n_empty = without_empty_end(_as_array(held if complete else held + b"\n"))
+    if len(body):
+        part = Reader(path, body, body, Header(), svmlight, options, line).read()
+        n_rows += part.n_rows
+        yield part
+    if header.n_rows is not None and not svmlight:
+        n_empty_rows = min(n_empty, max(0, header.n_rows - n_rows))
+        n_rows += n_empty_rows
+        if n_empty_rows:
+            yield with_empty_rows(_no_rows(options), n_empty_rows)
+    if header.n_rows is None and n_rows == 0:
+        raise FormatError(f"{path}: the file has no rows")
+    if header.n_rows not in (None, n_rows):
+        raise FormatError(
+            f"{path}: the file has {n_rows} rows, the header counts {header.n_rows}: it may be truncated"
+        )
+    if not complete:
+        _warn_of_last_line(path)
+
+
+def write_rows(stream: IO[bytes], dataset: Dataset, *, svmlight: bool, n_threads: int) -> None:
+    """Write the header and the rows; a value is the shortest decimal number that reads back to the same float32.
+
+    In svmlight, a row without labels and features is written as ``0:0``, because readers skip empty lines.
     """
     X, Y = dataset.X, dataset.Y
     if svmlight:
@@ -131,14 +178,12 @@ def write_rows(stream: IO[bytes], dataset: Dataset, *, svmlight: bool, n_threads
     for start in range(0, X.n_rows, _ROWS_PER_WRITE):
         stop = min(X.n_rows, start + _ROWS_PER_WRITE)
         x, y = X.rows(start, stop), Y.rows(start, stop)
-        rows = _core.format_rows(
-            x.indptr, x.indices, x.data, y.indptr, y.indices, svmlight=svmlight, n_threads=n_threads
-        )
+        rows = _core.format_rows(x, y, svmlight=svmlight, n_threads=n_threads)
         stream.write(rows.data)
 
 
 def read_header(path: Path, text: U8, svmlight: bool, options: TextOptions) -> Header:
-    """The header of a text, if it has one."""
+    """Read the header of a text, if it has one."""
     found = (_SVMLIGHT_HEADER if svmlight else _XMC_HEADER).match(text[:_HEADER_BYTES].tobytes())
     if options.header and found is None:
         raise FormatError(f"{path}, line 1: expected a header of three counts: rows, features, labels")
@@ -154,7 +199,7 @@ def read_header(path: Path, text: U8, svmlight: bool, options: TextOptions) -> H
 
 
 def without_empty_end(body: U8) -> tuple[U8, int]:
-    """The rows up to the last line that is not empty, and how many empty lines were cut off."""
+    """Return the text up to its last line that is not empty, and the number of empty lines behind it."""
     stop, n_empty = len(body), 0
     while stop > 0:
         width = 2 if stop > 1 and body[stop - 2] == ord("\r") else 1
@@ -166,7 +211,7 @@ def without_empty_end(body: U8) -> tuple[U8, int]:
 
 
 def with_empty_rows(dataset: Dataset, count: int) -> Dataset:
-    """The rows, and so many empty ones."""
+    """Append ``count`` rows without labels and features."""
 
     def longer(matrix: CSR) -> CSR:
         return CSR(np.pad(matrix.indptr, (0, count), mode="edge"), matrix.indices, matrix.data, matrix.n_cols)
@@ -179,12 +224,12 @@ def _check_row_count(path: Path, text: U8, header: Header, n_rows: int, svmlight
         if n_rows == 0:
             raise FormatError(f"{path}: the file has no rows")
         return
-    hint = "" if svmlight else "; if the first line is not a header, say header=False"
+    hint = "" if svmlight else "; if the first line is not a header, pass header=False"
     if n_rows < header.n_rows:
         last = bytes(text).count(b"\n")
         raise FormatError(
             f"{path}, line {last}: the file ends after {n_rows} rows, the header counts {header.n_rows}: "
-            f"it may be cut short{hint}"
+            f"it may be truncated{hint}"
         )
     if n_rows > header.n_rows:
         lines = enumerate(bytes(text).split(b"\n"), start=1)
@@ -199,13 +244,47 @@ def _check_row_count(path: Path, text: U8, header: Header, n_rows: int, svmlight
         )
 
 
+def _warn_of_last_line(path: Path) -> None:
+    warnings.warn(f"{path}: the last line has no newline; the file may be truncated", stacklevel=4)
+
+
+def _with_counts(options: TextOptions, header: Header) -> TextOptions:
+    """Fill in the counts of the header that the options leave open."""
+    return replace(
+        options,
+        n_features=_first_known(options.n_features, header.n_features),
+        n_labels=_first_known(options.n_labels, header.n_labels, options.n_names),
+    )
+
+
 def _first_known(*counts: int | None) -> int | None:
     return next((count for count in counts if count is not None), None)
 
 
+def _ids_start_at_zero(path: Path, options: TextOptions) -> bool:
+    """Tell where the feature ids of an svmlight file start: by its header, else by the smallest id of the file."""
+    start = next(read_pieces(path, _BYTES_PER_PART), b"")
+    if start and read_header(path, _as_array(start), True, options).n_rows is not None:
+        return True
+    guess = replace(options, n_features=None, zero_based=True)
+    parts = read_parts(path, svmlight=True, options=guess)
+    return min((int(part.X.indices.min()) for part in parts if part.X.nnz), default=0) == 0
+
+
+def _as_array(text: bytes) -> U8:
+    return np.frombuffer(text, np.uint8)
+
+
+def _no_rows(options: TextOptions) -> Dataset:
+    def empty(n_cols: int | None) -> CSR:
+        return CSR(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), n_cols or 0)
+
+    return Dataset(empty(options.n_features), empty(options.n_labels))
+
+
 @dataclass(frozen=True)
 class Reader:
-    """Rows of a text file and what is known of them; ``first_line`` is the number of the first line of ``text``."""
+    """A parser for the rows ``body`` of a text file; ``first_line`` is the line number at which ``text`` starts."""
 
     path: Path
     text: U8
@@ -216,14 +295,13 @@ class Reader:
     first_line: int = 1
 
     def read(self) -> Dataset:
-        """Parse them."""
-        n_features = _first_known(self.options.n_features, self.header.n_features)
-        n_labels = _first_known(self.options.n_labels, self.header.n_labels, self.options.n_names)
-        zero_based = self.options.zero_based
+        """Parse the rows."""
+        options = _with_counts(self.options, self.header)
+        n_features, n_labels, zero_based = options.n_features, options.n_labels, options.zero_based
         if zero_based is None and (not self.svmlight or self.header.n_rows is not None):
             zero_based = True
         first_id = 1 if zero_based is False else 0
-        # Until it is known where the ids start, the last feature may be written as n_features.
+        # As long as the first id is unknown, n_features itself may be the id of the last feature.
         slack = 1 if zero_based is None else 0
         parsed = self._parse(first_id, n_features, n_labels, slack)
         x_indptr, x_indices, x_data, y_indptr, y_indices, feature_end, label_end = parsed
@@ -232,7 +310,7 @@ class Reader:
                 x_indices -= 1
                 feature_end -= 1
             elif n_features is not None and feature_end > n_features:
-                self._parse(0, n_features, n_labels, 0)  # raises, naming the token that the slack let pass
+                self._parse(0, n_features, n_labels, 0)  # raises, and names the token that the slack allowed
         X = CSR(x_indptr, x_indices, x_data, feature_end if n_features is None else n_features)
         ones = np.ones(len(y_indices), np.float32)
         return Dataset(X, CSR(y_indptr, y_indices, ones, label_end if n_labels is None else n_labels))
@@ -241,15 +319,13 @@ class Reader:
         self, first_id: int, n_features: int | None, n_labels: int | None, slack: int
     ) -> tuple[Any, ...]:
         with loading(f"parse {self.path.name}", len(self.body)) as progress:
-            parsed = _core.parse_rows(
-                self.body,
-                svmlight=self.svmlight,
-                first_id=first_id,
-                n_features=MAX_COLUMNS if n_features is None else n_features + slack,
-                n_labels=MAX_COLUMNS if n_labels is None else n_labels,
-                n_threads=self.options.n_threads,
-                progress=progress,
-            )
+            options = {
+                "svmlight": self.svmlight,
+                "first_id": first_id,
+                "n_features": MAX_COLUMNS if n_features is None else n_features + slack,
+                "n_labels": MAX_COLUMNS if n_labels is None else n_labels,
+            }
+            parsed = _core.parse_rows(self.body, options, self.options.n_threads, progress)
         if len(parsed) == 3:
             raise self._error(Problem(parsed[0]), parsed[1], parsed[2], n_features, n_labels)
         return parsed

@@ -1,5 +1,6 @@
 """The base of every method: scikit-learn's conventions outside, checked CSR inside."""
 
-from labelwood.estimator.base import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.estimator.base import NJobs, Normalize, RandomState, TreeEstimator, Verbose
+from labelwood.estimator.fitted import FittedModel
 
-__all__ = ["NJobs", "RandomState", "TreeEstimator", "Verbose"]
+__all__ = ["FittedModel", "NJobs", "Normalize", "RandomState", "TreeEstimator", "Verbose"]

@@ -1,12 +1,12 @@
-"""The base of every method: scikit-learn's conventions outside, checked CSR inside.
+"""Fitting, saving and loading, the same for every method: scikit-learn's conventions outside, checked CSR inside.
 
 A method implements five functions and gets the rest:
 
-    _fit(X, Y, run)           learn; set the fitted state on self
-    _topk(X, k, run)          the k best label ids of each row, 1 <= k <= n_labels
-    _explain(row, k, ...)     why these are the k best of one row
-    _state()                  JSON-able facts and arrays, to save
-    _restore(facts, arrays)   the inverse; checks every invariant that a damaged file could break
+    _fit(X, Y, run)            learn; set the fitted state on self
+    topk_rows(X, k, run)       the k best label ids of each row, 1 <= k <= n_labels
+    explain_one(row, k, ...)   why these are the k best of one row
+    _state()                   JSON-able facts and arrays, to save
+    _restore(facts, arrays)    the inverse; checks every invariant that a damaged file could break
 
 In all five, ``self.n_features_in_`` and ``self.n_labels_`` are set.
 """
@@ -16,92 +16,64 @@ from __future__ import annotations
 import datetime
 import os
 import secrets
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from importlib.metadata import version as version_of
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 
 from labelwood import executors, params
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimator.prediction import Deciding, entries
+from labelwood.estimator.prediction import Prediction
 from labelwood.estimator.preflight import Planned
 from labelwood.executors import Executor
-from labelwood.explain import Asked, Explanation, Place, places_in
 from labelwood.label_names import PREFIX as LABEL_NAMES
 from labelwood.label_names import LabelNames
 from labelwood.params import Param, check_parameters
 from labelwood.resources import memory
-from labelwood.run_context import RunContext, thread_count
-from labelwood.scoring.thresholds import Decisions, Objective, is_saved_here
-from labelwood.sparse import CSR, F32, TopK, as_features
+from labelwood.run_context import RunContext
+from labelwood.scoring.thresholds import Decisions, is_saved_here
+from labelwood.sparse import CSR, as_features
 from labelwood.storage import model_directory
 from labelwood.validation.column_names import PREFIX as COLUMN_NAMES
-from labelwood.validation.column_names import (
-    check_columns,
-    column_names,
-    n_dimensions,
-    names_from_arrays,
-    names_to_arrays,
-)
-from labelwood.validation.targets import (
-    check_lengths,
-    check_sizes,
-    is_matrix,
-    named_rows,
-    read_labels,
-    read_matrix,
-    read_rows,
-    to_csr,
-)
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
+from labelwood.validation.column_names import column_names, names_from_arrays, names_to_arrays
+from labelwood.validation.targets import check_sizes, read_labels
 
 NJobs = params.NJobs
 RandomState = Annotated[
     int | None,
-    Param("seed: same data, parameters and seed, same model; None: a new one each fit", ge=0, le=2**32 - 1),
+    Param(
+        "seed: the same data, parameters and seed give the same model; None: a new seed each fit",
+        ge=0,
+        le=2**32 - 1,
+    ),
 ]
-Verbose = Annotated[bool, Param("show a progress bar, if on a terminal")]
+Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
+Verbose = Annotated[bool, Param("show progress bars on a terminal")]
 
-_LONG_LIST = 1000  # how far down a missed label is looked for
-_PARAMETER = "parameter."  # opens the name of a saved array that is a parameter
+_PARAMETER = "parameter."  # starts the names of saved arrays that are parameters
 _COUNTS = "label_counts"
 
 
-class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An extreme multi-label classifier.
 
     Fitted attributes: ``classes_`` (the label names in the order of their ids), ``n_labels_``,
-    ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (when and on what),
-    ``label_counts_`` (how many rows each label had in training), and, if X was a table whose columns have names,
-    ``feature_names_in_``.
+    ``n_features_in_``, ``fit_seconds_`` (seconds by phase), ``trained_`` (time and size of the training),
+    ``label_counts_`` (training rows of each label), and, if X was a table with named columns, ``feature_names_in_``.
     """
 
-    method_name: ClassVar[str] = ""
-
-    # Parameters that models of earlier versions lack, with the values that those versions acted by.
+    # Parameters that models of earlier versions lack, with the values that those versions used.
     ADDED_LATER: ClassVar[dict[str, Any]] = {}
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by name
 
     random_state: int | None
-    feature_names_in_: npt.NDArray[np.object_]
     fit_seconds_: dict[str, float]
-    _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        raise NotImplementedError
-
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
-        raise NotImplementedError
-
-    def _explain(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> Explanation:
         raise NotImplementedError
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -113,6 +85,15 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
     def describe(self) -> dict[str, Any]:
         """What the fitted model is made of, such as its depth and its number of nodes."""
         raise NotImplementedError
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """An estimator with a published setting, one of ``PRESETS``, changed by ``changes``."""
+        if name not in cls.PRESETS:
+            raise LabelwoodError(
+                f"{cls.__name__}: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}"
+            )
+        return cls(**{**cls.PRESETS[name], **changes})
 
     def fit(
         self,
@@ -127,24 +108,26 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
     ) -> Self:
         """Learn from X and Y.
 
-        ``X`` is a sparse or dense matrix or a table, rows x features. ``Y`` is a 0/1 matrix, rows x labels,
-        sparse or dense; or one list, set or tuple of label names a row, the names of any hashable kind; or a
-        one-dimensional array, one label a row. ``label_names`` names the columns of a matrix; those of a table
-        have their names already. Names come back from the predictions as they went in. If fit fails or is
-        interrupted, the estimator is what it was before.
+        ``X`` is a sparse or dense matrix or a table, rows x features. ``Y`` is a 0/1 matrix, rows x labels, sparse or
+        dense; or one list, set or tuple of label names per row, names of any hashable kind; or a one-dimensional array,
+        one label per row. ``label_names`` names the columns of a matrix; the columns of a table have names already.
+        Predictions return the names as they were given. If fit fails or is interrupted, the estimator does not change.
 
-        ``max_memory``, such as ``"4GB"``, is the most memory that the process may come to hold; by default what
-        is free. A training that would need more is refused before it starts, with what would need less.
+        ``max_memory``, such as ``"4GB"``, is the most memory that the process may hold; by default the free memory. A
+        training that would need more is refused before it starts, with settings that need less.
 
-        ``executor`` is where the work is done: ``"threads"``, ``"ray"``, ``"ray://host:port"`` or an executor, see
-        :mod:`labelwood.executors`; the model is the same. ``checkpoint`` is a directory that takes up what is
-        finished; with ``resume``, a training that was killed goes on from there and ends with the same model.
+        ``executor`` says where the work is done: ``"threads"``, ``"ray"``, ``"ray://host:port"`` or an executor, see
+        :mod:`labelwood.executors`; the model is the same. ``checkpoint`` is a directory for finished parts of the work;
+        with ``resume``, a training that was killed continues from there and ends with the same model.
         """
-        fresh, features, targets, run = self._begin_fit(X, Y, label_names)
-        run.limit = memory.limit_of(max_memory, owner=type(self).__name__)
-        run.executor = executors.chosen(executor, owner=type(self).__name__)
+        owner = type(self).__name__
+        features, names, targets, run = self._read_training(X, Y, label_names)
+        run.limit = memory.limit_of(max_memory, owner=owner)
+        if executor is not None:
+            run.executor = executors.executor_of(executor, owner=owner)
         if checkpoint is not None:
             self._open_checkpoint(checkpoint, features, targets, run, resume=resume)
+        fresh: Self = self._untrained(names, features.n_cols, column_names(X))
         fresh._check_limit(features, targets, run, is_given=max_memory is not None)
         fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
         fresh._fit(features, targets, run)
@@ -156,15 +139,12 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
             "label_entries": targets.nnz,
             "seed": run.seed,
         }
-        fresh._note_fitted()
-        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
-        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
-        return self
+        return self._adopt(fresh)
 
     def _open_checkpoint(
         self, path: str | os.PathLike[str], X: CSR, Y: CSR, run: RunContext, *, resume: bool
     ) -> None:
-        """Take up finished work of this training, and its seed if it may have any."""
+        """Open the checkpoint of this training, and take over its seed if none is given."""
         own = {name: value for name, value in self.get_params().items() if name not in ("n_jobs", "verbose")}
         facts = {"class": type(self).__name__, "version": version_of("labelwood"), **own}
         seed = None if self.random_state is None else run.seed
@@ -178,92 +158,35 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
         )
         run.seed = run.checkpoint.seed
 
-    def _begin_fit(
+    def _read_training(
         self, X: Any, Y: Any, label_names: Sequence[Hashable] | None
-    ) -> tuple[Self, CSR, CSR, RunContext]:
-        """A copy that knows its labels and features, the checked data, and the run."""
+    ) -> tuple[CSR, LabelNames, CSR, RunContext]:
+        """Checked features, the names of the labels, the label matrix, and the context of a new run."""
         owner = type(self).__name__
         check_parameters(self)
-        fresh: Self = clone(self)
         seed = secrets.randbits(32) if self.random_state is None else int(self.random_state)
-        run = RunContext(n_threads=self._n_threads(), seed=seed, verbose=bool(self.verbose))
+        run = RunContext(n_threads=self.n_threads, seed=seed, verbose=bool(self.verbose))
         with run.phase("prepare"):
             features = as_features(X, owner=owner)
             names, targets = read_labels(Y, label_names, owner)
         check_sizes(features, targets, owner)
-        fresh._names, fresh.n_features_in_ = names, features.n_cols
-        fresh._name_features(column_names(X))
-        return fresh, features, targets, run
+        return features, names, targets, run
 
-    def predict_topk(
-        self,
-        X: Any,
-        k: int = 5,
-        *,
-        objective: Objective | None = None,
-        executor: str | Executor | None = None,
-    ) -> tuple[npt.NDArray[Any], F32]:
-        """The k best labels of each row and their scores, best first: two arrays [rows, k].
-
-        Labels are names if the model was fitted with names, else columns of Y. Where a row has fewer than k
-        labels to offer (k may exceed the number of labels), it ends in None, or -1 for columns, with a score
-        of 0.
-
-        ``objective`` changes what is best: ``tail`` weighs labels by inverse propensity (best for PSP@k), ``macro``
-        by inverse frequency; the scores are then weighted too. Best after :meth:`calibrate`. ``executor`` is where
-        rows are predicted, in shards; see :meth:`fit`.
-        """
-        top = self._topk_ids(X, k, objective, executors.chosen(executor, owner=type(self).__name__))
-        return self._names.take(top.labels), top.scores
-
-    def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
-        """The scores of the k best labels of each row as a sparse matrix, rows x labels."""
-        top = self._topk_ids(X, k)
-        return self._matrix(len(top.labels), *entries(top))
-
-    def explain(
-        self,
-        X: Any,
-        k: int = 5,
-        *,
-        missed: Sequence[Hashable] = (),
-        n_features: int | None = 10,
-        feature_name: Callable[[int], str | None] | None = None,
-    ) -> list[Explanation]:
-        """Why the k best labels of each row are suggested: plain records, see :mod:`labelwood.explain`.
-
-        ``missed`` are labels of which to tell where they were lost, and to whom. A step lists its ``n_features``
-        largest contributions (None: all), named by ``feature_name``, else by the columns X had at fit.
-        """
-        rows, k = self._read_features(X), self._checked_k(k)
-        ids = [self._id_of(label) for label in missed]
-        columns: Sequence[str] = self._feature_names or ()
-        named = feature_name or (lambda column: columns[column] if column < len(columns) else None)
-        asked = Asked(self._name_of, named, n_features)
-        run = RunContext(n_threads=self._n_threads())
-        found = []
-        for number in range(rows.n_rows):
-            row = rows.rows(number, number + 1)
-            places = places_in(self._topk(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
-            found.append(self._with_meaning(self._explain(row, min(k, self.n_labels_), asked, places, run)))
-        return found
-
-    def score(self, X: Any, y: Any) -> float:
-        """Precision at 1: the share of rows whose best label is right; ``y`` is what ``fit`` takes as Y."""
-        from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
-
-        top, truth = self._topk_ids(X, 1), self._encode_labels(y)
-        check_lengths(len(top.labels), truth.n_rows, type(self).__name__)
-        return float(precision_at_k(truth, top, 1))
+    def _untrained(self, names: LabelNames, n_features: int, columns: Sequence[str] | None) -> Self:
+        """A copy of the parameters that knows its labels and features, and has learned nothing."""
+        fresh: Self = clone(self)
+        fresh._names, fresh.n_features_in_ = names, n_features
+        fresh._name_features(columns)
+        return fresh
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a directory, replacing a model that is already there (but nothing else)."""
+        """Write the model to a directory, replacing an existing model (but nothing else)."""
         model_directory.write_model(path, *self.to_saved())
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads.
 
-        Learning on does not change them.
+        They do not change when the model learns on.
         """
         self._check_fitted()
         facts, arrays = self._state()
@@ -339,77 +262,28 @@ class TreeEstimator(Deciding, Planned, BaseEstimator):  # type: ignore[misc]  # 
         return model
 
     @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """The label names in the order of their ids: 0..L-1 if Y was a matrix without names."""
-        self._check_fitted()
-        return self._names.array
+    def classifier_(self) -> TreeEstimator:
+        """The estimator that takes vectors: itself; a TextClassifier has it behind its encoder."""
+        return self
 
-    @property
-    def n_labels_(self) -> int:
-        """Number of labels."""
-        self._check_fitted()
-        return len(self._names)
-
-    def _read_features(self, X: Any) -> CSR:
-        self._check_fitted()
-        self._check_columns(X)
-        return as_features(X, owner=type(self).__name__, n_features=self.n_features_in_)
-
-    @property
-    def _feature_names(self) -> list[str] | None:
-        names: list[str] | None = (
-            self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
-        )
-        return names
+    def with_classifier(self, classifier: TreeEstimator) -> TreeEstimator:
+        """A model that reads its input as this one does and predicts by ``classifier``."""
+        return classifier
 
     def _name_features(self, names: Sequence[str] | None) -> None:
         """Remember the names of X's columns, if it has any."""
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _check_columns(self, X: Any, *, may_grow: bool = False) -> None:
-        """Compare the names of X's columns with those at fit; what comes from within the library has none."""
-        if n_dimensions(X) == 2:
-            check_columns(self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow)
-
-    def _checked_k(self, k: Any) -> int:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
-        return int(k)
-
-    def _id_of(self, label: Hashable) -> int:
-        try:
-            return self._names.index[label]
-        except (KeyError, TypeError):
-            raise LabelwoodError(f"{type(self).__name__}: there is no label {label!r}") from None
-
-    def _name_of(self, label: int) -> Any:
-        return self._names.take(np.array([label])).tolist()[0]
-
-    def _encode_labels(self, Y: Any) -> CSR:
-        """A user's Y with this model's label ids; labels unknown to the model become further columns."""
-        self._check_fitted()
-        owner = type(self).__name__
-        if is_matrix(Y):
-            matrix, columns = read_matrix(Y, owner=owner), column_names(Y)
-            if columns is None or self._names.kind == "ids":
-                return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, self.n_labels_))
-            Y = named_rows(matrix, columns)
-        rows = read_rows(Y, owner=owner)
-        return to_csr(rows, self._names.index, self.n_labels_, owner=owner)
-
-    def _n_threads(self) -> int:
-        return thread_count(self.n_jobs, owner=type(self).__name__)
+    def _adopt(self, fresh: Self) -> Self:
+        """Take over the fitted state of a copy."""
+        fresh._note_fitted()
+        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
+        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
+        return self
 
     def _note_fitted(self) -> None:
         self._fitted = frozenset(vars(self)) - frozenset(self.get_params(deep=False)) | {"_fitted"}
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"{type(self).__name__}: not fitted yet; call fit(X, Y) first")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_names" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         # Not "classifier": scikit-learn's splitters would then refuse a Y of label names.

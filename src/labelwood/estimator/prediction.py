@@ -1,8 +1,12 @@
-"""What an estimator does with its scores: calibrate them, cut sets of labels off, weigh labels."""
+"""All of prediction: best labels, probabilities, sets of labels, explanations, and what held-out rows teach.
+
+Every prediction goes through :meth:`Prediction.topk_ids`: it reads the rows, asks the method for its best labels
+(``topk_rows``), and applies what was learnt on held-out rows (calibration, thresholds, label weights).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -10,15 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from labelwood import executors
 from labelwood.errors import LabelwoodError
-from labelwood.executors import Executor, is_local
+from labelwood.estimator.fitted import FittedModel
+from labelwood.executors import Executor
 from labelwood.executors.predict_shards import sharded_topk
-from labelwood.explain import Explanation
-from labelwood.label_names import LabelNames
+from labelwood.explain import Asked, Explanation, places_in
 from labelwood.run_context import RunContext
 from labelwood.scoring.calibration import KINDS, Listed, choose
 from labelwood.scoring.thresholds import Decisions, Objective, Target, choose_thresholds, label_weights
-from labelwood.sparse import CSR, F32, I32, I64, TopK
+from labelwood.sparse import CSR, F32, TopK
 from labelwood.validation.targets import check_lengths
 
 if TYPE_CHECKING:
@@ -27,124 +32,19 @@ if TYPE_CHECKING:
 Kind = Literal["auto", "isotonic", "platt"]
 
 _FIRST_CANDIDATES = 16
-_LISTED = (
-    20  # labels of a held-out row from which maps and thresholds are learnt, if it has no more true ones
-)
+_LONG_LIST = 1000  # labels searched for a missed one
+# Calibration and thresholds learn from this many labels of a held-out row, or more if rows have many true labels.
+_LISTED = 20
 
 
-class Deciding:
-    """The part of an estimator that turns scores into probabilities and decisions; see :mod:`labelwood.decisions`."""
+class Prediction(FittedModel):
+    """The predictions of a fitted estimator."""
 
-    n_jobs: int | None
-    verbose: bool
-    n_features_in_: int
-    label_counts_: I64
-    trained_: dict[str, Any]
-    objective: Objective = "precision"
-    _names: LabelNames
-    _decisions: Decisions = Decisions()
-
-    if TYPE_CHECKING:  # what the estimator has
-
-        @property
-        def n_labels_(self) -> int:
-            """Number of labels."""
-
-        def _topk(self, X: CSR, k: int, run: RunContext) -> TopK: ...
-
-        def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-            """Manifest and arrays."""
-
-        _read_features: Callable[[Any], CSR]
-        _encode_labels: Callable[[Any], CSR]
-        _id_of: Callable[[Hashable], int]
-        _checked_k: Callable[[Any], int]
-        _n_threads: Callable[[], int]
-        _note_fitted: Callable[[], None]
-
-    def _label_depths(self) -> I32 | None:
-        """The depth of each label, where labels have one."""
-        return None
-
-    def calibrate(self, X: Any, Y: Any, *, method: Kind = "auto", by_depth: bool | None = None) -> Self:
-        """Make scores mean something: 0.7 is to mean that seven of ten such labels are right.
-
-        ``X`` and ``Y`` are rows that the model was not trained on. ``method`` is ``isotonic`` or ``platt``, learnt for
-        all labels together or, in label trees, ``by_depth``; what is left open is chosen by log-loss on rows the map
-        was not learnt from. Thresholds chosen before are forgotten. Calibrating again starts afresh.
-        """
-        kinds = KINDS if method == "auto" else (method,)
-        if not set(kinds) <= set(KINDS):
-            raise LabelwoodError(
-                f"{type(self).__name__}: method must be auto, isotonic or platt; got {method!r}"
-            )
-        features, truth = self._rows_and_truth(X, Y)
-        top = self._topk(features, self._listed_width(truth), self._own_run())
-        self._decisions = self._calibrated(top, truth, kinds, by_depth)
-        self._note_fitted()
-        return self
-
-    def choose_thresholds(
-        self, X: Any, Y: Any, *, target: Target = "micro-f1", level: float = 0.9, per_label: bool = False
-    ) -> Self:
-        """Choose from which score on :meth:`predict` takes a label, on rows the model was not trained on.
-
-        ``target`` is ``micro-f1`` or ``macro-f1``, to be made as high as possible, or ``precision``: as many labels as
-        possible of which a share of ``level`` is right. ``per_label`` gives labels seen often enough thresholds of
-        their own.
-        """
-        features, truth = self._rows_and_truth(X, Y)
-        top = self._topk_ids(features, self._listed_width(truth), "precision")
-        self._decisions = self._with_thresholds(top, truth, target, level=level, per_label=per_label)
-        self._note_fitted()
-        return self
-
-    def decided(self) -> dict[str, Any]:
-        """What was learnt on held-out rows, in words and numbers; empty if nothing was."""
-        found: dict[str, Any] = {}
-        calibration = self._decisions.calibration
-        if calibration is not None:
-            found["calibration"] = calibration.kind + (", by depth" if calibration.n_groups > 1 else "")
-        if self._decisions.threshold is not None:
-            found["threshold"] = round(self._decisions.threshold, 6)
-            own = self._decisions.label_thresholds
-            if len(own):
-                found["own_thresholds"] = int((own != np.float32(self._decisions.threshold)).sum())
-        return found
-
-    @property
-    def threshold_(self) -> float | None:
-        """The score from which on ``predict`` takes a label, if it was chosen on held-out rows."""
-        return self._decisions.threshold
-
-    def thresholds_of(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """From which score on :meth:`predict` takes each label of an array, names or columns as they come back."""
-        index = self._names.index
-        ids = [index.get(label, -1) for label in labels.ravel().tolist()]
-        return self._decisions.thresholds(np.array(ids, np.int64), 0.5).reshape(labels.shape)
-
-    def predict(
-        self, X: Any, *, k: int | None = None, threshold: float | None = None
-    ) -> sp.csr_array[np.float32]:
-        """The predicted labels as a sparse 0/1 matrix, rows x labels.
-
-        With ``k``: the k best of each row; with ``threshold``: those that score at least as much; with both:
-        both must hold; with neither: the thresholds of :meth:`choose_thresholds`, or else one of 0.5.
-        """
-        features = self._read_features(X)
-        if k is None:
-            cuts = self._decisions if threshold is None else Decisions()
-            rows, ids = self._above(features, cuts, 0.5 if threshold is None else threshold)
-        else:
-            top = self._topk_ids(features, k)
-            rows, ids, _ = entries(top, None if threshold is None else top.scores >= threshold)
-        return self._matrix(features.n_rows, rows, ids, np.ones(len(ids), np.float32))
-
-    def _topk_ids(
+    def topk_ids(
         self, X: Any, k: int, objective: Objective | None = None, executor: Executor | None = None
     ) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
-        features, k = self._read_features(X), self._checked_k(k)
+        features, k = self.encode(X), self._checked_k(k)
         weights = label_weights(
             self.objective if objective is None else objective,
             self.label_counts_,
@@ -154,24 +54,159 @@ class Deciding:
         width = min(self._decisions.width(k, weights), self.n_labels_)
         run = self._own_run()
         run.executor = executor
-        predict = self._topk if is_local(run) else partial(sharded_topk, self)
-        found = predict(features, width, run)
-        top = self._decisions.apply(found, min(k, self.n_labels_), weights)
+        predict = self.topk_rows if run.is_local else partial(sharded_topk, self)
+        top = self._decisions.apply(predict(features, width, run), min(k, self.n_labels_), weights)
         lacking = k - top.labels.shape[1]
         if lacking == 0:
             return top
         right = ((0, 0), (0, lacking))
         return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
 
+    def predict_topk(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        objective: Objective | None = None,
+        executor: str | Executor | None = None,
+    ) -> tuple[npt.NDArray[Any], F32]:
+        """The k best labels of each row and their scores, best first: two arrays [rows, k].
+
+        Labels are names if the model was fitted with names, else columns of Y. Where a row has fewer than k labels
+        to offer (k may exceed the number of labels), it ends in None, or -1 for columns, with a score of 0.
+
+        ``objective`` changes what is best: ``tail`` weights labels by inverse propensity (best for PSP@k), ``macro``
+        by inverse frequency; the scores are then weighted too. Best after :meth:`calibrate`. ``executor`` says where
+        rows are predicted, in shards; see :meth:`fit`.
+        """
+        where = None if executor is None else executors.executor_of(executor, owner=type(self).__name__)
+        top = self.topk_ids(X, k, objective, where)
+        return self._names.take(top.labels), top.scores
+
+    def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
+        """The scores of the k best labels of each row as a sparse matrix, rows x labels."""
+        top = self.topk_ids(X, k)
+        return self._matrix(len(top.labels), *_entries(top))
+
+    def predict(
+        self, X: Any, *, k: int | None = None, threshold: float | None = None
+    ) -> sp.csr_array[np.float32]:
+        """The predicted labels as a sparse 0/1 matrix, rows x labels.
+
+        With ``k``: the k best labels of each row. With ``threshold``: the labels that score at least as much. With
+        both: both must hold. With neither: the thresholds of :meth:`choose_thresholds`, or else 0.5.
+        """
+        features = self.encode(X)
+        if k is None:
+            cuts = self._decisions if threshold is None else Decisions()
+            rows, ids = self._above(features, cuts, 0.5 if threshold is None else threshold)
+        else:
+            top = self.topk_ids(features, k)
+            rows, ids, _ = _entries(top, None if threshold is None else top.scores >= threshold)
+        return self._matrix(features.n_rows, rows, ids, np.ones(len(ids), np.float32))
+
+    def explain(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        missed: Sequence[Hashable] = (),
+        n_features: int | None = 10,
+        feature_name: Callable[[int], str | None] | None = None,
+    ) -> list[Explanation]:
+        """Why the k best labels of each row are suggested: plain records, see :mod:`labelwood.explain`.
+
+        ``missed`` lists labels to look for: the explanation says where each was lost, and to which labels. A step
+        lists its ``n_features`` largest contributions (None: all), named by ``feature_name``, else by the columns of
+        X at fit.
+        """
+        rows, k = self.encode(X), self._checked_k(k)
+        ids = [self.id_of(label) for label in missed]
+        named = feature_name or self.feature_namer()
+        asked = Asked(lambda label: self._names.named([label])[0], named, n_features)
+        run = RunContext(n_threads=self.n_threads)
+        found = []
+        for number in range(rows.n_rows):
+            row = rows.rows(number, number + 1)
+            places = places_in(self.topk_rows(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
+            found.append(
+                self._with_probabilities(self.explain_one(row, min(k, self.n_labels_), asked, places, run))
+            )
+        return found
+
+    def score(self, X: Any, y: Any) -> float:
+        """Precision at 1: the share of rows whose best label is right; ``y`` is what ``fit`` takes as Y."""
+        from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
+
+        top, truth = self.topk_ids(X, 1), self.encode_labels(y)
+        check_lengths(len(top.labels), truth.n_rows, type(self).__name__)
+        return float(precision_at_k(truth, top, 1))
+
+    def calibrate(self, X: Any, Y: Any, *, method: Kind = "auto", by_depth: bool | None = None) -> Self:
+        """Turn scores into probabilities: of the labels with a score of 0.7, seven in ten shall be right.
+
+        ``X`` and ``Y`` are rows that the model was not trained on. ``method`` is ``isotonic`` or ``platt``, one map
+        for all labels or, in label trees, one per depth (``by_depth``). What is left open is chosen by log-loss on
+        rows that the map did not learn from. Calibration forgets earlier thresholds and starts afresh each time.
+        """
+        kinds = KINDS if method == "auto" else (method,)
+        if not set(kinds) <= set(KINDS):
+            raise LabelwoodError(
+                f"{type(self).__name__}: method must be auto, isotonic or platt; got {method!r}"
+            )
+        features, truth = self._rows_and_truth(X, Y)
+        top = self.topk_rows(features, self._listed_width(truth), self._own_run())
+        return self._decide(self._calibrated(top, truth, kinds, by_depth))
+
+    def choose_thresholds(
+        self, X: Any, Y: Any, *, target: Target = "micro-f1", level: float = 0.9, per_label: bool = False
+    ) -> Self:
+        """Choose the score from which :meth:`predict` takes a label, on rows the model was not trained on.
+
+        ``target`` is ``micro-f1`` or ``macro-f1``, to be maximised, or ``precision``: as many labels as possible, of
+        which a share of ``level`` is right. ``per_label`` gives frequent labels thresholds of their own.
+        """
+        features, truth = self._rows_and_truth(X, Y)
+        top = self.topk_ids(features, self._listed_width(truth), "precision")
+        return self._decide(self._with_thresholds(top, truth, target, level=level, per_label=per_label))
+
+    def decided(self) -> dict[str, Any]:
+        """What was learnt on held-out rows, in words and numbers; empty if nothing was."""
+        found: dict[str, Any] = {}
+        calibration, threshold = self._decisions.calibration, self._decisions.threshold
+        if calibration is not None:
+            found["calibration"] = calibration.kind + (", by depth" if calibration.n_groups > 1 else "")
+        if threshold is not None:
+            found["threshold"] = round(threshold, 6)
+            own = self._decisions.label_thresholds
+            if len(own):
+                found["own_thresholds"] = int((own != np.float32(threshold)).sum())
+        return found
+
+    @property
+    def threshold_(self) -> float | None:
+        """The score from which ``predict`` takes a label, if it was chosen on held-out rows."""
+        return self._decisions.threshold
+
+    def thresholds_of(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The score from which :meth:`predict` takes each label of an array, by the labels that it returns."""
+        index = self._names.index
+        ids = [index.get(label, -1) for label in labels.ravel().tolist()]
+        return self._decisions.thresholds(np.array(ids, np.int64), 0.5).reshape(labels.shape)
+
+    def _decide(self, decisions: Decisions) -> Self:
+        self._decisions = decisions
+        self._fitted |= {"_decisions"}
+        return self
+
     def _calibrated(
         self, top: TopK, truth: CSR, kinds: tuple[str, ...] = KINDS, by_depth: bool | None = None
     ) -> Decisions:
-        """Decisions with a map learnt from the lists of held-out rows."""
+        """Decisions with a map learnt from the top labels of held-out rows."""
         depths = None if by_depth is False else self._label_depths()
         if by_depth and depths is None:
             raise LabelwoodError(f"{type(self).__name__}: by_depth must be false: its labels have no depth")
-        listed = _listed(top, truth)
-        calibration, _ = choose(listed, depths, kinds, grouped=by_depth)
+        calibration, _ = choose(_listed(top, truth), depths, kinds, grouped=by_depth)
         return Decisions(calibration, strength=self._decisions.strength)
 
     def _with_thresholds(
@@ -182,48 +217,44 @@ class Deciding:
             self._decisions, _listed(top, truth), n_positive, target, level=level, per_label=per_label
         )
 
-    def _with_meaning(self, explanation: Explanation) -> Explanation:
-        """The explanation of a calibrated model with what its scores mean."""
+    def _with_probabilities(self, explanation: Explanation) -> Explanation:
+        """The explanation of a calibrated model with the probabilities of its scores."""
         calibration = self._decisions.calibration
         if calibration is None:
             return explanation
         suggestions = explanation.suggestions
-        ids = np.array([self._id_of(suggestion.label) for suggestion in suggestions], np.int32)
-        meant = calibration.apply(ids, np.array([suggestion.score for suggestion in suggestions])).tolist()
-        told = (replace(one, probability=chance) for one, chance in zip(suggestions, meant, strict=True))
+        ids = np.array([self.id_of(suggestion.label) for suggestion in suggestions], np.int32)
+        chances = calibration.apply(ids, np.array([suggestion.score for suggestion in suggestions])).tolist()
+        told = (replace(one, probability=chance) for one, chance in zip(suggestions, chances, strict=True))
         return replace(explanation, suggestions=tuple(told))
 
     def _rows_and_truth(self, X: Any, Y: Any) -> tuple[CSR, CSR]:
-        features, truth = self._read_features(X), self._encode_labels(Y)
+        features, truth = self.encode(X), self.encode_labels(Y)
         check_lengths(features.n_rows, truth.n_rows, type(self).__name__)
         return features, truth
 
     def _listed_width(self, truth: CSR) -> int:
-        """How many labels of a held-out row are looked at: enough for rows with many."""
+        """The labels of a held-out row to look at: enough for rows with many true labels."""
         most = int(np.quantile(np.diff(truth.indptr), 0.99)) if truth.n_rows else 0
         return min(max(_LISTED, 2 * most), self.n_labels_)
-
-    def _own_run(self) -> RunContext:
-        return RunContext(n_threads=self._n_threads(), verbose=bool(self.verbose))
 
     def _above(self, X: CSR, cuts: Decisions, default: float) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Rows and ids of every label at or above its threshold.
 
-        Asks for a few labels first, and for more only in the rows where the last of those might have passed.
+        The first search asks for a few labels. Rows whose last label may have passed are searched again, wider.
         """
         rows, k, lowest = np.arange(X.n_rows), _FIRST_CANDIDATES, cuts.lowest(default)
-        found = []
+        found_rows, found_ids = [], []
         while True:
-            top = self._topk_ids(X.take(rows), k, "precision")  # thresholds are for probabilities
+            top = self.topk_ids(X.take(rows), k, "precision")  # thresholds are for probabilities
             done = (top.labels[:, -1] < 0) | (top.scores[:, -1] < lowest) | (k >= self.n_labels_)
             passed = top.scores >= cuts.thresholds(top.labels, default)
-            part, ids, _ = entries(top, passed & done[:, None])
-            found.append((rows[part], ids))
+            part, ids, _ = _entries(top, passed & done[:, None])
+            found_rows.append(rows[part])
+            found_ids.append(ids)
             rows, k = rows[~done], 4 * k
             if len(rows) == 0:
-                return np.concatenate([part[0] for part in found]), np.concatenate(
-                    [part[1] for part in found]
-                )
+                return np.concatenate(found_rows), np.concatenate(found_ids)
 
     def _matrix(self, n_rows: int, rows: Any, ids: Any, values: F32) -> sp.csr_array[np.float32]:
         import scipy.sparse as sp  # noqa: PLC0415 - predict_topk does without it
@@ -232,8 +263,13 @@ class Deciding:
         matrix.sort_indices()
         return matrix
 
+    def _checked_k(self, k: Any) -> int:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
+        return int(k)
 
-def entries(top: TopK, keep: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any], F32]:
+
+def _entries(top: TopK, keep: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any], F32]:
     """Rows, ids and scores of the kept predictions; padding is dropped."""
     kept = top.labels >= 0 if keep is None else (top.labels >= 0) & keep
     rows, _ = np.nonzero(kept)

@@ -17,6 +17,7 @@ from labelwood.resources import memory
 from labelwood.resources.estimate import Banded, Choice, Estimate, Growth, extrapolate, fewer_trees, peak_of
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, I64
+from labelwood.validation.column_names import column_names
 
 _ROOMY = 50  # times the bytes of the data: more than any method needs
 _SAMPLE_ROWS = 1000  # at least
@@ -36,7 +37,8 @@ class Planned:
     _growth: ClassVar[Growth] = Growth(0.3, 1.2)  # of a tree's bytes
     _shared_arrays: ClassVar[tuple[str, ...]] = ()  # prefixes of arrays that a model has once for all trees
 
-    _begin_fit: Callable[..., tuple[Self, CSR, CSR, RunContext]]
+    _read_training: Callable[[Any, Any, Sequence[Hashable] | None], tuple[CSR, LabelNames, CSR, RunContext]]
+    _untrained: Callable[[LabelNames, int, Sequence[str] | None], Self]
     _fit: Callable[[CSR, CSR, RunContext], None]
     _state: Callable[[], tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]
 
@@ -48,7 +50,8 @@ class Planned:
         the rows. Nothing of the estimator changes.
         """
         started = time.perf_counter()
-        fresh, features, targets, run = self._begin_fit(X, Y, label_names)
+        features, names, targets, run = self._read_training(X, Y, label_names)
+        fresh: Planned = self._untrained(names, features.n_cols, column_names(X))
         found = fresh._estimate(features, targets, run)
         return replace(found, estimate_seconds=time.perf_counter() - started)
 

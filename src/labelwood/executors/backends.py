@@ -1,4 +1,4 @@
-"""From what a user calls an executor to one."""
+"""The executors besides threads: joblib's workers and Ray; and the executor that a user names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.executors.work_unit import THREADS, Arrays, Executor, Progress, Unit, perform
+from labelwood.executors.work_unit import MILLION, THREADS, Executor, Unit, perform
+from labelwood.sparse import Arrays, Progress
 
 _LOCAL = ("ThreadingBackend", "SequentialBackend")
 
 
-def chosen(executor: str | Executor | None, *, owner: str) -> Executor | None:
-    """The executor that a name, an address such as ``ray://head:10001``, or an executor stands for."""
-    if executor is None or (not isinstance(executor, str) and hasattr(executor, "map")):
+def executor_of(executor: str | Executor, *, owner: str) -> Executor:
+    """The executor that a user names: by word, by an address such as ``ray://head:10001``, or itself."""
+    if not isinstance(executor, str) and hasattr(executor, "map"):
         return executor
     if executor == "threads":
         return THREADS
@@ -29,8 +30,8 @@ def chosen(executor: str | Executor | None, *, owner: str) -> Executor | None:
     )
 
 
-def active() -> Executor | None:
-    """The workers of the backend that ``joblib.parallel_config`` has set, if any: threads are ours already."""
+def joblib_executor() -> Executor | None:
+    """The executor for the backend that ``joblib.parallel_config`` has set; None if it works in this process."""
     from joblib.parallel import get_active_backend  # noqa: PLC0415 - only training asks
 
     backend, _ = get_active_backend(prefer="threads")
@@ -50,8 +51,7 @@ class JoblibExecutor:
         yield from zip(units, results, strict=True)
 
 
-_MILLION = 1_000_000
-_RETRIES = -1  # a unit of a lost node is run again elsewhere, as often as it takes: its result is the same
+_RETRIES = -1  # a unit of a lost node runs again elsewhere, without limit: its result is the same
 _PER_UNIT = 1  # threads; Ray keeps as many units running as its nodes have processors
 
 
@@ -59,8 +59,8 @@ class RayExecutor:
     """Runs units on a Ray cluster.
 
     ``address`` is what ``ray.init`` takes: ``ray://head:10001`` from outside the cluster, ``head:6379`` or ``auto``
-    from within; None is the cluster of ``RAY_ADDRESS``, or one that is started on this machine. A connection that is
-    there already is used whatever its address. All nodes need the same version of Labelwood.
+    from within; None is the cluster of ``RAY_ADDRESS``, or a new one on this machine. An existing
+    connection is used whatever its address. All nodes need the same version of Labelwood.
     """
 
     def __init__(self, address: str | None = None) -> None:
@@ -81,7 +81,7 @@ class RayExecutor:
     def map(
         self, units: Sequence[Unit], shared: Arrays, n_threads: int, progress: Progress
     ) -> Iterator[tuple[Unit, dict[str, npt.NDArray[Any]]]]:
-        """Each unit with its result, as they come; the largest are sent out first."""
+        """Each unit with its result, as results arrive; the largest units start first."""
         ray = self.connect()
         held = ray.put(dict(shared))
         task = ray.remote(perform).options(num_cpus=_PER_UNIT, max_retries=_RETRIES)
@@ -95,7 +95,7 @@ class RayExecutor:
                 done += unit.cost
                 yield unit, ray.get(ready[0])
                 if progress is not None:
-                    progress(round(_MILLION * done / total))
+                    progress(round(MILLION * done / total))
         finally:
             for reference in pending:
                 ray.cancel(reference)

@@ -1,7 +1,7 @@
-"""Finished units on disk, so that a training that was killed goes on where it was.
+"""Finished units on disk, so that a training that was killed can resume.
 
-A checkpoint is a directory: ``checkpoint.json`` says of which data and parameters it is, and every finished unit is one
-archive of arrays that appears whole or not at all.
+A checkpoint is a directory. ``checkpoint.json`` holds the fingerprint of data and parameters. Every finished unit is
+one archive of arrays, written atomically.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.data._files import reading, writing
+from labelwood.data._files import reading
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR
+from labelwood.storage.atomic import atomic_file
 
 FORMAT, VERSION, MANIFEST = "labelwood-checkpoint", 1, "checkpoint.json"
 _PIECE = 1 << 24  # entries hashed at a time
 
 
 class Checkpoint:
-    """The finished units of one training; ``seed`` is that of the training which began it."""
+    """The finished units of one training; ``seed`` is the seed of that training."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder, self.seed = folder, seed
@@ -42,10 +43,10 @@ class Checkpoint:
         print_of: str,
         owner: str,
     ) -> Checkpoint:
-        """Begin a checkpoint, or with ``resume`` go on with the one that is there, if any.
+        """Begin a checkpoint, or with ``resume`` continue an existing one.
 
-        ``print_of`` is the fingerprint of data and parameters. A training without a ``seed`` takes ``fresh_seed``,
-        or that of the checkpoint.
+        ``print_of`` is the fingerprint of data and parameters. A training without a ``seed`` takes the seed of the
+        checkpoint, or ``fresh_seed`` if it is new.
         """
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,12 +56,12 @@ class Checkpoint:
                 raise LabelwoodError(f"{owner}: checkpoint must be a new or empty directory; {folder} is not")
             begun = {"format": FORMAT, "version": VERSION, "fingerprint": print_of}
             begun |= {"seed": fresh_seed if seed is None else seed}
-            with writing(known) as stream:
+            with atomic_file(known) as stream:
                 stream.write(json.dumps(begun, indent=1).encode() + b"\n")
             return cls(folder, begun["seed"])  # type: ignore[arg-type]  # an integer
         if not resume:
             raise LabelwoodError(
-                f"{owner}: checkpoint {folder} holds a training already; resume it, or remove the directory"
+                f"{owner}: checkpoint {folder} holds a training already; resume it or remove the directory"
             )
         with reading(known):
             text = known.read_text(encoding="utf-8")
@@ -73,12 +74,12 @@ class Checkpoint:
             raise FormatError(f"{known}: is not a checkpoint of this version of Labelwood")
         if parts[2] != print_of or seed not in (None, parts[3]):
             raise LabelwoodError(
-                f"{owner}: checkpoint {folder} is of other data, parameters or version; give it those, or remove it"
+                f"{owner}: checkpoint {folder} is of other data, parameters or version; use those again or remove it"
             )
         return cls(folder, parts[3])
 
     def read(self, names: Iterable[str]) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """The units of these names that are finished."""
+        """The finished units among these names."""
         found = {}
         for name in names:
             path = self._folder / f"{name}.npz"
@@ -92,13 +93,13 @@ class Checkpoint:
         return found
 
     def write(self, name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Note that a unit is finished."""
-        with writing(self._folder / f"{name}.npz") as stream:
+        """Store the result of a finished unit."""
+        with atomic_file(self._folder / f"{name}.npz") as stream:
             np.savez(stream, **arrays)  # type: ignore[arg-type]  # its own keyword is no array's name
 
 
 def fingerprint(facts: Mapping[str, Any], matrices: Iterable[CSR]) -> str:
-    """A checksum of plain values, arrays among them, and of matrices."""
+    """A checksum of plain values and arrays, and of matrices."""
     total = hashlib.blake2b(digest_size=16)
 
     def plain(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Batch prediction in shards of rows, each predicted where it suits by the model's saved arrays."""
+"""Batch prediction in shards of rows, each predicted by a copy of the model in some process."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.executors.work_unit import Arrays, Progress, Unit, complete
+from labelwood.executors.work_unit import Unit, complete
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, TopK
+from labelwood.sparse import CSR, Arrays, Progress, TopK
 
 _SHARD_ROWS = 16_384
 _MODEL = "model."
-_RESTORED: dict[str, Any] = {}  # the model that this process predicted with last, by its token
+_RESTORED: dict[str, Any] = {}  # the last model of this process, by its token
 atexit.register(_RESTORED.clear)  # kernels must go before the interpreter does
 
 
 class Predicting(Protocol):
     """A fitted estimator."""
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK: ...
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k best label ids of each row."""
+        ...
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Its manifest and arrays."""
+        """The manifest and the arrays."""
         ...
 
 
 def sharded_topk(model: Predicting, X: CSR, k: int, run: RunContext) -> TopK:
-    """The k best labels of each row, by the run's executor; equal to what the model itself says."""
+    """The k best labels of each row, by the run's executor; equal to the model's own answer."""
     manifest, arrays = model.to_saved()
     shared = {_MODEL + name: array for name, array in arrays.items()}
     setting = {
@@ -59,12 +61,12 @@ def sharded_topk(model: Predicting, X: CSR, k: int, run: RunContext) -> TopK:
 def predict_shard(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
-    """The k best labels of some rows; the model is restored once a process."""
+    """The k best labels of some rows; the model is restored once per process."""
     if setting["token"] not in _RESTORED:
         own = {name.removeprefix(_MODEL): array for name, array in arrays.items() if name.startswith(_MODEL)}
         kind = getattr(import_module(setting["home"]), setting["class"])
         _RESTORED.clear()
         _RESTORED[setting["token"]] = kind.from_saved(setting["manifest"], own, where="a shard's model")
     rows = CSR(arrays["indptr"], arrays["indices"], arrays["data"], setting["n_cols"])
-    top = _RESTORED[setting["token"]]._topk(rows, setting["k"], RunContext(n_threads=n_threads))
+    top = _RESTORED[setting["token"]].topk_rows(rows, setting["k"], RunContext(n_threads=n_threads))
     return {"labels": top.labels, "scores": top.scores}

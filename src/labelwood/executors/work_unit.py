@@ -1,4 +1,4 @@
-"""Units of work, the executors that run them, and threads, the executor that is always there."""
+"""Units of work, the protocol of executors, and the default executor: threads of this process."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from labelwood.run_context import RunContext, logger
+from labelwood.sparse import Arrays, Progress
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-Progress = Callable[[int], None] | None
 Function = Callable[[Arrays, Mapping[str, Any], int, Progress], dict[str, npt.NDArray[Any]]]
 
-_MILLION = 1_000_000  # kernels report progress in millionths
+MILLION = 1_000_000  # kernels report progress in millionths
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work: what ``function(arrays, setting, n_threads, progress)`` returns, a dict of arrays.
+    """A piece of work: ``function(arrays, setting, n_threads, progress)``, which returns a dict of arrays.
 
-    ``function`` stands at the top of a module, so that any process finds it by name, and its result depends on arrays
-    and setting alone. It is given the arrays that all units of a call share and those in ``own``. ``name`` tells
-    units of one training apart; ``cost`` compares units of one call.
+    ``function`` is defined at the top of a module, so that any process finds it by name. Its result depends on arrays
+    and setting alone. It gets the arrays that all units of a call share and those in ``own``. ``name`` is unique within
+    a training; ``cost`` compares units of one call.
     """
 
     name: str
@@ -34,22 +33,24 @@ class Unit:
 
 
 def perform(unit: Unit, shared: Arrays, n_threads: int, progress: Progress) -> dict[str, npt.NDArray[Any]]:
-    """Do the work of one unit, here and now."""
+    """Do the work of one unit in this process."""
     return unit.function({**shared, **unit.own}, unit.setting, n_threads, progress)
 
 
 class Executor(Protocol):
-    """Runs units, anywhere and in any order."""
+    """Runs units, in any process and in any order."""
 
     def map(
         self, units: Sequence[Unit], shared: Arrays, n_threads: int, progress: Progress
     ) -> Iterator[tuple[Unit, dict[str, npt.NDArray[Any]]]]:
-        """Each unit with its result, as they come; ``progress`` is told millionths of the work."""
+        """Each unit with its result, as results arrive; ``progress`` is called with millionths of the work."""
         ...
 
 
 class Threads:
-    """Units one after the other in this process, each with all threads."""
+    """Runs units one after the other in this process, each with all threads."""
+
+    is_local = True  # units work on the very arrays that they are given
 
     def map(
         self, units: Sequence[Unit], shared: Arrays, n_threads: int, progress: Progress
@@ -67,24 +68,24 @@ THREADS = Threads()
 
 @dataclass(frozen=True)
 class _Share:
-    """Progress of one unit as progress of all."""
+    """Turns the progress of one unit into the progress of all."""
 
     progress: Callable[[int], None]
     start: float
     share: float
 
     def __call__(self, millionths: int) -> None:
-        self.progress(round(_MILLION * self.start + millionths * self.share))
+        self.progress(round(MILLION * self.start + millionths * self.share))
 
 
 def complete(
     title: str, units: Sequence[Unit], shared: Arrays, run: RunContext
 ) -> list[dict[str, npt.NDArray[Any]]]:
-    """The results of all units, in their order: from the checkpoint if they are there, else by the run's executor."""
+    """The results of all units, in order: from the checkpoint if it has them, else by the run's executor."""
     executor, checkpoint = run.executor or THREADS, run.checkpoint
     found = {} if checkpoint is None else checkpoint.read(unit.name for unit in units)
     left = [unit for unit in units if unit.name not in found]
-    with run.phase(title, _MILLION) as progress:
+    with run.phase(title, MILLION) as progress:
         for unit in left:
             logger.debug("unit %s: to do", unit.name)
         for unit, arrays in executor.map(left, shared, run.n_threads, progress) if left else ():
@@ -95,19 +96,7 @@ def complete(
     return [found[unit.name] for unit in units]
 
 
-def is_local(run: RunContext) -> bool:
-    """Whether units are done by this process, on the very arrays that they are given."""
-    return run.executor is None or isinstance(run.executor, Threads)
-
-
-def is_divided(run: RunContext) -> bool:
-    """Whether work is to be divided: a single unit keeps all threads busy, but nothing else, and is saved late."""
-    return run.checkpoint is not None or not is_local(run)
-
-
 def tree_ranges(n_trees: int, run: RunContext) -> list[range]:
-    """The trees of a forest by unit: all, or as many as keep the threads of one worker busy."""
-    at_once = n_trees
-    if is_divided(run):
-        at_once = run.n_threads if is_local(run) else 1
+    """The trees of a forest by unit: as many as keep the threads of one worker busy."""
+    at_once = run.n_threads if run.is_local else 1
     return [range(first, min(n_trees, first + at_once)) for first in range(0, n_trees, at_once)]

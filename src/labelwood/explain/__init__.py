@@ -1,8 +1,8 @@
 """Why a model suggests what it suggests, as plain records.
 
-``model.explain(X)`` gives an :class:`Explanation` a row. In a label tree every suggestion has a :class:`Path` a tree,
-and a :class:`Step` an edge on it. An instance forest routes a row first, whatever the label: its :class:`Route` s are
-part of the explanation, and a suggestion says what :class:`Share` of the training examples of each leaf had the label.
+``model.explain(X)`` gives one :class:`Explanation` per row. In a label tree every suggestion has one :class:`Path` per
+tree, with one :class:`Step` per edge. An instance forest routes a row first, whatever the label: the explanation has
+its routes (:class:`Route`), and a suggestion has the :class:`Share` of each leaf's training examples with the label.
 
 The score of a step is ``bias + sum of the amounts of its contributions + rest``, exactly up to rounding.
 """

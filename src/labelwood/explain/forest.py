@@ -1,7 +1,7 @@
-"""Explaining instance forests: the way of a row, its leaves' shares of a label, and the branch a label was lost at.
+"""Explaining instance forests: the routes of a row, the shares of a label in its leaves, and where a label was lost.
 
-The leaves are those the router reached; the scores on the way are worked out again in double precision, feature by
-feature: a projection is linear, so what a projected column adds is the sum of what its features add.
+The leaves are those that the router reached. Scores on the route are computed again in double precision, feature by
+feature: a projection is linear, so a projected column adds the sum of what its features add.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ import numpy.typing as npt
 
 from labelwood.explain import Asked, Lost, Rival, Route, Share, Step
 from labelwood.packed.routed_forest import Paths, RoutedForest
-from labelwood.sparse import CSR
+from labelwood.sparse import CSR, F64
 
-F64 = npt.NDArray[np.float64]
-
-_RIVALS = 5  # labels of a leaf that are named as those preferred
+_RIVALS = 5  # preferred labels of a leaf that are named
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -38,7 +36,7 @@ class RowInForest:
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
-        """The ways to the leaves, tree by tree."""
+        """The routes to the leaves, tree by tree."""
         found = []
         for tree, leaves in enumerate(self._reached):
             weight = 1 / (self._forest.n_trees * len(leaves))
@@ -48,7 +46,7 @@ class RowInForest:
         return tuple(found)
 
     def shares(self, label: int) -> tuple[Share, ...]:
-        """What the leaves reached add to a label's score, largest first."""
+        """The amounts that the reached leaves add to a label's score, largest first."""
         found = [
             Share(number, share, route.weight * share)
             for number, route in enumerate(self.routes)
@@ -70,7 +68,7 @@ class RowInForest:
             best = max(with_it, key=lambda leaf: self._share(leaf, label))
             share = self._share(best, label)
             return Lost(tree, "share", share, None, self._preferred(best, share))
-        # The deepest node on the way whose other branches have the label: it was lost there.
+        # The label was lost at the deepest node on the route whose other branches have it.
         turns = [
             (depth, taken)
             for leaf in leaves
@@ -102,7 +100,7 @@ class RowInForest:
         )
 
     def _holds(self, label: int) -> npt.NDArray[np.bool_]:
-        """Of every node, whether a leaf below it has the label."""
+        """For every node, True if a leaf below it has the label."""
         forest = self._forest
         entries = np.flatnonzero(forest.leaf_labels == label)
         holds = np.zeros(forest.n_nodes, np.bool_)
@@ -113,7 +111,7 @@ class RowInForest:
         return holds
 
     def _weights(self, child: int, tree: int) -> F64:
-        """The weight of each of the row's features for a child, seen through the node's projection."""
+        """The weight of each of the row's features for a child, through the node's projection."""
         columns, weights = self._forest.vector(child)
         routing = self._forest.routing
         if routing.projection == "none":
@@ -183,10 +181,8 @@ def mix64(x: U64) -> U64:
     return x ^ (x >> np.uint64(31))
 
 
-def projection_rows(
-    kind: str, inputs: npt.NDArray[Any], n_columns: int, seed: int
-) -> npt.NDArray[np.float64]:
-    """Rows of the matrix: those of the given input columns."""
+def projection_rows(kind: str, inputs: npt.NDArray[Any], n_columns: int, seed: int) -> F64:
+    """The rows of a projection matrix for the given input columns."""
     if kind == "hash":
         hashed = murmur3(inputs, seed)
         matrix = np.zeros((len(inputs), n_columns))
@@ -198,5 +194,5 @@ def projection_rows(
     bits = mix64(seeded ^ mix64((row << np.uint64(32)) | column))
     u = ((bits >> np.uint64(40)) + np.uint64(1)).astype(np.float64) * 2.0**-24
     v = (bits & np.uint64(0xFFFFFF)).astype(np.float64) * 2.0**-24
-    normal: npt.NDArray[np.float64] = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
+    normal: F64 = np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
     return normal

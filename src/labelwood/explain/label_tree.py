@@ -1,6 +1,6 @@
-"""Explaining label trees: the path to a label, what each feature adds on it, and where a label was lost.
+"""Explaining label trees: the path to a label, the contribution of each feature, and where a label was lost.
 
-Scores are worked out again in double precision from the packed weights, so they agree with the search up to rounding.
+Scores are computed again in double precision from the packed weights. They agree with the search up to rounding.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain import Asked, Explanation, Lost, Missed, Path, Place, Rival, Step, Suggestion
-from labelwood.packed.label_tree import Chunks, PackedTree
-from labelwood.sparse import CSR, I32, TopK
-
-F64 = npt.NDArray[np.float64]
+from labelwood.packed.label_tree import NodeWeights, PackedTree
+from labelwood.sparse import CSR, F64, I32, TopK
 
 
 @dataclass(frozen=True)
 class Members:
-    """What one tree proposed for the row: label ids of the estimator and their scores, best first."""
+    """The labels that one tree proposes for the row and their scores, best first."""
 
     labels: list[int]
     scores: list[float]
@@ -32,7 +30,7 @@ class Members:
 
 
 class RowInTree:
-    """One row (prepared as the tree takes it) in one label tree; ``leaf_labels`` names the leaves of a frozen tree."""
+    """One prepared row in one label tree; ``leaf_labels`` maps the leaves of a frozen tree to label ids."""
 
     def __init__(
         self, packed: PackedTree, row: CSR, asked: Asked, *, number: int, leaf_labels: I32 | None = None
@@ -44,7 +42,7 @@ class RowInTree:
         self._scores: dict[int, F64] = {}
 
     def path(self, label: int, members: Members) -> Path | None:
-        """The way to a label (the best, if several leaves answer as it); None if the tree lacks it."""
+        """The path to a label; the best, if several leaves answer as it, and None if the tree lacks it."""
         leaves = np.flatnonzero(self._label == label).tolist()
         if not leaves:
             return None
@@ -89,7 +87,7 @@ class RowInTree:
         return levels
 
     def _nodes_to(self, node: int) -> list[int]:
-        """The nodes on the way, the root left out."""
+        """The nodes on the path, without the root."""
         parent, nodes = self._packed.tree.parent, []
         while node != 0:
             nodes.append(node)
@@ -98,9 +96,9 @@ class RowInTree:
 
     def _children_scores(self, node: int) -> F64:
         if node not in self._scores:
-            matched, weights = node_weights(self._packed, node, self._columns)
+            matched, weights = weights_of_node(self._packed, node, self._columns)
             first, last = self._packed.tree.child_ptr[node : node + 2]
-            bias = self._packed.chunks.bias[first:last].astype(np.float64)
+            bias = self._packed.node_weights.bias[first:last].astype(np.float64)
             self._scores[node] = bias + self._values[matched] @ weights
         return self._scores[node]
 
@@ -114,7 +112,7 @@ class RowInTree:
         node = int(packed.tree.parent[child])
         place = child - int(packed.tree.child_ptr[node])
         scores = self._children_scores(node)
-        matched, weights = node_weights(packed, node, self._columns)
+        matched, weights = weights_of_node(packed, node, self._columns)
         listed, rest = asked.contributions(
             self._columns[matched].tolist(), self._values[matched].tolist(), weights[:, place].tolist()
         )
@@ -127,48 +125,42 @@ class RowInTree:
             probability=float(np.exp(self._log_probability(child))),
             place=1 + int((scores > scores[place]).sum()),
             n_children=len(scores),
-            bias=float(packed.chunks.bias[child]),
+            bias=float(packed.node_weights.bias[child]),
             contributions=listed,
             rest=rest,
         )
 
 
-def node_weights(
-    packed: PackedTree, node: int, columns: npt.NDArray[Any] | None = None
+def weights_of_node(
+    packed: PackedTree, node: int, columns: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.intp], F64]:
-    """Of an inner node: which of the ascending ``columns`` it uses, and their weights [those, children].
-
-    Without ``columns``: its own features, all of them, and their weights.
-    """
-    chunks, inner = packed.chunks, int(packed.tree.inner_of[node])
-    begin, end = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
-    own = chunks.features[begin:end]
-    n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
-    if columns is None:
-        return own.astype(np.intp), _rows(chunks, inner, np.arange(end - begin), n_children)
+    """The ascending ``columns`` that an inner node uses, as positions, and their weights [columns used, children]."""
+    weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
+    own = weights.features[weights.feature_ptr[inner] : weights.feature_ptr[inner + 1]]
     at = np.searchsorted(own, columns)
     known = at < len(own)
     known[known] = own[at[known]] == columns[known]
-    return np.flatnonzero(known), _rows(chunks, inner, at[known], n_children)
+    n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
+    return np.flatnonzero(known), _rows(weights, inner, at[known], n_children)
 
 
-def _rows(chunks: Chunks, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
-    start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
-    if chunks.dense:
-        block: F64 = chunks.weights[start:stop].reshape(-1, n_children)[positions].astype(np.float64)
+def _rows(node_weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
+    start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
+    if node_weights.dense:
+        block: F64 = node_weights.weights[start:stop].reshape(-1, n_children)[positions].astype(np.float64)
         return block
-    first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
-    bounds = np.append(chunks.row_start[first:last].astype(np.int64), stop - start)
-    own = chunks.weights_of(inner)
+    first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
+    bounds = np.append(node_weights.row_start[first:last].astype(np.int64), stop - start)
+    own = node_weights.weights_of(inner)
     weights = np.zeros((len(positions), n_children))
     for place, position in enumerate(positions.tolist()):
         pairs = slice(bounds[position], bounds[position + 1])
-        weights[place, chunks.child[start:stop][pairs]] = own[pairs]
+        weights[place, node_weights.child[start:stop][pairs]] = own[pairs]
     return weights
 
 
 def members_of(top: TopK) -> Members:
-    """The list of one tree for one row, without its padding."""
+    """The list of one tree for one row, without padding."""
     known = top.labels[0] >= 0
     return Members(top.labels[0, known].tolist(), top.scores[0, known].tolist())
 
@@ -182,7 +174,7 @@ def explain_row(
     beam_width: int | None,
     missed: Sequence[Place],
 ) -> Explanation:
-    """The explanation of a row from its view and its list in each tree, and from the list of them all."""
+    """The explanation of a row, from its view and list in each tree and from the list of all trees together."""
     suggestions = tuple(
         Suggestion(
             asked.label_name(label),
@@ -211,15 +203,16 @@ def explain_row(
 
 
 def _renamed(label: I32, leaf_labels: I32) -> I32:
-    """The labels of nodes, -1 for those that have none, by their names."""
+    """The model's label of each node, -1 for inner nodes."""
     found, leaves = np.full_like(label, -1), label >= 0
     found[leaves] = leaf_labels[label[leaves]]
     return found
 
 
 def log_probability(margin: npt.NDArray[Any], link: int) -> npt.NDArray[Any]:
-    """The sigmoid (``link`` 0), or exp(-max(0, 1 - margin)^link), in logarithms."""
+    """The logarithm of the sigmoid (``link`` 0) or of exp(-max(0, 1 - margin)^link)."""
     if link == 0:
-        return -np.logaddexp(0.0, -margin)
-    hinge: npt.NDArray[Any] = np.maximum(0.0, 1.0 - margin)
-    return -(hinge**link)
+        negative: npt.NDArray[Any] = np.logaddexp(0.0, -margin)
+    else:
+        negative = np.maximum(0.0, 1.0 - margin) ** link
+    return -negative

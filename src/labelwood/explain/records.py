@@ -13,7 +13,7 @@ Reason = Literal["listed", "beam", "rank", "branch", "share", "absent"]
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a feature of the row adds to a score: ``amount = value * weight``; ``name`` is its word, if known."""
+    """The contribution of a feature to a score: ``amount = value * weight``; ``name`` is its word, if known."""
 
     feature: int
     name: str | None
@@ -45,9 +45,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Path:
-    """The way to a label in one label tree; ``score`` is the product of the probabilities of its steps.
+    """The path to a label in one label tree; ``score`` is the product of the probabilities of its steps.
 
-    ``listed`` tells whether the tree's search proposed the label; if not, it counts as 0 in the average of the trees.
+    ``listed`` is true if the tree's search proposed the label; else it counts as 0 in the average of the trees.
     """
 
     tree: int
@@ -58,7 +58,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Route:
-    """The way of a row to one leaf of an instance tree; ``weight`` is that of the leaf in the average."""
+    """The route of a row to one leaf of an instance tree; ``weight`` is the leaf's weight in the average."""
 
     tree: int
     leaf: int
@@ -80,7 +80,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Reranked:
-    """How a score came about when candidates are ordered by nearness as well: by both, see ``labelwood.rerank``."""
+    """The two parts of a reranked score; see :mod:`labelwood.scoring.rerank`."""
 
     tree_score: float
     nearness: float
@@ -90,8 +90,8 @@ class Reranked:
 class Suggestion:
     """A suggested label: ``paths`` in label trees, ``shares`` (largest first) in forests.
 
-    ``amounts`` is what each member of a blend adds to the score. ``probability`` is what the score means, of a
-    calibrated model.
+    ``amounts`` is what each member of a blend adds to the score. ``probability`` is the calibrated score, if the model
+    is calibrated.
     """
 
     label: Any
@@ -114,7 +114,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Lost:
-    """What became of a label in one tree, at which step it was lost, and to whom.
+    """What became of a label in one tree: the step at which it was lost, and the rivals that it lost to.
 
     ``reason`` in label trees: ``listed`` (it was not lost), ``beam`` (the search gave up the branch of ``step`` for the
     ``rivals``, the nodes it kept), ``rank`` (it was reached, but the ``rivals``, labels, score higher; ``step`` is the
@@ -142,7 +142,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class Member:
-    """A model of a blend: its method, its weight and temperature there, and why it suggests what it suggests itself."""
+    """A member of a blend: its method, weight and temperature, and its own explanation."""
 
     method: str
     weight: float
@@ -154,7 +154,7 @@ class Member:
 class Explanation:
     """Why the labels of a row were suggested, best first.
 
-    ``routes`` of forests; ``missed`` of labels asked about; ``members`` of blends.
+    Forests have ``routes``, blends ``members``; ``missed`` answers for the labels asked about.
     """
 
     suggestions: tuple[Suggestion, ...]
@@ -165,7 +165,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a label id stands in a long list of suggestions: its score there and its place, None if it is not in it."""
+    """The score and the place of a label id in a long list of suggestions; None if the list lacks it."""
 
     label: int
     score: float
@@ -173,7 +173,7 @@ class Place:
 
 
 def places_in(top: TopK, labels: Sequence[int]) -> list[Place]:
-    """Where labels stand in the list of one row."""
+    """The places of labels in the list of one row."""
     at = {label: place for place, label in enumerate(top.labels[0].tolist()) if label >= 0}
     return [
         Place(label, float(top.scores[0, at[label]]), at[label] + 1)
@@ -185,7 +185,7 @@ def places_in(top: TopK, labels: Sequence[int]) -> list[Place]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What an explanation is to show: names of labels and features, and how many features a step lists."""
+    """What an explanation shows: names of labels and features, and the number of features that a step lists."""
 
     label_name: Callable[[int], Any]
     feature_name: Callable[[int], str | None]

@@ -1,4 +1,4 @@
-"""The methods and the one list of them."""
+"""The methods, and loading of saved models."""
 
 from labelwood.methods.registry import METHODS, load, model_from_saved
 

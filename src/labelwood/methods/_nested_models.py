@@ -1,4 +1,4 @@
-"""Models within a model: how they are saved with it."""
+"""Saving the models within a model: the members of a blend, the trees of an online forest."""
 
 from __future__ import annotations
 

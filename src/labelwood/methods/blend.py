@@ -1,4 +1,4 @@
-"""Blend: several models as one, because methods err differently."""
+"""Blend: several models as one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.estimator import FittedModel, NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
 from labelwood.methods._nested_models import own_arrays, saved_members
 from labelwood.params import Param
@@ -25,10 +25,10 @@ DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
     {"method": "one-vs-rest"},
     {"method": "craft-forest", "n_trees": 20},
 )
-_CANDIDATES = 50  # labels that a member proposes, if not more are asked for
-_SEARCHED = 20  # of those, as many of a member are looked at to find the mix: it is judged by five
-_FEWEST_ROWS = 20  # fewer are not worth dividing
-_MOST_HELD_OUT = 10_000  # more tell no better how to blend
+_CANDIDATES = 50  # labels that a member proposes, or more if more are asked for
+_SEARCHED = 20  # labels of a member used to search the mix, which is judged by the first five
+_FEWEST_ROWS = 20  # with fewer rows, none are held out
+_MOST_HELD_OUT = 10_000  # more rows do not improve the mix
 _STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
 _KS = (1, 3, 5)
 
@@ -37,17 +37,16 @@ class Blend(TreeEstimator):
     """Several models as one: weighted sums of their scores, the weights and temperatures learnt on held-out rows.
 
     Use it for the last points of quality: it costs the training of all members, twice with ``refit``. Members are
-    method names, ``{"method": name, parameter: value, ...}``, or estimators; threads, seed and progress bar are those
-    of the blend. ``fit`` trains them on a part of the rows, learns on the rest how to blend and what the scores mean
-    (see ``calibrate``), then trains them again on all rows. :meth:`of` blends models that are fitted already.
-    One-vs-rest, a default member, takes time in proportion to the number of labels: name the members where these
-    are very many.
+    method names, ``{"method": name, parameter: value, ...}``, or estimators. All use the threads, seed and progress bar
+    of the blend. ``fit`` trains them on a part of the rows, learns the mix and the calibration on the rest, then trains
+    them again on all rows. :meth:`of` blends models that are already fitted. One-vs-rest, a default member, takes time
+    in proportion to the number of labels: name other members if there are very many labels.
 
-    ``objective="tail"`` is the switch for rare labels: forests re-rank their candidates by nearness (``rerank``), the
-    mix is learnt for PSP@k, and lists are ordered by probability times inverse propensity.
+    ``objective="tail"`` is for rare labels: forests re-rank their candidates by nearness (``rerank``), the mix is
+    learnt for PSP@k, and lists are ordered by probability times inverse propensity.
 
-    Fitted attributes: ``members_``, ``mix_`` (weights, temperatures, by rank or not), ``held_out_`` (quality on the
-    held-out rows, of the blend and of each member).
+    Fitted attributes: ``members_``, ``mix_`` (weights, temperatures, by rank or not), ``held_out_`` (quality of the
+    blend and of each member on the held-out rows).
 
     >>> import numpy as np
     >>> X = np.eye(6, dtype=np.float32)
@@ -66,32 +65,34 @@ class Blend(TreeEstimator):
         self,
         models: Annotated[
             list[Any] | None,
-            Param("the members: methods, or objects of a method and its parameters; None: three that differ"),
+            Param(
+                "the members: methods, or objects of a method and its parameters; None: three default members"
+            ),
         ] = None,
         weights: Annotated[
-            list[float] | None, Param("weights of the members; None: learnt on held-out rows")
+            list[float] | None, Param("weights of the members; None: learn them on held-out rows")
         ] = None,
         *,
         mode: Annotated[
             Literal["auto", "probability", "rank"],
-            Param("add up scores, or ranks; auto: what does better on held-out rows"),
+            Param("add up scores or ranks; auto: whichever is better on held-out rows"),
         ] = "auto",
         objective: Annotated[
             Literal["precision", "tail", "macro"],
-            Param("what the list is for: precision; tail: rare labels (PSP@k); macro: all labels alike"),
+            Param("what lists are judged by: precision; tail: rare labels (PSP@k); macro: all labels alike"),
         ] = "precision",
         held_out: Annotated[
             float,
             Param(
-                "share of the rows, at most 10,000, to learn blending from; 0: none, members alike",
+                "share of the rows, at most 10,000, held out to learn the mix; 0: none, equal weights",
                 ge=0,
                 le=0.9,
             ),
         ] = 0.2,
-        refit: Annotated[bool, Param("train the members again on all rows in the end")] = True,
+        refit: Annotated[bool, Param("train the members again on all rows at the end")] = True,
         decide: Annotated[
             Literal["micro-f1", "macro-f1"] | None,
-            Param("what the threshold of predict is chosen for on the held-out rows; None: it is 0.5"),
+            Param("metric for which the held-out rows choose the threshold of predict; None: threshold 0.5"),
         ] = None,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
@@ -105,9 +106,9 @@ class Blend(TreeEstimator):
     def of(
         cls, models: Sequence[TreeEstimator], weights: Sequence[float] | None = None, **parameters: Any
     ) -> Self:
-        """The blend of fitted models of the same labels and features; :meth:`learn` finds its weights.
+        """The blend of fitted models with the same labels and features; :meth:`learn` finds its weights.
 
-        ``parameters`` are those of the class.
+        ``parameters`` are parameters of the class.
         """
         members = list(models)
         if not members:
@@ -120,7 +121,7 @@ class Blend(TreeEstimator):
         blend = cls(
             [_spec_of(member) for member in members], None if weights is None else list(weights), **parameters
         )
-        blend._names, blend.n_features_in_ = first._names, first.n_features_in_
+        blend._names, blend.n_features_in_ = first.label_names, first.n_features_in_
         blend.label_counts_, blend.trained_ = first.label_counts_, dict(first.trained_)
         blend.fit_seconds_ = {}
         blend.members_, blend.held_out_ = members, {}
@@ -182,8 +183,8 @@ class Blend(TreeEstimator):
         return replace(start, weights=tuple((weights / weights.sum()).tolist()))
 
     def _learn(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        """The mix, then what its scores mean, then how strongly to weigh labels and where to cut."""
-        self.mix_ = even(len(self.members_))  # so that all propose
+        """Learn the mix, then the calibration, then the strength of label weights and the threshold."""
+        self.mix_ = even(len(self.members_))  # members without weight propose nothing
         lists = self._lists(X, _CANDIDATES, run)
         width = self._listed_width(Y)
         quality = self._quality(Y, self.objective)
@@ -210,12 +211,12 @@ class Blend(TreeEstimator):
         return self._decisions.apply(top, max(_KS), weights)
 
     def _quality(self, Y: CSR, objective: Objective) -> Callable[[TopK], float]:
-        """What lists of five are judged by: the mean of the objective's metrics."""
+        """The quality of lists of five: the mean of the objective's metrics."""
         from labelwood.metrics import definitions, inverse_propensities  # noqa: PLC0415 - only learning measures
         from labelwood.metrics.judged import judge  # noqa: PLC0415
         from labelwood.metrics.propensity import propensity_scored  # noqa: PLC0415
 
-        counts = np.zeros(Y.n_cols, np.int64)  # of labels that no member knows: none
+        counts = np.zeros(Y.n_cols, np.int64)  # 0 for labels that no member knows
         counts[: self.n_labels_] = self.label_counts_
         weights = inverse_propensities(counts, self.trained_["rows"])
 
@@ -232,20 +233,27 @@ class Blend(TreeEstimator):
         return quality
 
     def _lists(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
-        """What each member proposes, calibrated if it is; members without weight propose nothing."""
+        """The labels that each member proposes; members without weight propose nothing."""
         width = min(max(k, _CANDIDATES), self.n_labels_)
         nothing = TopK(np.full((X.n_rows, width), -1, np.int32), np.zeros((X.n_rows, width), np.float32))
         return [
-            member._decisions.apply(member._topk(X, width, run), width, None) if weight > 0 else nothing
+            member.decisions.apply(member.topk_rows(X, width, run), width, None) if weight > 0 else nothing
             for member, weight in zip(self.members_, self.mix_.weights, strict=True)
         ]
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
+    @property
+    def main_member(self) -> FittedModel:
+        """The member with the largest weight, or its own main member."""
+        return self.members_[int(np.argmax(self.mix_.weights))].main_member
+
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels of highest weighted score."""
         return self.mix_.combine(self._lists(X, k, run), k)
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
+        """What each member adds to the scores, and its own explanation."""
         lists = self._lists(row, k, run)
         top = self.mix_.combine(lists, k)
         amounts = [
@@ -260,7 +268,7 @@ class Blend(TreeEstimator):
             if label >= 0
         )
         members = tuple(
-            Member(member.method_name, weight, temperature, member._explain(row, k, asked, missed, run))
+            Member(member.method_name, weight, temperature, member.explain_one(row, k, asked, missed, run))
             for member, weight, temperature in zip(
                 self.members_, self.mix_.weights, self.mix_.temperatures, strict=True
             )
@@ -269,7 +277,7 @@ class Blend(TreeEstimator):
         return Explanation(suggestions, missed=lost, members=members)
 
     def describe(self) -> dict[str, Any]:
-        """The members with their weights and temperatures, and what was measured on the held-out rows."""
+        """The members with their weights and temperatures."""
         return {
             "members": [member.method_name for member in self.members_],
             "weights": [round(weight, 4) for weight in self.mix_.weights],
@@ -330,7 +338,7 @@ def _method(name: Any) -> type[TreeEstimator]:
 
 
 def _estimator(model: Any) -> TreeEstimator:
-    """A member, not fitted, from what a user may call a model."""
+    """A member, not fitted, from a method name, an object of its parameters, or an estimator."""
     if isinstance(model, TreeEstimator):
         fresh: TreeEstimator = clone(model)
         return fresh

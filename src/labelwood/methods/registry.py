@@ -1,4 +1,4 @@
-"""The methods, each an estimator of its own module, and the one list of them.
+"""The list of methods, and loading of saved models.
 
 The command line, :func:`load` and the common tests iterate :data:`METHODS`; a new method is one more line.
 """
@@ -30,7 +30,7 @@ _CLASSES = {
 
 
 class _Methods(Mapping[str, type[TreeEstimator]]):
-    """Method name to class; a class is imported when it is asked for."""
+    """Method name to class; a class is imported on first use."""
 
     def __getitem__(self, name: str) -> type[TreeEstimator]:
         module, attribute = _CLASSES[name]
@@ -48,9 +48,9 @@ METHODS: Mapping[str, type[TreeEstimator]] = _Methods()
 
 
 def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEstimator | TextClassifier:
-    """Load a saved model, whatever its method; one that was trained on texts comes with its encoder.
+    """Load a saved model of any method; a model of texts comes with its encoder.
 
-    Arrays are memory-mapped. ``verify`` compares checksums: by default for models of at most 64 MB.
+    Arrays are memory-mapped. ``verify`` compares checksums, by default for models of at most 64 MB.
     """
     manifest, arrays = read_model(path, verify=verify)
     return model_from_saved(manifest, arrays, where=path)
@@ -59,7 +59,7 @@ def load(path: str | os.PathLike[str], *, verify: bool | None = None) -> TreeEst
 def model_from_saved(
     manifest: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, where: str | os.PathLike[str]
 ) -> TreeEstimator | TextClassifier:
-    """The model of what ``to_saved`` gave, whatever its method; ``where`` opens the error messages."""
+    """The model of any method from its manifest and arrays; ``where`` opens the error messages."""
     name = manifest.get("method")
     if not isinstance(name, str) or name not in METHODS:
         raise FormatError(f"{where}: unknown method {name!r}; this version has {', '.join(METHODS)}")

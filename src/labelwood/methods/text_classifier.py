@@ -1,10 +1,10 @@
-"""TextClassifier: a text encoder and a method in one model, so that texts go in and label names come out."""
+"""TextClassifier: a text encoder and a method in one model, from texts to label names."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.estimator.prediction import Kind
 from labelwood.executors import Executor
 from labelwood.explain import Explanation
+from labelwood.label_names import LabelNames
 from labelwood.params import declared
 from labelwood.resources.estimate import Estimate
 from labelwood.run_context import RunContext
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 ENCODER = "encoder"  # the key of the manifest
-_PREFIX = ENCODER + "."  # opens the name of an array that the encoder learnt
+_PREFIX = ENCODER + "."  # starts the names of the encoder's arrays
 _MILLION = 1_000_000
 
 
 class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A method that takes texts: an encoder turns them into vectors, a classifier learns from those.
+    """A model of texts: an encoder turns texts into vectors, a classifier learns from the vectors.
 
     ``classifier`` is any method of the library (default: ``LinearTree()``), ``encoder`` a text encoder (default:
-    ``TfidfEncoder()``). Both are kept untouched; ``classifier_`` and ``encoder_`` are the fitted ones. They are saved
+    ``TfidfEncoder()``). Both stay as they are; ``classifier_`` and ``encoder_`` are the fitted copies. They are saved
     together in one directory.
 
     >>> texts = ["cats and dogs", "a dog barks", "tax law", "income tax"]
@@ -44,6 +45,8 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     >>> model.predict_topk(["my dog"], k=1)[0].tolist()
     [['pets']]
     """
+
+    takes: ClassVar[Literal["features", "text"]] = "text"
 
     classifier_: TreeEstimator
     encoder_: TextEncoder
@@ -63,10 +66,10 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from texts and Y, which is what the classifier takes: lists of label names or a 0/1 matrix.
+        """Learn from texts and Y: lists of label names or a 0/1 matrix.
 
-        ``max_memory`` is checked before the classifier learns, when the texts are encoded; see its ``fit``, also for
-        ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
+        ``max_memory`` is checked after the texts are encoded, before the classifier learns. See the classifier's
+        ``fit`` for ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
         """
         encoder, classifier, features, run = self._encode_first(texts)
         classifier.fit(
@@ -89,7 +92,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         *,
         label_names: Sequence[Hashable] | None = None,
     ) -> Estimate:
-        """What fit would need on these texts, which are encoded for it; see the classifier's ``estimate``."""
+        """What fit would need on these texts; see the classifier's ``estimate``. The texts are encoded for it."""
         _, classifier, features, _ = self._encode_first(texts)
         return classifier.estimate(features, Y, label_names=label_names)
 
@@ -103,7 +106,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return encoder, classifier, features, run
 
     def encode(self, texts: Iterable[str]) -> CSR:
-        """The vectors of texts, as the classifier takes them."""
+        """The vectors of texts."""
         self._check_fitted()
         run = RunContext(verbose=bool(self.classifier_.verbose))
         with run.phase("encode", _MILLION) as progress:
@@ -112,7 +115,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def calibrate(
         self, texts: Iterable[str], Y: Any, *, method: Kind = "auto", by_depth: bool | None = None
     ) -> Self:
-        """Make scores mean something, on texts not trained on; see the classifier's ``calibrate``."""
+        """Turn scores into probabilities, on held-out texts; see the classifier's ``calibrate``."""
         vectors = self.encode(texts)
         self.classifier_.calibrate(vectors, Y, method=method, by_depth=by_depth)
         return self
@@ -126,7 +129,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         level: float = 0.9,
         per_label: bool = False,
     ) -> Self:
-        """Choose the thresholds of ``predict``, on texts not trained on; see the classifier's."""
+        """Choose the thresholds of ``predict``, on held-out texts; see the classifier's ``choose_thresholds``."""
         vectors = self.encode(texts)
         self.classifier_.choose_thresholds(vectors, Y, target=target, level=level, per_label=per_label)
         return self
@@ -158,7 +161,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         missed: Sequence[Hashable] = (),
         n_features: int | None = 10,
     ) -> list[Explanation]:
-        """Why the k best labels of each text are suggested, with its words; see the classifier's ``explain``."""
+        """Why the k best labels of each text are suggested, by its words; see the classifier's ``explain``."""
         listed = list(texts)
         vectors = self.encode(listed)
         found = []
@@ -251,15 +254,39 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
         return cls.of(encoder, fitted)
 
-    def _topk_ids(self, texts: Iterable[str], k: int) -> TopK:
-        """As the classifier's, for scorers."""
-        vectors = self.encode(texts)
-        return self.classifier_._topk_ids(vectors, k)
+    @property
+    def can_learn(self) -> bool:
+        """True if the classifier learns from a stream."""
+        return self.__sklearn_is_fitted__() and self.classifier_.can_learn
 
-    def _encode_labels(self, Y: Any) -> CSR:
-        """As the classifier's, for scorers."""
+    @property
+    def label_names(self) -> LabelNames:
+        """The names of the labels, by id and by name."""
         self._check_fitted()
-        return self.classifier_._encode_labels(Y)
+        return self.classifier_.label_names
+
+    def topk_ids(self, texts: Iterable[str], k: int) -> TopK:
+        """The k best label ids of each text, exactly k wide."""
+        vectors = self.encode(texts)
+        return self.classifier_.topk_ids(vectors, k)
+
+    def encode_labels(self, Y: Any) -> CSR:
+        """A user's Y with the model's label ids."""
+        self._check_fitted()
+        return self.classifier_.encode_labels(Y)
+
+    def feature_namer(self) -> Callable[[int], str | None]:
+        """A function from a column to its word; None where the encoder keeps no vocabulary."""
+        return self.encoder_.term_of("")
+
+    def set_threads(self, n_jobs: int) -> None:
+        """Encode and predict with this many threads from here on."""
+        self.classifier_.set_threads(n_jobs)
+        self.encoder_.n_jobs = n_jobs
+
+    def with_classifier(self, classifier: TreeEstimator) -> Self:
+        """A model that reads texts as this one does and predicts by ``classifier``."""
+        return self.of(self.encoder_, classifier)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -280,8 +307,8 @@ Model = TreeEstimator | TextClassifier
 
 
 def estimator_of(model: Model) -> TreeEstimator:
-    """The method within a model: itself, or what stands behind its encoder."""
-    return model.classifier_ if isinstance(model, TextClassifier) else model
+    """The estimator that takes vectors: the model itself, or the one behind its encoder."""
+    return model.classifier_
 
 
 def _default_classifier() -> TreeEstimator:

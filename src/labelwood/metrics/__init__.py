@@ -1,8 +1,7 @@
-"""Quality of top-k predictions, one definition a metric; ``docs/metrics.md`` has the formulas.
+"""Metrics of top-k predictions; ``docs/metrics.md`` has the formulas.
 
-Truth is a label matrix, predictions are :class:`~labelwood.sparse.TopK`; values are fractions in [0, 1].
-Work and memory are of the order of the predicted items, the true labels and the number of labels, never
-rows x labels.
+The truth is a label matrix, predictions are :class:`~labelwood.sparse.TopK`, values are fractions in [0, 1]. Time and
+memory grow with the number of predictions, true labels and labels, not with rows x labels.
 
 >>> from labelwood.sparse import TopK, from_lists
 >>> import numpy as np
@@ -11,35 +10,27 @@ rows x labels.
 >>> top = TopK(np.array([[2, 1, 0], [0, 1, -1]], np.int32), scores)
 >>> precision_at_k(Y, top, 1)
 0.5
->>> precision_at_k(Y, top, 2)  # places 2 and 3 of the first row tie: half a hit
+>>> precision_at_k(Y, top, 2)  # places 2 and 3 of the first row are tied: half a hit
 0.625
 """
 
 from labelwood.metrics.api import (
-    BINS,
-    Interval,
-    Reliability,
-    Scorer,
-    bootstrap_intervals,
-    calibration_error,
     coverage_at_k,
     evaluate,
-    frequency_bins,
-    inverse_propensities,
     label_counts,
     macro_f1_at_k,
     ndcg_at_k,
-    paired_intervals,
     precision_at_k,
-    propensities,
     psndcg_at_k,
     psp_at_k,
     recall_at_k,
-    reliability,
     report_by_frequency,
-    scorer,
-    set_scores,
 )
+from labelwood.metrics.bootstrap import Interval, bootstrap_intervals, paired_intervals
+from labelwood.metrics.by_frequency import BINS, frequency_bins
+from labelwood.metrics.propensity import inverse_propensities, propensities
+from labelwood.metrics.reliability import Reliability, calibration_error, reliability, set_scores
+from labelwood.metrics.scorers import Scorer, scorer
 
 __all__ = [
     "BINS",

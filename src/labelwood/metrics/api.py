@@ -1,4 +1,4 @@
-"""One function a metric, from a label matrix and top-k predictions to a fraction."""
+"""One function per metric, from a label matrix and top-k predictions to a fraction."""
 
 from __future__ import annotations
 
@@ -9,59 +9,30 @@ import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
 from labelwood.metrics import definitions
-from labelwood.metrics.bootstrap import Interval, bootstrap_intervals, paired_intervals
-from labelwood.metrics.by_frequency import BINS, by_frequency, frequency_bins
+from labelwood.metrics.by_frequency import by_frequency
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
-from labelwood.metrics.propensity import inverse_propensities, propensities, propensity_scored
-from labelwood.metrics.reliability import Reliability, calibration_error, reliability, set_scores
-from labelwood.metrics.scorers import Scorer, scorer
+from labelwood.metrics.propensity import propensity_scored
 from labelwood.sparse import CSR, I64, TopK
-
-__all__ = [
-    "BINS",
-    "Interval",
-    "Reliability",
-    "Scorer",
-    "bootstrap_intervals",
-    "calibration_error",
-    "coverage_at_k",
-    "evaluate",
-    "frequency_bins",
-    "inverse_propensities",
-    "label_counts",
-    "macro_f1_at_k",
-    "ndcg_at_k",
-    "paired_intervals",
-    "precision_at_k",
-    "propensities",
-    "psndcg_at_k",
-    "psp_at_k",
-    "recall_at_k",
-    "reliability",
-    "report_by_frequency",
-    "scorer",
-    "set_scores",
-]
 
 
 def precision_at_k(Y: CSR, top: TopK, k: int) -> float:
-    """P@k: right labels among the first k, over k, averaged over rows."""
+    """P@k: the number of correct labels among the first k, divided by k, averaged over rows."""
     return definitions.precision(judge(Y, top), _checked_k(k))
 
 
 def recall_at_k(Y: CSR, top: TopK, k: int) -> float:
-    """R@k: right labels among the first k, over the true labels of the row, averaged over rows."""
+    """R@k: the share of the true labels of a row that are among the first k, averaged over rows."""
     return definitions.recall(judge(Y, top), _checked_k(k))
 
 
 def ndcg_at_k(Y: CSR, top: TopK, k: int) -> float:
-    """nDCG@k: like P@k with places discounted by 1 / log2(1 + place), over the best the row allows."""
+    """nDCG@k: P@k with places discounted by 1 / log2(1 + place), divided by the best value the row allows."""
     return definitions.ndcg(judge(Y, top), _checked_k(k))
 
 
 def psp_at_k(Y: CSR, top: TopK, k: int, inv_propensity: npt.ArrayLike, *, normalised: bool = True) -> float:
-    """PSP@k: P@k with a right label counting its inverse propensity; normalised, over the best reachable."""
+    """PSP@k: P@k with correct labels weighted by inverse propensity; normalised by the best possible value."""
     found = propensity_scored(Y, judge(Y, top), inv_propensity, (_checked_k(k),), normalised=normalised)
     return found[f"PSP@{k}"]
 
@@ -69,18 +40,18 @@ def psp_at_k(Y: CSR, top: TopK, k: int, inv_propensity: npt.ArrayLike, *, normal
 def psndcg_at_k(
     Y: CSR, top: TopK, k: int, inv_propensity: npt.ArrayLike, *, normalised: bool = True
 ) -> float:
-    """PSnDCG@k: nDCG@k with a right label counting its inverse propensity; normalised as PSP@k."""
+    """PSnDCG@k: nDCG@k with correct labels weighted by inverse propensity; normalised as PSP@k."""
     found = propensity_scored(Y, judge(Y, top), inv_propensity, (_checked_k(k),), normalised=normalised)
     return found[f"PSnDCG@{k}"]
 
 
 def coverage_at_k(Y: CSR, top: TopK, k: int) -> float:
-    """coverage@k: share of the labels true of some row that are right among the first k at least once."""
+    """coverage@k: the share of the labels in the truth that are predicted correctly at least once."""
     return definitions.coverage(label_totals(judge(Y, top), _checked_k(k)))
 
 
 def macro_f1_at_k(Y: CSR, top: TopK, k: int) -> float:
-    """macroF1@k: F1 of each label when the first k are predicted, over the labels true of some row."""
+    """macroF1@k: the mean F1 of the labels in the truth if the first k labels are predicted."""
     return definitions.macro_f1(label_totals(judge(Y, top), _checked_k(k)))
 
 
@@ -91,10 +62,10 @@ def evaluate(
     inv_propensity: npt.ArrayLike | None = None,
     train_label_counts: npt.ArrayLike | None = None,
 ) -> dict[str, float]:
-    """Every metric at every k in one pass: ``{"P@1": ..., "P@3": ..., ..., "macroF1@5": ...}``.
+    """Compute every metric at every k: ``{"P@1": ..., "P@3": ..., ..., "macroF1@5": ...}``.
 
-    ``inv_propensity`` (of :func:`inverse_propensities`) adds the normalised ``PSP@k`` and ``PSnDCG@k``;
-    ``train_label_counts`` adds :func:`report_by_frequency`, flattened to keys like ``"tail/R@5"``.
+    ``inv_propensity``, from :func:`~labelwood.metrics.inverse_propensities`, adds the normalised ``PSP@k`` and
+    ``PSnDCG@k``. ``train_label_counts`` adds :func:`report_by_frequency`, with keys such as ``"tail/R@5"``.
     """
     places = _checked_ks(ks)
     judged = judge(Y, top)
@@ -114,19 +85,19 @@ def evaluate(
 def report_by_frequency(
     Y: CSR, top: TopK, train_label_counts: npt.ArrayLike, ks: Sequence[int] = (1, 3, 5)
 ) -> dict[str, dict[str, float]]:
-    """What head, middle, tail and unseen labels (see :func:`frequency_bins`) contribute, a dict for each bin.
+    """Compute the metrics of head, middle, tail and unseen labels (see :func:`~labelwood.metrics.frequency_bins`).
 
-    ``P@k`` is the part of P@k that the bin's labels earn (the bins add up to P@k), ``R@k`` the share of the
-    bin's true labels that are found, ``coverage@k`` and ``macroF1@k`` are those of the bin's labels alone.
-    ``labels``, ``labels_tested`` (true of some row), ``test_share`` (of all true labels), ``least_count``
-    and ``most_count`` (in training) describe the bin.
+    In each bin, ``P@k`` is the contribution of its labels to P@k (the bins add up to P@k), ``R@k`` the share of its
+    true labels that are found; ``coverage@k`` and ``macroF1@k`` are those of its labels. ``labels``, ``labels_tested``
+    (labels in the truth), ``test_share`` (share of all true labels), ``least_count`` and ``most_count`` (training
+    rows) describe the bin.
     """
     judged = judge(Y, top)
     return by_frequency(judged, {k: label_totals(judged, k) for k in _checked_ks(ks)}, train_label_counts)
 
 
 def label_counts(Y: CSR) -> I64:
-    """How many rows each label is true of."""
+    """Return the number of rows of each label."""
     return np.bincount(Y.indices, minlength=Y.n_cols)
 
 

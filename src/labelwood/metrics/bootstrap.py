@@ -1,7 +1,7 @@
-"""How sure a figure is: intervals by the bootstrap, rows drawn with replacement.
+"""Bootstrap confidence intervals: rows are drawn with replacement.
 
-The metrics that are means over rows have intervals (P, R, nDCG). Two models on the same rows are compared by the
-interval of their difference, row by row, which is far narrower than the two intervals side by side.
+Intervals exist for the metrics that are means over rows: P, R, nDCG. Two models are compared on the same rows by the
+interval of their difference, which is much narrower than the two separate intervals.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.metrics.definitions import PER_ROW
-from labelwood.metrics.judged import F64, judge
-from labelwood.sparse import CSR, TopK
+from labelwood.metrics.judged import judge
+from labelwood.sparse import CSR, F64, TopK
 
 
 class Interval(NamedTuple):
-    """A mean and the bounds between which it lies with the confidence asked for."""
+    """A mean and its confidence interval."""
 
     mean: float
     low: float
@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 def bootstrap_intervals(
     Y: CSR, top: TopK, ks: Sequence[int], *, n_resamples: int = 1000, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Interval]:
-    """``{"P@1": Interval(...), ...}`` for every metric that is a mean over rows.
+    """Return ``{"P@1": Interval(...), ...}`` for every metric that is a mean over rows.
 
     >>> from labelwood.sparse import TopK, from_lists
     >>> Y = from_lists([[0], [1], [0], [1]], n_cols=2)
@@ -43,7 +43,7 @@ def paired_intervals(
     first: tuple[CSR, TopK], second: tuple[CSR, TopK], ks: Sequence[int], *, n_resamples: int = 1000,
     confidence: float = 0.95, seed: int = 0,
 ) -> dict[str, Interval]:  # fmt: skip
-    """The difference second - first of two predictions of the same rows, each with the truth in its own label ids."""
+    """Compare two predictions of the same rows by second - first; each comes with the truth in its own label ids."""
     one, other = _per_row(*first, ks), _per_row(*second, ks)
     if first[0].n_rows != second[0].n_rows:
         raise LabelwoodError(

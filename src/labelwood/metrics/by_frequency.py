@@ -1,4 +1,4 @@
-"""Where the quality comes from: the metrics of frequent and of rare labels apart."""
+"""Metrics of frequent and rare labels separately."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
 from labelwood.metrics.definitions import LabelTotals
-from labelwood.metrics.judged import Bool, Judged
+from labelwood.metrics.judged import Judged
+from labelwood.sparse import Bool
 
 BINS = ("head", "middle", "tail", "unseen")
 
@@ -17,12 +18,12 @@ BINS = ("head", "middle", "tail", "unseen")
 def frequency_bins(
     train_label_counts: npt.ArrayLike, *, head: float = 0.5, middle: float = 0.9
 ) -> npt.NDArray[np.int64]:
-    """The bin of each label, an index into ``BINS``, by its count in the training data.
+    """Return the bin of each label, an index into ``BINS``, by its number of training rows.
 
-    Take the labels from the most frequent down: the *head* is those needed to make up the share ``head`` of
-    all label occurrences, the *middle* those further needed for the share ``middle``, the *tail* the rest,
-    and labels without a training row are *unseen*. Labels of one count are always in one bin: the bin looks
-    at the share held by the strictly more frequent ones.
+    Sort the labels by falling frequency. The *head* consists of the first labels that make up the share ``head`` of all
+    label occurrences, the *middle* of the next labels up to the share ``middle``, the *tail* of the rest; labels
+    without a training row are *unseen*. Labels with equal counts are in the same bin: the bin depends on the share of
+    the strictly more frequent labels.
 
     >>> [BINS[b] for b in frequency_bins([50, 30, 10, 5, 5, 0])]
     ['head', 'middle', 'middle', 'tail', 'tail', 'unseen']
@@ -47,7 +48,7 @@ def frequency_bins(
 def by_frequency(
     judged: Judged, totals: Mapping[int, LabelTotals], train_label_counts: npt.ArrayLike
 ) -> dict[str, dict[str, float]]:
-    """The report behind :func:`labelwood.metrics.report_by_frequency`, from the totals at each k."""
+    """Compute :func:`labelwood.metrics.report_by_frequency` from the totals at each k."""
     counts = np.asarray(train_label_counts)
     if counts.shape != (judged.n_labels,):
         raise LabelwoodError(

@@ -1,8 +1,7 @@
-"""One definition of each metric, over :class:`~labelwood.metrics.judged.Judged` lists.
+"""The definitions of the metrics, on :class:`~labelwood.metrics.judged.Judged` lists.
 
-Means are over all rows. A row without true labels adds 0 to each of them, as in the code of the XMC
-repository and in scikit-learn's ``ndcg_score``: nothing can be gained on it, and dropping it would change
-what P@k divides by.
+Means are over all rows. A row without true labels counts as 0, as in the code of the XMC repository and in
+scikit-learn's ``ndcg_score``; leaving it out would change the denominator of P@k.
 """
 
 from __future__ import annotations
@@ -13,24 +12,24 @@ from types import MappingProxyType
 
 import numpy as np
 
-from labelwood.metrics.judged import F64, Judged
-from labelwood.sparse import I64
+from labelwood.metrics.judged import Judged
+from labelwood.sparse import F64, I64
 
 
 def row_precision(judged: Judged, k: int) -> F64:
-    """The gain of a row's first k places, over k; a list shorter than k is still divided by k."""
+    """The gain of the first k places of each row, divided by k, also if the list is shorter than k."""
     gains: F64 = judged.gains[:, :k].sum(axis=1) / k
     return gains
 
 
 def row_recall(judged: Judged, k: int) -> F64:
-    """The share of a row's true labels that are in its first k places."""
+    """The share of the true labels of each row that are in its first k places."""
     shares: F64 = judged.gains[:, :k].sum(axis=1) / np.maximum(judged.n_true, 1)
     return shares
 
 
 def row_ndcg(judged: Judged, k: int) -> F64:
-    """A row's gain discounted by 1 / log2(1 + place), over what ``min(k, true labels)`` gains of 1 would give."""
+    """The discounted gain of each row, 1 / log2(1 + place), divided by that of a perfect list."""
     discounts = 1 / np.log2(np.arange(2, k + 2))
     reachable = np.cumsum(discounts)[np.clip(judged.n_true, 1, k) - 1]
     gains = judged.gains[:, :k]
@@ -55,10 +54,10 @@ def ndcg(judged: Judged, k: int) -> float:
 
 @dataclass(frozen=True)
 class LabelTotals:
-    """What the first k places hold for each label, [labels]; expectations where scores tie.
+    """Totals of each label over the first k places; expected values where scores are tied.
 
-    ``hits``, right predictions; ``predicted``, predictions; ``covered``, the probability of at least one
-    right prediction; ``n_positive``, rows the label is true of.
+    ``hits``: correct predictions. ``predicted``: predictions. ``covered``: the probability of at least one correct
+    prediction. ``n_positive``: rows with the label.
     """
 
     hits: F64
@@ -68,14 +67,14 @@ class LabelTotals:
 
     @property
     def f1(self) -> F64:
-        """The F1 of each label, of the expected counts where scores tie; 0 if never predicted nor true."""
+        """The F1 of each label; 0 for a label that is neither predicted nor true."""
         either = self.predicted + self.n_positive
         f1: F64 = 2 * self.hits / np.where(either > 0, either, 1)
         return f1
 
 
 def label_totals(judged: Judged, k: int) -> LabelTotals:
-    """Add the first k places up by label."""
+    """Add up the first k places by label."""
     chance = judged.chance(k)
     inside = (judged.labels >= 0) & (chance > 0)
     labels, chances, hits = judged.labels[inside], chance[inside], judged.hits[inside]
@@ -88,12 +87,12 @@ def label_totals(judged: Judged, k: int) -> LabelTotals:
 
 
 def coverage(totals: LabelTotals) -> float:
-    """The share of the labels true of some row that are right in the first k places at least once."""
+    """The share of the labels in the truth that are predicted correctly at least once."""
     return _mean_over_positive(totals, totals.covered)
 
 
 def macro_f1(totals: LabelTotals) -> float:
-    """The F1 of each label when the first k are predicted, averaged over the labels true of some row."""
+    """The mean F1 of the labels in the truth."""
     return _mean_over_positive(totals, totals.f1)
 
 

@@ -1,8 +1,8 @@
-"""Predictions beside the truth: what every metric is computed from, worked out once.
+"""Predictions compared with the truth: the input of every metric, computed once.
 
-A predicted list is best first. Items of equal score form a *tied block*: nothing says which of them comes
-first, so each place of the block gains the mean over the block, which is the expectation over its random
-orders. A block cut off by the end of the list is judged as far as it is seen.
+A predicted list is sorted, best first. Labels with equal scores form a *tied block*. Their order is arbitrary, so each
+place of the block gains the mean of the block, which is the expectation over all orders. If the list ends within a
+block, only the labels in the list count.
 """
 
 from __future__ import annotations
@@ -13,22 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.sparse import CSR, I32, I64, TopK
-
-F64 = npt.NDArray[np.float64]
-Bool = npt.NDArray[np.bool_]
+from labelwood.sparse import CSR, F64, I32, I64, Bool, TopK
 
 
 @dataclass(frozen=True)
 class TiedRows:
-    """The rows where scores tie, and of each of their items the places ``[first, past)`` of its block."""
+    """The rows with tied scores; the block of each item of these rows has the places ``[first, past)``."""
 
     rows: I64
     first: I64
     past: I64
 
     def average(self, values: F64) -> F64:
-        """The values [rows, width], those of a tied block replaced by their mean."""
+        """Replace the values of each tied block by their mean; the shape is [rows, width]."""
         totals = np.zeros((len(self.rows), values.shape[1] + 1))
         np.cumsum(values[self.rows], axis=1, out=totals[:, 1:])
         blocks = np.take_along_axis(totals, self.past, 1) - np.take_along_axis(totals, self.first, 1)
@@ -39,11 +36,11 @@ class TiedRows:
 
 @dataclass(frozen=True)
 class Judged:
-    """A predicted list per row with what each place is expected to gain, and what the truth holds.
+    """One predicted list per row, compared with the truth.
 
-    ``labels`` [rows, width], padded with -1; ``hits`` [rows, width], which of them are true; ``gains`` [rows,
-    width], the expected gain of each place; ``n_true`` [rows], true labels of a row; ``n_positive`` [labels],
-    rows a label is true of; ``tied``, None when no scores tie.
+    ``labels`` [rows, width]: predicted labels, padded with -1. ``hits`` [rows, width]: whether each label is correct.
+    ``gains`` [rows, width]: the expected gain of each place. ``n_true`` [rows]: true labels of each row.
+    ``n_positive`` [labels]: rows of each label. ``tied``: the rows with tied scores, None if there are none.
     """
 
     labels: I32
@@ -64,12 +61,12 @@ class Judged:
         return len(self.n_positive)
 
     def weighted(self, label_weights: F64) -> Judged:
-        """The same lists, a right label gaining its own weight instead of 1."""
+        """Return the same lists with a gain of ``label_weights`` instead of 1 for a correct label."""
         gains = self.hits * label_weights[self.labels]
         return replace(self, gains=gains if self.tied is None else self.tied.average(gains))
 
     def chance(self, k: int) -> F64:
-        """The probability of every item [rows, width] to be in the first k places: 1 or 0 but for ties."""
+        """The probability of each item to be in the first k places; without ties it is 0 or 1."""
         width = self.labels.shape[1]
         untied = np.broadcast_to((np.arange(width) < k).astype(np.float64), self.labels.shape)
         if self.tied is None:
@@ -81,7 +78,7 @@ class Judged:
 
 
 def judge(Y: CSR, top: TopK) -> Judged:
-    """Check a prediction against the truth it is for, and mark the right labels and the tied blocks."""
+    """Check a prediction, compare it with the truth, and find the tied blocks."""
     labels, scores = _checked(Y, top)
     n_true = np.diff(Y.indptr)
     n_positive = np.bincount(Y.indices, minlength=Y.n_cols)
@@ -91,13 +88,13 @@ def judge(Y: CSR, top: TopK) -> Judged:
 
 
 def best_ranking(Y: CSR, label_weights: F64, width: int) -> Judged:
-    """The list nobody can beat: the true labels of each row by falling weight, cut or padded to ``width``."""
+    """Return the best possible lists: the true labels of each row by falling weight, ``width`` per row."""
     n_true = np.diff(Y.indptr)
     by_weight = np.argsort(-label_weights, kind="stable")
     rank = np.empty(Y.n_cols, np.int64)
     rank[by_weight] = np.arange(Y.n_cols)
     rows = np.repeat(np.arange(Y.n_rows), n_true)
-    # one sort of (row, rank) packed in an integer; the rows are sorted already, so they stay where they are
+    # Sort (row, rank) packed in one integer; the rows are in order already and stay in place.
     ranks = np.sort(rows * Y.n_cols + rank[Y.indices]) - rows * Y.n_cols
     place = np.arange(Y.nnz) - Y.indptr[rows]
     kept = place < width
@@ -109,7 +106,7 @@ def best_ranking(Y: CSR, label_weights: F64, width: int) -> Judged:
 
 
 def _is_true(Y: CSR, n_true: I64, labels: I32) -> Bool:
-    """Which (row, label) pairs are stored in Y: a binary search, as the pairs of a CSR are sorted."""
+    """Find the (row, label) pairs that are in Y by binary search: the pairs of a CSR are sorted."""
     stored = np.repeat(np.arange(Y.n_rows), n_true) * Y.n_cols + Y.indices
     if not len(stored):
         return np.zeros(labels.shape, np.bool_)
@@ -120,7 +117,7 @@ def _is_true(Y: CSR, n_true: I64, labels: I32) -> Bool:
 
 
 def _ties(labels: I32, scores: npt.NDArray[np.floating]) -> TiedRows | None:
-    """The tied blocks; padding ties with nothing, whatever its score."""
+    """Find the tied blocks; padding is never tied."""
     equal = (scores[:, 1:] == scores[:, :-1]) & (labels[:, 1:] >= 0)
     rows = np.flatnonzero(equal.any(axis=1))
     if not len(rows):
@@ -145,7 +142,7 @@ def _checked(Y: CSR, top: TopK) -> tuple[I32, npt.NDArray[np.floating]]:
         )
     if len(labels) != Y.n_rows or Y.n_rows == 0:
         raise LabelwoodError(
-            f"metrics: Y must have a row for each predicted list, at least 1; got {Y.n_rows}, {len(labels)}"
+            f"metrics: Y must have one row per predicted list, at least 1; got {Y.n_rows} and {len(labels)}"
         )
     if Y.n_cols == 0:
         raise LabelwoodError("metrics: Y must have at least one label; got none")
@@ -160,16 +157,16 @@ def _checked(Y: CSR, top: TopK) -> tuple[I32, npt.NDArray[np.floating]]:
     if labels.min() < -1 or labels.max() >= Y.n_cols:
         raise LabelwoodError(
             f"metrics: predicted labels must be in [0, {Y.n_cols}), or -1 for padding; "
-            f"got {labels.min()}..{labels.max()}. Give Y as many columns as the model has labels."
+            f"got {labels.min()}..{labels.max()}. Y needs as many columns as the model has labels."
         )
     real = labels >= 0
     if (real[:, 1:] & ~real[:, :-1]).any():
-        raise LabelwoodError("metrics: padding (-1) must stand at the end of a predicted list")
+        raise LabelwoodError("metrics: padding (-1) must be at the end of a predicted list")
     if np.isnan(scores[real]).any():
         raise LabelwoodError("metrics: scores must be numbers; got NaN")
     if (real[:, 1:] & (scores[:, 1:] > scores[:, :-1])).any():
         raise LabelwoodError(
-            "metrics: a predicted list must be best first; got a score that rises along its row"
+            "metrics: a predicted list must be sorted, best first; got a score that is higher than the one before"
         )
     by_id = np.sort(labels, axis=1)
     if ((by_id[:, 1:] == by_id[:, :-1]) & (by_id[:, 1:] >= 0)).any():

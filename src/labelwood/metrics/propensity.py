@@ -1,7 +1,7 @@
-"""How likely a true label is to be written down at all, after Jain, Prabhu and Varma (KDD 2016).
+"""Propensities after Jain, Prabhu and Varma (KDD 2016): the probability that a relevant label is in the truth.
 
-Rare labels are missing from the truth more often than frequent ones; weighing a right label by the inverse
-of its propensity makes up for it, and rewards the tail.
+Rare labels are missing from the truth more often than frequent labels. Weighting correct labels by inverse propensity
+compensates for this and rewards the tail.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
 from labelwood.metrics.definitions import PROPENSITY_SCORED
-from labelwood.metrics.judged import F64, Judged, best_ranking
-from labelwood.sparse import CSR
+from labelwood.metrics.judged import Judged, best_ranking
+from labelwood.sparse import CSR, F64
 
 
 def propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float = 0.55, B: float = 1.5) -> F64:
-    """The propensity of each label: the inverse of :func:`inverse_propensities`."""
+    """Return the propensity of each label, the inverse of :func:`inverse_propensities`."""
     return 1 / inverse_propensities(label_counts, n_rows, A=A, B=B)
 
 
 def inverse_propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float = 0.55, B: float = 1.5) -> F64:
-    """The weight ``1 + C (count + B)^-A`` of each label, with ``C = (ln n_rows - 1) (B + 1)^A``.
+    """Return the weight ``1 + C (count + B)^-A`` of each label, with ``C = (ln n_rows - 1) (B + 1)^A``.
 
-    ``label_counts`` and ``n_rows`` are those of the training data: how often each label occurs, in how many
-    rows. The usual A and B are 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon, the defaults elsewhere.
-    On fewer than three rows the formula would turn negative; all weights are 1 there.
+    ``label_counts``, the rows of each label, and ``n_rows`` are those of the training data. The usual A and B are 0.5
+    and 0.4 for Wikipedia data, 0.6 and 2.6 for Amazon data, and the defaults for other data. With fewer than three
+    rows, where the formula is negative, all weights are 1.
 
     >>> inverse_propensities([1, 10, 100], 1000).round(2)
     array([6.91, 3.55, 1.77])
@@ -48,9 +48,9 @@ def inverse_propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float =
 def propensity_scored(
     Y: CSR, judged: Judged, inv_propensity: npt.ArrayLike, ks: tuple[int, ...], *, normalised: bool = True
 ) -> dict[str, float]:
-    """``PSP@k`` and ``PSnDCG@k``; normalised, each is divided by what the best ranking reaches.
+    """Compute ``PSP@k`` and ``PSnDCG@k``; if normalised, divided by the value of the best ranking.
 
-    The quotient is of the two means over rows, as the XMC repository has it, not the mean of quotients.
+    The mean over rows is divided by the mean over rows, as in the code of the XMC repository.
     """
     weights = check_weights(inv_propensity, judged.n_labels)
     lists = judged.weighted(weights)
@@ -64,7 +64,7 @@ def propensity_scored(
 
 
 def check_weights(inv_propensity: Any, n_labels: int) -> F64:
-    """Inverse propensities as float64: one finite, positive value a label."""
+    """Check inverse propensities, one finite, positive value per label; return them as float64."""
     weights = np.asarray(inv_propensity, dtype=np.float64)
     if weights.shape != (n_labels,):
         raise LabelwoodError(

@@ -1,4 +1,4 @@
-"""Whether a score of 0.7 means 70 percent: reliability curves, calibration error, and the F1 of sets of labels."""
+"""Reliability of scores as probabilities, calibration error, and the F1 of label sets."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from labelwood.errors import LabelwoodError
-from labelwood.metrics.judged import F64, judge
-from labelwood.sparse import CSR, TopK
+from labelwood.metrics.judged import judge
+from labelwood.sparse import CSR, F64, TopK
 
 
 class Reliability(NamedTuple):
-    """Listed labels in bins of equal width by score: their mean score, the share that is right, how many they are.
+    """A reliability curve: mean score, share of correct labels and number of labels in bins of equal width.
 
     Empty bins are left out.
     """
@@ -23,12 +23,12 @@ class Reliability(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The mean distance of score and share, over the listed labels."""
+        """The mean difference between score and share of correct labels, weighted by the size of the bins."""
         return float((np.abs(self.score - self.right) * self.size).sum() / max(self.size.sum(), 1))
 
 
 def reliability(Y: CSR, top: TopK, *, n_bins: int = 15) -> Reliability:
-    """What scores of the labels listed in ``top`` came true."""
+    """Compute the reliability curve of the labels in ``top``."""
     if n_bins < 1:
         raise LabelwoodError(f"metrics: n_bins must be at least 1; got {n_bins}")
     judged = judge(Y, top)
@@ -42,7 +42,7 @@ def reliability(Y: CSR, top: TopK, *, n_bins: int = 15) -> Reliability:
 
 
 def calibration_error(Y: CSR, top: TopK, *, n_bins: int = 15) -> float:
-    """The expected calibration error of the listed labels: how far scores are from the share that is right.
+    """The expected calibration error: the mean difference between scores and shares of correct labels.
 
     >>> from labelwood.sparse import TopK, from_lists
     >>> Y = from_lists([[0], [0], [1], [1]], n_cols=2)
@@ -54,9 +54,9 @@ def calibration_error(Y: CSR, top: TopK, *, n_bins: int = 15) -> float:
 
 
 def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
-    """Precision, recall and F1 of predicted sets of labels over all of them (micro), the mean F1 of labels (macro).
+    """Compute micro-averaged precision, recall and F1 of predicted label sets, and macro-averaged F1.
 
-    Labels without a true row are left out of the macro mean.
+    The macro average is over the labels in the truth.
 
     >>> from labelwood.sparse import from_lists
     >>> found = set_scores(from_lists([[0, 1], [1]], 2), from_lists([[0], [0, 1]], 2))
@@ -65,7 +65,7 @@ def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
     """
     if Y.n_rows != predicted.n_rows:
         raise LabelwoodError(
-            f"metrics: Y must have a row for each predicted set; got {Y.n_rows}, {predicted.n_rows}"
+            f"metrics: Y must have one row per predicted set; got {Y.n_rows} and {predicted.n_rows}"
         )
     width = max(Y.n_cols, predicted.n_cols)
     pairs, said_pairs = (

@@ -16,7 +16,7 @@ from labelwood.metrics.propensity import propensity_scored
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """What :func:`scorer` returns: a picklable ``(estimator, X, Y) -> float``, higher is better."""
+    """A picklable function ``(estimator, X, Y) -> float``; higher is better."""
 
     metric: str
     k: int
@@ -26,11 +26,11 @@ class Scorer:
     def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
         """Score a fitted estimator of this library, or a pipeline or search that ends in one.
 
-        Y is in any form its ``fit`` takes.
+        Y has any form that ``fit`` takes.
         """
         estimator, X = _last_step(estimator, X)
-        truth = estimator._encode_labels(Y)
-        judged = judge(truth, estimator._topk_ids(X, self.list_length))
+        truth = estimator.encode_labels(Y)
+        judged = judge(truth, estimator.topk_ids(X, self.list_length))
         if self.metric in BY_ROW:
             return BY_ROW[self.metric](judged, self.k)
         if self.metric in BY_LABEL:
@@ -42,10 +42,10 @@ class Scorer:
 def scorer(
     name: str, *, inv_propensity: npt.ArrayLike | None = None, list_length: int | None = None
 ) -> Scorer:
-    """A scikit-learn scorer for a metric, named as :func:`labelwood.metrics.evaluate` names it: ``"nDCG@5"``.
+    """Make a scikit-learn scorer for a metric, with a name as in :func:`labelwood.metrics.evaluate`: ``"nDCG@5"``.
 
-    ``inv_propensity`` is needed by PSP and PSnDCG: one value a label of Y. ``list_length``, k if not given,
-    is how many labels are asked of the estimator: a longer list shows ties that reach past the k-th place.
+    PSP and PSnDCG need ``inv_propensity``, one value per label of Y. ``list_length`` is the number of labels to
+    predict, by default k; a longer list resolves ties beyond place k.
 
     >>> scorer("P@5")
     Scorer(metric='P', k=5, list_length=5)
@@ -54,7 +54,7 @@ def scorer(
     match = re.fullmatch(r"(\w+)@([1-9]\d*)", name)
     if match is None or match[1] not in known:
         raise LabelwoodError(
-            f"scorer: name must be one of {', '.join(known)}, then @ and k, like P@5; got {name!r}"
+            f"scorer: name must be one of {', '.join(known)}, followed by @k, such as P@5; got {name!r}"
         )
     metric, k = match[1], int(match[2])
     if metric in PROPENSITY_SCORED and inv_propensity is None:
@@ -67,7 +67,7 @@ def scorer(
 
 
 def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The method in which searches and pipelines end, and X as it arrives there."""
+    """Return the estimator at the end of searches and pipelines, and X as it arrives there."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_

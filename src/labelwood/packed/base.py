@@ -1,17 +1,34 @@
-"""What values that travel share."""
+"""What packed models share: pickling of their fields alone, and the checks of what was read from a file."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from typing import Any
 
+import numpy.typing as npt
 
-class Rebuilt:
+from labelwood.errors import FormatError
+from labelwood.sparse import never_falls
+
+
+class PicklesFieldsOnly:
     """A frozen dataclass of which only the fields are pickled and copied.
 
-    What it caches is rebuilt on first use: kernels cannot be pickled, and all of it derives from the fields.
+    Kernels cannot be pickled. Cached properties are made anew on first use.
     """
 
     def __getstate__(self) -> dict[str, Any]:
         names = [field.name for field in fields(self)]  # type: ignore[arg-type]  # subclasses are dataclasses
         return {name: getattr(self, name) for name in names}
+
+
+def require(owner: str, condition: Any, message: str) -> None:
+    """Raise a :class:`FormatError` unless the condition holds."""
+    if not condition:
+        raise FormatError(f"{owner}: {message}")
+
+
+def check_pointer(owner: str, name: str, pointer: npt.NDArray[Any], n_rows: int, total: int) -> None:
+    """Require that a pointer array rises from 0 to ``total`` over ``n_rows`` rows."""
+    fits = len(pointer) == n_rows + 1 and pointer[0] == 0 and pointer[-1] == total and never_falls(pointer)
+    require(owner, fits, f"{name} must rise from 0 to {total} over {n_rows} rows")

@@ -1,6 +1,6 @@
-"""Packed label trees made smaller on purpose: small weights dropped, the others in fewer bits.
+"""Packed label trees made smaller on request: small weights dropped, the others stored in fewer bits.
 
-Nothing here is done unasked. What it costs in precision depends on the data: ``labelwood shrink`` measures it.
+The loss of precision depends on the data: ``labelwood shrink`` measures it.
 """
 
 from __future__ import annotations
@@ -13,39 +13,40 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.packed.label_tree import Chunks, PackedTree, narrow
+from labelwood.packed.label_tree import NodeWeights, PackedTree, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.sparse import F32, I64
 
-_STEPS = 127  # of an int8 on either side of 0
+_STEPS = 127  # largest int8
 _BISECTIONS = 60
 
 
 def prune(packed: PackedTree, threshold: float) -> PackedTree:
-    """The tree without the weights of at most this size, and without features that have none left."""
-    chunks, tree = packed.chunks, packed.tree
-    if chunks.dense:
-        chunks = _sparse(chunks, tree, threshold)
+    """The tree without the weights of at most this size, and without features that have no weight left."""
+    node_weights, tree = packed.node_weights, packed.tree
+    if node_weights.dense:
+        node_weights = _sparse(node_weights, tree, threshold)
     else:
-        chunks = _select(chunks, sizes_of(chunks) > threshold)
-    return replace(packed, chunks=chunks)
+        node_weights = _select(node_weights, sizes_of(node_weights) > threshold)
+    return replace(packed, node_weights=node_weights)
 
 
 def quantize(packed: PackedTree, dtype: str) -> PackedTree:
     """The tree with weights of this type; dense blocks lose the weights that are 0.
 
-    ``int8``: a node's weights are whole multiples of a 127th of its largest; what rounds to 0 is dropped.
+    ``int8``: a node's weights become whole multiples of 1/127 of its largest; weights that round to 0 are dropped.
     """
-    chunks, tree = packed.chunks, packed.tree
-    if chunks.dense:
-        chunks = _sparse(chunks, tree, 0.0)
+    node_weights, tree = packed.node_weights, packed.tree
+    if node_weights.dense:
+        node_weights = _sparse(node_weights, tree, 0.0)
     if dtype == "int8":
-        return replace(packed, chunks=_to_int8(chunks))
-    weights = _plain(chunks)
+        return replace(packed, node_weights=_to_int8(node_weights))
+    weights = _plain(node_weights)
     if len(weights) and np.abs(weights).max() > np.finfo(dtype).max:
         raise LabelwoodError(f"quantize: a weight of {np.abs(weights).max():g} does not fit {dtype}")
     return replace(
-        packed, chunks=replace(chunks, weights=weights.astype(dtype), scale=np.empty(0, np.float32))
+        packed,
+        node_weights=replace(node_weights, weights=weights.astype(dtype), scale=np.empty(0, np.float32)),
     )
 
 
@@ -70,75 +71,75 @@ def threshold_for(trees: Sequence[PackedTree], target: int) -> float:
 
 
 class _Sizes:
-    """The sizes of a tree's weights, and of the largest of each feature's row, for counting what remains."""
+    """The sizes of a tree's weights and the largest of each feature, to count what a threshold leaves."""
 
     def __init__(self, weights: F32, largest: F32, per_weight: int, fixed: int) -> None:
         self.weights, self._largest, self._per_weight, self._fixed = weights, largest, per_weight, fixed
 
     @classmethod
     def of(cls, packed: PackedTree) -> _Sizes:
-        """Those of a tree, as it would be laid out after pruning."""
-        chunks, tree = packed.chunks, packed.tree
-        weights, starts = sizes_of(chunks), _row_starts(chunks, tree)
+        """The sizes of a tree, in the layout that it has after pruning."""
+        node_weights, tree = packed.node_weights, packed.tree
+        weights, starts = sizes_of(node_weights), _row_starts(node_weights, tree)
         largest = np.maximum.reduceat(weights, starts) if len(starts) else np.empty(0, np.float32)
-        child_bytes = narrow_child(tree).itemsize if chunks.dense else chunks.child.itemsize
+        child_bytes = narrow_child(tree).itemsize if node_weights.dense else node_weights.child.itemsize
         fixed = sum(
             array.nbytes
             for array in (
                 tree.child_ptr,
                 tree.label,
-                chunks.bias,
-                chunks.feature_ptr,
-                chunks.weight_ptr,
-                chunks.scale,
+                node_weights.bias,
+                node_weights.feature_ptr,
+                node_weights.weight_ptr,
+                node_weights.scale,
             )
         )
-        return cls(weights, largest, child_bytes + chunks.weights.itemsize, fixed)
+        return cls(weights, largest, child_bytes + node_weights.weights.itemsize, fixed)
 
     def bytes_above(self, threshold: float) -> int:
-        """Bytes of all arrays when what is at most this size is dropped."""
+        """Bytes of all arrays without the weights of at most this size."""
         kept, rows = np.count_nonzero(self.weights > threshold), np.count_nonzero(self._largest > threshold)
         return int(kept) * self._per_weight + int(rows) * 8 + self._fixed
 
 
-def sizes_of(chunks: Chunks) -> F32:
-    """The sizes of all weights."""
-    sizes: F32 = np.abs(_plain(chunks))
+def sizes_of(node_weights: NodeWeights) -> F32:
+    """The absolute values of all weights."""
+    sizes: F32 = np.abs(_plain(node_weights))
     return sizes
 
 
 def narrow_child(tree: LabelTree) -> np.dtype[np.generic]:
-    """The smallest type that numbers the children of any node."""
+    """The smallest type for the numbers of the children of any node."""
     return np.min_scalar_type(int(np.diff(tree.child_ptr).max(initial=1)) - 1)
 
 
-def _plain(chunks: Chunks) -> F32:
+def _plain(node_weights: NodeWeights) -> F32:
     """All weights as float32."""
-    weights = chunks.weights.astype(np.float32)
-    if len(chunks.scale):
-        weights *= np.repeat(chunks.scale, np.diff(chunks.weight_ptr))
+    weights = node_weights.weights.astype(np.float32)
+    if len(node_weights.scale):
+        weights *= np.repeat(node_weights.scale, np.diff(node_weights.weight_ptr))
     return weights
 
 
-def _row_starts(chunks: Chunks, tree: LabelTree) -> I64:
-    """Where each feature's weights begin."""
-    owner = np.repeat(np.arange(len(tree.inner)), np.diff(chunks.feature_ptr))
-    if not chunks.dense:
-        return chunks.row_start.astype(np.int64) + chunks.weight_ptr[owner]
+def _row_starts(node_weights: NodeWeights, tree: LabelTree) -> I64:
+    """The index of each feature's first weight."""
+    owner = np.repeat(np.arange(len(tree.inner)), np.diff(node_weights.feature_ptr))
+    if not node_weights.dense:
+        return node_weights.row_start.astype(np.int64) + node_weights.weight_ptr[owner]
     widths = np.diff(tree.child_ptr)[tree.inner].astype(np.int64)[owner]
     return np.cumsum(widths) - widths
 
 
-def _sparse(chunks: Chunks, tree: LabelTree, threshold: float) -> Chunks:
-    """Dense blocks as pairs, node by node, since a block may fill most of the memory."""
+def _sparse(node_weights: NodeWeights, tree: LabelTree, threshold: float) -> NodeWeights:
+    """Dense blocks as pairs, node by node, because a block may fill most of the memory."""
     features, starts, children, weights = [], [], [], []
     n_children = np.diff(tree.child_ptr)[tree.inner]
     for node in range(len(tree.inner)):
-        block = chunks.weights[chunks.weight_ptr[node] : chunks.weight_ptr[node + 1]]
+        block = node_weights.weights[node_weights.weight_ptr[node] : node_weights.weight_ptr[node + 1]]
         block = block.reshape(-1, n_children[node])
         row, child = np.nonzero(np.abs(block) > threshold)
         kept, first = np.unique(row, return_index=True)
-        own = chunks.features[chunks.feature_ptr[node] : chunks.feature_ptr[node + 1]]
+        own = node_weights.features[node_weights.feature_ptr[node] : node_weights.feature_ptr[node + 1]]
         features.append(own[kept])
         starts.append(first.astype(np.uint32))
         children.append(child.astype(np.int32))
@@ -150,42 +151,44 @@ def _sparse(chunks: Chunks, tree: LabelTree, threshold: float) -> Chunks:
         "row_start": np.concatenate(starts),
         "child": np.concatenate(children),
         "weights": np.concatenate(weights),
-        "bias": chunks.bias,
+        "bias": node_weights.bias,
     }
     return narrow(arrays, tree, "float32")
 
 
-def _select(chunks: Chunks, keep: npt.NDArray[np.bool_]) -> Chunks:
-    """The pairs to keep of sparse chunks, and the features that still have any."""
-    n_inner = len(chunks.feature_ptr) - 1
-    owner = np.repeat(np.arange(n_inner), np.diff(chunks.feature_ptr))
+def _select(node_weights: NodeWeights, keep: npt.NDArray[np.bool_]) -> NodeWeights:
+    """Sparse weights with only the pairs to keep, and the features that still have any."""
+    n_inner = len(node_weights.feature_ptr) - 1
+    owner = np.repeat(np.arange(n_inner), np.diff(node_weights.feature_ptr))
     before = np.concatenate([[0], np.cumsum(keep)])
-    starts = chunks.row_start.astype(np.int64) + chunks.weight_ptr[owner]
+    starts = node_weights.row_start.astype(np.int64) + node_weights.weight_ptr[owner]
     counts = np.diff(before[np.append(starts, len(keep))])
-    weight_ptr = before[chunks.weight_ptr]
+    weight_ptr = before[node_weights.weight_ptr]
     alive = counts > 0
-    if not alive.any():  # empty arrays read as dense blocks, whose weights are float32 as they are
-        chunks = replace(chunks, weights=chunks.weights.astype(np.float32), scale=np.empty(0, np.float32))
+    if not alive.any():  # empty arrays are read as dense blocks, whose weights are float32
+        node_weights = replace(
+            node_weights, weights=node_weights.weights.astype(np.float32), scale=np.empty(0, np.float32)
+        )
     return replace(
-        chunks,
+        node_weights,
         feature_ptr=_pointer(np.bincount(owner[alive], minlength=n_inner)),
-        features=chunks.features[alive],
+        features=node_weights.features[alive],
         weight_ptr=weight_ptr,
         row_start=(before[starts] - weight_ptr[owner])[alive].astype(np.uint32),
-        child=chunks.child[keep],
-        weights=chunks.weights[keep],
+        child=node_weights.child[keep],
+        weights=node_weights.weights[keep],
     )
 
 
-def _to_int8(chunks: Chunks) -> Chunks:
-    weights, counts = _plain(chunks), np.diff(chunks.weight_ptr)
+def _to_int8(node_weights: NodeWeights) -> NodeWeights:
+    weights, counts = _plain(node_weights), np.diff(node_weights.weight_ptr)
     scale = np.ones(len(counts), np.float32)
     filled = counts > 0
     if filled.any():
-        largest = np.maximum.reduceat(np.abs(weights), chunks.weight_ptr[:-1][filled])
+        largest = np.maximum.reduceat(np.abs(weights), node_weights.weight_ptr[:-1][filled])
         scale[filled] = np.maximum(largest, np.finfo(np.float32).tiny) / _STEPS
     steps = np.rint(weights / np.repeat(scale, counts)).astype(np.int8)
-    return _select(replace(chunks, weights=steps, scale=scale), steps != 0)
+    return _select(replace(node_weights, weights=steps, scale=scale), steps != 0)
 
 
 def _pointer(counts: npt.ArrayLike) -> I64:

@@ -1,35 +1,37 @@
 """Packed label trees: weights laid out by node, and the search over them.
 
-A :class:`PackedTree` is what a label-tree method ships: the tree, and per inner node the features it uses (stored once)
-with the weights of its children side by side. Two layouts share the arrays:
+A :class:`PackedTree` is the fitted state of a label-tree method: the tree, and per inner node the features it uses
+(stored once) with the weights of its children side by side. There are two layouts of the same arrays:
 
 - dense: every weight kept, a block [used features x children] of float32 per node;
-- sparse: after a threshold, per feature the surviving (child, weight) pairs, in float16 by default. Pairs in int8 are
-  multiples of a number per node.
+- sparse: after a threshold, per feature the remaining (child, weight) pairs, in float16 by default. Weights in int8
+  are multiples of one number per node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.errors import FormatError, LabelwoodError
-from labelwood.packed.base import Rebuilt
+from labelwood.errors import LabelwoodError
+from labelwood.packed.base import PicklesFieldsOnly, check_pointer, require
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light, never_falls
+from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light
 
+_OWNER = "NodeWeights"
+_require = partial(require, _OWNER)
 _CHILD_TYPES: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.int32)
 
 
 @dataclass(frozen=True)
-class Chunks:
+class NodeWeights:
     """The weights of a label tree, inner nodes in id order.
 
     Inner node ``i`` uses ``features[feature_ptr[i]:feature_ptr[i + 1]]``, ascending. Its weights start at
@@ -50,20 +52,20 @@ class Chunks:
 
     @property
     def dense(self) -> bool:
-        """Whether every weight is kept."""
+        """True if every weight is kept."""
         return len(self.row_start) == 0 and len(self.child) == 0
 
     @property
     def n_weights(self) -> int:
-        """Weights that are not zero, biases apart."""
+        """Number of weights that are not zero, without biases."""
         return int(np.count_nonzero(self.weights)) if self.dense else len(self.weights)
 
     def weights_of(self, inner: int) -> npt.NDArray[Any]:
-        """The weights of an inner node as the numbers they stand for."""
+        """The weights of an inner node, scaled if they are stored as int8."""
         own = self.weights[self.weight_ptr[inner] : self.weight_ptr[inner + 1]]
         return own if len(self.scale) == 0 else own * self.scale[inner]
 
-    def check(self, tree: LabelTree, n_features: int) -> Chunks:
+    def check(self, tree: LabelTree, n_features: int) -> NodeWeights:
         """Assert every invariant that the search relies on; return self."""
         wanted = {
             "feature_ptr": np.int64,
@@ -77,8 +79,8 @@ class Chunks:
         _require(flat, "arrays must be one-dimensional")
         n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
         _require(len(self.bias) == tree.n_nodes, "bias must have one value per node")
-        _check_pointer("feature_ptr", self.feature_ptr, n_inner, len(self.features))
-        _check_pointer("weight_ptr", self.weight_ptr, n_inner, len(self.weights))
+        check_pointer(_OWNER, "feature_ptr", self.feature_ptr, n_inner, len(self.features))
+        check_pointer(_OWNER, "weight_ptr", self.weight_ptr, n_inner, len(self.weights))
         per_node = np.diff(self.feature_ptr)
         CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_features).check()
         if self.dense:
@@ -116,26 +118,16 @@ class Chunks:
             _require(bool(inside.all()) and self.child.min() >= 0, "child must be a child of its node")
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise FormatError(f"Chunks: {message}")
-
-
-def _check_pointer(name: str, pointer: I64, n_inner: int, total: int) -> None:
-    fits = len(pointer) == n_inner + 1 and pointer[0] == 0 and pointer[-1] == total and never_falls(pointer)
-    _require(bool(fits), f"{name} must rise from 0 to {total} over {n_inner} inner nodes")
-
-
 def child_type(widest: int) -> type[np.integer[Any]]:
-    """The smallest type that numbers as many children."""
+    """The smallest integer type for the numbers of this many children."""
     return next(t for t in _CHILD_TYPES if widest - 1 <= np.iinfo(t).max)
 
 
-def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype: str) -> Chunks:
-    """Chunks from a training kernel's arrays, in the smallest types that hold them."""
+def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype: str) -> NodeWeights:
+    """The weights from a training kernel's arrays, in the smallest types that hold them."""
     widest = int(np.diff(tree.child_ptr).max(initial=0))
     sparse = len(arrays["row_start"]) > 0
-    return Chunks(
+    return NodeWeights(
         **{
             **arrays,
             "child": arrays["child"].astype(child_type(widest)),
@@ -148,7 +140,7 @@ LOGISTIC = 0
 
 
 @dataclass(frozen=True)
-class PackedTree(Rebuilt):
+class PackedTree(PicklesFieldsOnly):
     """A label tree with its weights; ``link`` turns a margin into a probability.
 
     ``LOGISTIC``: the sigmoid. A number p: ``exp(-max(0, 1 - margin)^p)``, which is 1 where a hinge loss is 0.
@@ -156,34 +148,32 @@ class PackedTree(Rebuilt):
     """
 
     tree: LabelTree
-    chunks: Chunks
+    node_weights: NodeWeights
     link: int
     n_features: int
 
     @cached_property
     def _searcher(self) -> _core.TreeSearcher:
-        c = self.chunks
+        c = self.node_weights
         # NumPy's float16 is a plain 16-bit number to the kernel.
         weights = c.weights.view(np.uint16) if c.weights.dtype == np.float16 else c.weights
-        return _core.TreeSearcher(
-            self.tree.child_ptr, self.tree.label, self.tree.inner_of, c.feature_ptr, c.features, c.weight_ptr,
-            c.row_start, c.child, weights, c.scale, c.bias, self.link, self.n_features,
-        )  # fmt: skip
+        arrays = {part.name: getattr(c, part.name) for part in fields(NodeWeights)}
+        shape = {name: getattr(self.tree, name) for name in ("child_ptr", "label", "inner_of")}
+        own = {"weights": weights, "link": self.link, "n_features": self.n_features}
+        return _core.TreeSearcher({**shape, **arrays, **own})
 
     def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: RunContext) -> TopK:
         """The k best labels of each row by beam search, or exactly by uniform-cost search."""
-        # A beam has memory of its width for every row, and no level is wider than all nodes.
+        # A beam allocates its width for every row, and no level is wider than all nodes.
         width = min(beam_width, len(self.tree.label))
         with run.phase("search", X.nnz) as progress:
-            labels, scores = self._searcher.search(
-                X.indptr, X.indices, X.data, k, width, exact, run.n_threads, progress
-            )
+            labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress)
         return TopK(labels, scores)
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
-        """The arrays to save, under names that open with ``prefix``."""
-        own = {part.name: getattr(self.chunks, part.name) for part in fields(Chunks)}
-        if len(self.chunks.scale) == 0:
+        """The arrays to save, under names that start with ``prefix``."""
+        own = {part.name: getattr(self.node_weights, part.name) for part in fields(NodeWeights)}
+        if len(self.node_weights.scale) == 0:
             del own["scale"]
         own |= {"child_ptr": self.tree.child_ptr, "label": self.tree.label}
         return {prefix + name: array for name, array in own.items()}
@@ -197,13 +187,22 @@ class PackedTree(Rebuilt):
         for array in (tree.child_ptr, tree.label):
             _require(array.dtype == np.int32 and array.ndim == 1, "a tree's arrays must be int32")
         tree.check(n_labels)
-        names = [part.name for part in fields(Chunks) if part.name != "scale" or prefix + "scale" in arrays]
-        chunks = Chunks(**{name: arrays[prefix + name] for name in names})
-        return cls(tree, chunks.check(tree, n_features), link, n_features)
+        names = [
+            part.name for part in fields(NodeWeights) if part.name != "scale" or prefix + "scale" in arrays
+        ]
+        node_weights = NodeWeights(**{name: arrays[prefix + name] for name in names})
+        return cls(tree, node_weights.check(tree, n_features), link, n_features)
+
+
+class LabelledTree(NamedTuple):
+    """A packed tree of a model: leaf j stands for the model's label ``leaf_labels[j]``, or j itself if None."""
+
+    packed: PackedTree
+    leaf_labels: I32 | None = None
 
 
 def average(members: Sequence[TopK], k: int) -> TopK:
-    """The average of several top-k lists a row; a label that a member does not list counts as 0 there."""
+    """The average of several top-k lists per row; a label that a list lacks counts as 0 there."""
     if not members:
         raise LabelwoodError("average: at least one member is needed")
     if len(members) == 1:

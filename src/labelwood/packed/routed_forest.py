@@ -1,32 +1,34 @@
 """Packed instance forests: trees that route a row to leaves, and leaves that are label distributions.
 
-A :class:`RoutedForest` is what every instance-forest method ships. All trees lie in one set of flat arrays.
-A node scores each of its children by the dot product of the row with the child's sparse vector, plus a
-bias, and sends the row to the best child, or to every child above a threshold. Prediction averages the
-leaves reached within a tree, then the trees.
+A :class:`RoutedForest` is the fitted state of every instance-forest method. All trees lie in one set of flat arrays. A
+node scores each of its children by the dot product of the row with the child's sparse vector, plus a bias, and sends
+the row to the best child, or to every child above a threshold. Prediction averages the leaves reached within a tree,
+then the trees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.errors import FormatError
-from labelwood.packed.base import Rebuilt
+from labelwood.packed.base import PicklesFieldsOnly, check_pointer, require
 from labelwood.packed.tree_shape import level_bounds
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light, never_falls
 
 U32 = npt.NDArray[np.uint32]
 
+_OWNER = "RoutedForest"
+_require = partial(require, _OWNER)
+
 PROJECTIONS = ("none", "hash", "gaussian")
-SHORT_ROW = 100  # rows of so many entries are not cut, and longer ones to no fewer
+SHORT_ROW = 100  # rows are never cut below this many entries
 _HALF_MOST = 2**16  # ids below this fit 16 bits
 
 
@@ -34,13 +36,12 @@ _HALF_MOST = 2**16  # ids below this fit 16 bits
 class Routing:
     """How a row is prepared and which children it visits.
 
-    ``threshold`` None: the best child, the first of equals. Else every child that scores above it, and the
-    best if none does. Once features have been weighted, of each row the largest entries are kept that make up
-    ``row_share`` of its squared length, but no fewer than :data:`SHORT_ROW`; ``normalize``: it is then scaled
-    to unit length.
-    ``projection`` "hash": column j becomes column h(j) of ``n_columns`` with a sign s(j); "gaussian": a
-    dense normal matrix; the coefficients follow from a seed and are never stored.
-    ``seed_per_node``: each inner node has its own, else each tree.
+    ``threshold`` None: the row visits the best child, the first of equals. Else it visits every child that scores above
+    the threshold, and the best if none does. After features are weighted, a row keeps its largest entries that make up
+    ``row_share`` of its squared length, at least :data:`SHORT_ROW`; ``normalize`` then scales it to unit length.
+    ``projection`` "hash": column j becomes column h(j) of ``n_columns`` with a sign s(j); "gaussian": a dense normal
+    matrix. The coefficients follow from a seed and are never stored. ``seed_per_node``: each inner node has its own
+    seed, else each tree.
     """
 
     threshold: float | None = None
@@ -58,7 +59,7 @@ class Routing:
     def restore(cls, facts: Any) -> Routing:
         """The inverse of :meth:`facts`; checks every value."""
         _require(isinstance(facts, dict), "routing must be an object")
-        whole_rows = {"row_share": 1.0}  # where a model tells nothing else
+        whole_rows = {"row_share": 1.0}  # older models do not say
         routing = cls(**{field.name: {**whole_rows, **facts}[field.name] for field in fields(cls)})
         threshold = routing.threshold
         _require(
@@ -82,7 +83,7 @@ class Paths(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RoutedForest(Rebuilt):
+class RoutedForest(PicklesFieldsOnly):
     """A forest as flat arrays.
 
     Node ids are breadth-first over the whole forest: the roots are ``0 .. n_trees``, then come all their
@@ -169,7 +170,7 @@ class RoutedForest(Rebuilt):
         return path[::-1]
 
     def prepare(self, X: CSR) -> CSR:
-        """Rows as training saw them: weighted, cut and scaled, not yet projected."""
+        """Rows in the form of training: weighted, cut and scaled, not yet projected."""
         routing = self.routing
         return prepare(X, self.feature_weights, normalize=routing.normalize, row_share=routing.row_share)
 
@@ -177,26 +178,40 @@ class RoutedForest(Rebuilt):
         """The k labels of highest averaged probability for each row."""
         rows = self.prepare(X)
         with run.phase("route", X.nnz) as progress:
-            labels, scores = self._router.topk(
-                rows.indptr, rows.indices, rows.data, k, run.n_threads, progress
-            )
+            labels, scores = self._router.topk(rows, k, run.n_threads, progress)
         return TopK(labels, scores)
 
     def paths(self, X: CSR, run: RunContext) -> Paths:
         """The leaves that each row reaches in each tree; :meth:`path_to` gives the nodes on the way."""
         rows = self.prepare(X)
         with run.phase("route", X.nnz) as progress:
-            return Paths(*self._router.leaves(rows.indptr, rows.indices, rows.data, run.n_threads, progress))
+            return Paths(*self._router.leaves(rows, run.n_threads, progress))
 
     @cached_property
     def _router(self) -> _core.ForestRouter:
         r = self.routing
-        return _core.ForestRouter(
-            self.child_ptr, self.weight_ptr, self.weight_features, _as_bits(self.weights), self.bias,
-            self.leaf_ptr, self.leaf_labels, _as_bits(self.leaf_values), self.seeds, self.n_trees,
-            self.n_features, self.n_labels, PROJECTIONS.index(r.projection), r.n_columns, r.seed_per_node,
-            r.threshold is not None, r.threshold or 0.0,
-        )  # fmt: skip
+        arrays = {
+            "child_ptr": self.child_ptr,
+            "weight_ptr": self.weight_ptr,
+            "weight_features": self.weight_features,
+            "weights": _as_bits(self.weights),
+            "bias": self.bias,
+            "leaf_ptr": self.leaf_ptr,
+            "leaf_labels": self.leaf_labels,
+            "leaf_values": _as_bits(self.leaf_values),
+            "seeds": self.seeds,
+        }
+        options = {
+            "n_trees": self.n_trees,
+            "n_features": self.n_features,
+            "n_labels": self.n_labels,
+            "projection": r.projection,
+            "n_columns": r.n_columns,
+            "seed_per_node": r.seed_per_node,
+            "several": r.threshold is not None,
+            "threshold": r.threshold or 0.0,
+        }
+        return _core.ForestRouter(arrays, options)
 
     def shrink(
         self,
@@ -273,10 +288,9 @@ def narrow(
     arrays: Mapping[str, npt.NDArray[Any]], *, routing: Routing, n_features: int, n_labels: int,
     weight_dtype: str = "float16", leaf_dtype: str = "float16",
 ) -> RoutedForest:  # fmt: skip
-    """The forest of a growing kernel's arrays, in the smallest types that hold them.
+    """The forest from a growing kernel's arrays, in the smallest types that hold them.
 
-    ``arrays`` has those of ``FlatForest`` in grown_forest.hpp; ``seeds`` and ``feature_weights`` may be
-    left out.
+    ``arrays`` are those of ``FlatForest`` in grown_forest.hpp; ``seeds`` and ``feature_weights`` are optional.
     """
     n_columns = routing.n_columns or n_features
     return RoutedForest(
@@ -296,26 +310,15 @@ def narrow(
 
 
 def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float = 1.0) -> CSR:
-    """Weighted features, of each row the largest that make up a share of its squared length, then unit length."""
+    """Weight features, keep each row's largest entries that make up a share of its squared length, then normalize."""
     indptr, indices = X.indptr, X.indices
     data = X.data * feature_weights[indices] if len(feature_weights) else X.data
     if row_share < 1:
         indptr, kept = _core.keep_share(indptr, data, row_share, SHORT_ROW)
         indices, data = indices[kept], data[kept]
     if normalize:
-        data = _core.unit_rows(indptr, indices, data)
+        data = _core.unit_rows(indptr, data)
     return CSR(indptr, indices, data, X.n_cols)
-
-
-def idf(X: CSR) -> F32:
-    """Smoothed inverse document frequencies, ``1 + log((1 + n) / (1 + n_j))``."""
-    counts = np.bincount(X.indices, minlength=X.n_cols)
-    return (1 + np.log((1 + X.n_rows) / (1 + counts))).astype(np.float32)
-
-
-def is_counts(X: CSR) -> bool:
-    """Whether every value is a whole number: presence or counts, not yet weighted by anyone."""
-    return bool((X.data == np.rint(X.data)).all())
 
 
 def _cut(
@@ -342,8 +345,7 @@ def _check_rows(
     _require(ids.dtype == _id_type(n_ids), f"ids of {name} must be {np.dtype(_id_type(n_ids))}")
     _require(values.dtype in (np.float16, np.float32), f"{name} must be float16 or float32")
     _require(len(ids) == len(values), f"{name} and their ids must have the same length")
-    fits = len(ptr) == n_rows + 1 and ptr[0] == 0 and ptr[-1] == len(ids) and never_falls(ptr)
-    _require(bool(fits), f"the pointer of {name} must rise from 0 to {len(ids)} over {n_rows} rows")
+    check_pointer(_OWNER, f"the pointer of {name}", ptr, n_rows, len(ids))
     if not len(ids):
         return
     _require(bool(ids.min() >= 0 and ids.max() < n_ids), f"ids of {name} must be in [0, {n_ids})")
@@ -352,8 +354,3 @@ def _check_rows(
     rises[starts[(starts > 0) & (starts < len(ids))] - 1] = True  # a new row may start anywhere
     _require(bool(rises.all()), f"ids of {name} must be sorted and distinct within a row")
     _require(are_light(values), f"{name} must be finite and at most {HEAVIEST:g}")
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise FormatError(f"RoutedForest: {message}")

@@ -22,7 +22,7 @@ from labelwood.sparse import I32, I64
 
 
 def level_bounds(child_ptr: I32, *, n_roots: int) -> I64:
-    """Where the levels of breadth-first ids begin: the first child of a level's first node begins the next."""
+    """The first id of each level of breadth-first ids: the first child of a level's first node begins the next."""
     bounds = [0, n_roots]
     while bounds[-1] < len(child_ptr) - 1:
         bounds.append(int(child_ptr[bounds[-1]]))
@@ -125,7 +125,7 @@ def flat_tree(n_labels: int) -> LabelTree:
 
 
 def random_tree(n_labels: int, *, arity: int, max_leaf: int, seed: int) -> LabelTree:
-    """A balanced tree over shuffled labels; with ``arity`` children a node, at most ``max_leaf`` labels at the last."""
+    """A balanced tree over shuffled labels: ``arity`` children per node, at most ``max_leaf`` labels in the last."""
     shuffled = np.random.default_rng(seed).permutation(n_labels)
     parent, label = [-1], [-1]
     pending = [(0, shuffled)]
@@ -148,7 +148,7 @@ def huffman_tree(counts: npt.ArrayLike, *, arity: int) -> LabelTree:
     n_labels = len(weights)
     if n_labels == 1:
         return flat_tree(1)
-    # Nodes are numbered leaves first; padding with nothing lets every merge but the first take `arity` nodes.
+    # Leaves have the first numbers. The first merge takes fewer nodes, so that all others take `arity`.
     heap = [(weight, label) for label, weight in enumerate(weights.tolist())]
     heapq.heapify(heap)
     take = 2 + (n_labels - 2) % (arity - 1)
@@ -171,7 +171,7 @@ def huffman_tree(counts: npt.ArrayLike, *, arity: int) -> LabelTree:
 
 
 def hierarchy_tree(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
-    """A tree the user brings, over the labels ``names`` in id order.
+    """A tree given by the user, over the labels ``names`` in id order.
 
     ``hierarchy`` is one of: a path to a JSON file; nested lists and mappings whose innermost items are label names
     (a mapping's keys name the groups and are otherwise ignored); or an array of parents, in which the first

@@ -1,10 +1,10 @@
-"""Scores that mean something: a map from scores to the share of right labels among those that score so.
+"""Calibration: maps from a score to the probability that a label with this score is right.
 
-A map is learnt on rows the model was not trained on, from the labels it lists for them. Two kinds are tried: *Platt*,
-a logistic curve of the score's log-odds (two numbers), and *isotonic*, the best non-decreasing steps (Zadrozny and
-Elkan, KDD 2002), drawn through the middles of the steps so that different scores stay different. Either is global or
-one a group of labels: in a label tree, the labels of one depth, because a score is a product along a path.
-:func:`choose` takes what loses least on rows the map was not learnt from.
+A map is learnt on held-out rows, from the labels that the model lists for them. There are two kinds: *Platt*, a
+logistic curve of the score's log-odds (two numbers), and *isotonic*, the best non-decreasing steps (Zadrozny and Elkan,
+KDD 2002), interpolated between the middles of the steps so that different scores stay different. There is one map for
+all labels, or one per group of labels: in a label tree the labels of one depth, because a score is a product along a
+path. :func:`choose` takes the map of least log-loss on rows that it was not learnt from.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.sparse import I32, I64, TopK
+from labelwood.sparse import F64, I32, I64, TopK
 
-F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 
 KINDS = ("platt", "isotonic")
-_FEWEST = 1000  # listed labels a group must have for a map of its own
+_FEWEST = 1000  # a group with fewer listed labels uses the map of all labels
 _TINY = 1e-6  # no probability is nearer to 0 or 1 than this
 _GRID = 129  # points by which a logistic curve is stored
 _STEEPEST = 40.0  # log-odds at the ends of the grid
@@ -33,9 +32,9 @@ _PREFIX = "calibration."
 
 @dataclass(frozen=True)
 class Calibration:
-    """Rising lines from score to probability: those of group g are the points ``ptr[g]`` to ``ptr[g + 1]``.
+    """Rising polylines from score to probability; the points ``ptr[g]`` to ``ptr[g + 1]`` are the map of group g.
 
-    ``group`` is the group of each label; empty, or past its end: group 0, the map of all labels.
+    ``group`` is the group of each label. Labels past its end are in group 0, whose map is that of all labels.
     """
 
     kind: str
@@ -51,7 +50,7 @@ class Calibration:
 
     @property
     def keeps_order(self) -> bool:
-        """Whether a higher score always stays the higher one: true of a single map."""
+        """True if the map never changes the order of labels: there is only one map."""
         return self.n_groups == 1
 
     def apply(self, labels: I32, scores: npt.NDArray[Any]) -> F64:
@@ -95,7 +94,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Listed:
-    """Labels that a model listed for rows, flat: the row, the label, its score, whether it is right."""
+    """The labels that a model listed for held-out rows: row, label, score, and True if the label is right."""
 
     rows: I64
     labels: I32
@@ -111,12 +110,12 @@ class Listed:
         )
 
     def take(self, kept: Bool) -> Listed:
-        """Some of them."""
+        """The entries where ``kept`` is true."""
         return Listed(self.rows[kept], self.labels[kept], self.scores[kept], self.hits[kept])
 
 
 def learn(listed: Listed, kind: str, group: I32 | None = None) -> Calibration:
-    """The map of one kind, and with ``group`` one for every group that has enough labels listed."""
+    """The map of one kind for all labels, and with ``group`` one for every group with enough listed labels."""
     points = [_points(listed, kind)]
     groups = np.zeros(0, np.int32)
     if group is not None:
@@ -135,10 +134,10 @@ def learn(listed: Listed, kind: str, group: I32 | None = None) -> Calibration:
 def choose(
     listed: Listed, group: I32 | None, kinds: tuple[str, ...] = KINDS, *, grouped: bool | None = None
 ) -> tuple[Calibration, dict[str, float]]:
-    """The map that loses least on rows it was not learnt from, and the log-loss of each that was tried.
+    """The map of least log-loss on rows that it was not learnt from, and the log-loss of every map tried.
 
-    Rows of even and of odd number stand in for each other. ``group`` (a number for each label) adds maps by group;
-    ``grouped`` says to try those only, or none of them.
+    A map learnt from the even rows is judged on the odd rows, and the reverse. ``group`` (a number for each label) adds
+    maps by group; ``grouped`` True tries only these, False none of them.
     """
     several = group is not None and len(np.unique(group)) > 1
     ways = [False, True] if grouped is None and several else [bool(grouped)]
@@ -157,7 +156,7 @@ def choose(
 
 
 def log_loss(probabilities: F64, hits: Bool) -> float:
-    """The mean of ``-log`` of the probability given to what happened."""
+    """The mean negative logarithm of the probability given to the outcome."""
     clipped = np.clip(probabilities, _TINY, 1 - _TINY)
     return float(-np.where(hits, np.log(clipped), np.log1p(-clipped)).mean()) if len(hits) else 0.0
 
@@ -176,7 +175,7 @@ def _log_odds(scores: F64) -> F64:
 
 
 def _platt(scores: F64, hits: Bool) -> tuple[F64, F64]:
-    """Newton's method on the two numbers of the curve, with Platt's targets, which never reach 0 or 1."""
+    """Newton's method for the slope and offset, with Platt's targets, which never reach 0 or 1."""
     n_right = int(hits.sum())
     target = np.where(hits, (n_right + 1) / (n_right + 2), 1 / (len(hits) - n_right + 2))
     z = _log_odds(scores)
@@ -186,14 +185,14 @@ def _platt(scores: F64, hits: Bool) -> tuple[F64, F64]:
         weight, gap = np.maximum(p * (1 - p), 1e-12), p - target
         by_slope, by_offset = (gap * z).sum(), gap.sum()
         steep, mixed, flat = (weight * z * z).sum() + 1e-6, (weight * z).sum(), weight.sum() + 1e-6
-        # By hand: LAPACK's work space, where there is no memory for it, ends the process.
+        # Solved by hand: LAPACK ends the process if there is no memory for its work space.
         step = np.array([flat * by_slope - mixed * by_offset, steep * by_offset - mixed * by_slope])
         step /= steep * flat - mixed * mixed
         size = np.abs(step).max()
         slope, offset = np.array([slope, offset]) - step * min(1.0, 2.0 / max(size, 1e-12))
         if size < 1e-8:
             break
-    slope = max(float(slope), 1e-3)  # a higher score never means less
+    slope = max(float(slope), 1e-3)  # the curve must rise
     grid = np.linspace(_log_odds(np.array([0.0]))[0], _log_odds(np.array([1.0]))[0], _GRID)
     x = _sigmoid(grid)
     x[0], x[-1] = 0.0, 1.0
@@ -215,7 +214,7 @@ def _isotonic(scores: F64, hits: Bool) -> tuple[F64, F64]:
     step = np.concatenate([[0], np.cumsum(np.diff(fitted) > 0)])
     weight = np.bincount(step, weights=counts)
     x = np.bincount(step, weights=values * counts) / weight
-    # half a label's worth of doubt: a step of n labels all right is not certain
+    # Half a label of doubt: a step whose n labels are all right is not certain.
     y = (np.bincount(step, weights=fitted * counts) + 0.5 * shares.mean()) / (weight + 0.5)
     y = np.maximum.accumulate(y)
     if x[-1] < 1:

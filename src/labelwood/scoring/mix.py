@@ -1,7 +1,8 @@
-"""Several top-k lists made one: weighted sums of tempered scores, and how to find weights and temperatures.
+"""Mixing several top-k lists into one: weighted sums of tempered scores, and the search for weights.
 
-A member's score ``s`` of a label adds ``weight * s ** (1 / temperature)``: a high temperature evens its scores out, a
-low one trusts only its best. By rank, ``s`` is ``1 / place`` instead. A label that a member does not list adds nothing.
+A member with score ``s`` for a label adds ``weight * s ** (1 / temperature)``: a high temperature evens its scores out,
+a low temperature trusts only its best labels. By rank, ``s`` is ``1 / place``. A label that a member does not list adds
+nothing.
 """
 
 from __future__ import annotations
@@ -10,37 +11,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from labelwood.packed.label_tree import average
-from labelwood.sparse import TopK
+from labelwood.sparse import F64, TopK
 
 _FACTORS = (0.4, 0.7, 0.87, 1.15, 1.4, 2.5)
-_FEWEST_WEIGHT = 0.02  # members of less are tried without
+_FEWEST_WEIGHT = 0.02  # a member is dropped on trial only if the others weigh more than this
 _ROUNDS = 6
 
 
 @dataclass(frozen=True)
 class Mix:
-    """How lists are put together: ``weights`` that sum to 1, ``temperatures``, by rank or by score."""
+    """How lists are mixed: ``weights`` that sum to 1, ``temperatures``, by rank or by score."""
 
     weights: tuple[float, ...]
     temperatures: tuple[float, ...]
     by_rank: bool = False
 
     def amounts(self, lists: Sequence[TopK]) -> list[TopK]:
-        """Each member's list, with what it adds instead of its scores."""
+        """Each member's list, with the amounts that it adds in place of its scores."""
         return [
             TopK(top.labels, (weight * self._tempered(top, temperature)).astype(np.float32))
             for top, weight, temperature in zip(lists, self.weights, self.temperatures, strict=True)
         ]
 
     def combine(self, lists: Sequence[TopK], k: int) -> TopK:
-        """The best k labels of each row by the sum of what the members add."""
+        """The best k labels of each row by the sum of the members' amounts."""
         scaled = [TopK(top.labels, top.scores * np.float32(len(lists))) for top in self.amounts(lists)]
         return average(scaled, k)
 
-    def _tempered(self, top: TopK, temperature: float) -> npt.NDArray[np.float64]:
+    def _tempered(self, top: TopK, temperature: float) -> F64:
         known = top.labels >= 0
         if self.by_rank:
             places = np.broadcast_to(1 / np.arange(1, top.labels.shape[1] + 1), top.labels.shape)
@@ -49,7 +49,7 @@ class Mix:
 
 
 def even(n_members: int, *, by_rank: bool = False) -> Mix:
-    """All members alike."""
+    """The mix in which all members weigh the same."""
     return Mix((1 / n_members,) * n_members, (1.0,) * n_members, by_rank)
 
 
@@ -61,9 +61,10 @@ def search_mix(
     by_rank: bool,
     fixed: Sequence[float] | None,
 ) -> tuple[Mix, float]:
-    """Weights and temperatures of high quality, and that quality: one of them changed at a time, while it helps.
+    """The best weights and temperatures found by coordinate search, and their quality.
 
-    Starts from all members alike and from each member alone, mostly; ``fixed`` weights stay as they are.
+    The search starts from equal weights, or from one member with nine tenths of the weight, whichever is better.
+    ``fixed`` weights are not changed.
     """
     n_members = len(lists)
     judged: dict[Mix, float] = {}

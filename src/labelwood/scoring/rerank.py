@@ -1,7 +1,7 @@
-"""Re-ranking for the tail: tree scores combined with how near a row is to the labels' mean rows.
+"""Re-ranking for rare labels: tree scores combined with the nearness of a row to the labels' mean rows.
 
-Trees see few rows of a rare label; its mean row is a fair classifier of it all the same. As PfastreXML does at
-prediction, the candidates of the trees are ordered by ``share * log(tree score) + (1 - share) * log(nearness)``,
+Trees see few rows of a rare label, but its mean row is still a fair classifier. As PfastreXML does at prediction, the
+candidates of the trees are ordered by ``share * log(tree score) + (1 - share) * log(nearness)``,
 where ``nearness = 1 / (1 + exp(sharpness / 2 * distance^2))`` of unit-length rows and unit-length means.
 Jain, Prabhu and Varma, Extreme multi-label loss functions, KDD 2016.
 """
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, TopK
+from labelwood.sparse import CSR, F64, TopK
 
 CANDIDATES = 100  # labels that the trees propose for every row
 SHARE = 0.8
@@ -34,31 +34,25 @@ class TailReranker:
 
     @classmethod
     def learn(cls, X: CSR, Y: CSR, run: RunContext, *, most: int = 0) -> TailReranker:
-        """The means of prepared rows; ``most`` keeps the largest entries of each (0: all)."""
-        unit = _core.unit_rows(X.indptr, X.indices, X.data)
+        """The means of prepared rows; ``most`` is the number of entries kept of each mean (0: all)."""
         with run.phase("label means") as progress:
-            indptr, indices, data = _core.label_vectors(
-                X.indptr, X.indices, unit, X.n_cols, Y.indptr, Y.indices, Y.n_cols, most, run.n_threads,
-                progress,
-            )  # fmt: skip
+            indptr, indices, data = _core.label_vectors(X.unit_rows(), Y, most, run.n_threads, progress)
         return cls(CSR(indptr, indices, data, X.n_cols))
 
     def order(self, X: CSR, top: TopK, k: int, run: RunContext) -> TopK:
-        """The best k of the candidates; scores are ``exp`` of the combination, so they fall from 1 to 0."""
+        """The best k of the candidates; a score is ``exp`` of the combination, between 0 and 1."""
         with run.phase("rerank", X.n_rows) as progress:
-            unit = _core.unit_rows(X.indptr, X.indices, X.data)
+            options = {"share": SHARE, "sharpness": SHARPNESS, "k": k}
             labels, scores = _core.rerank(
-                X.indptr, X.indices, unit, X.n_cols, self.means.indptr, self.means.indices, self.means.data,
-                top.labels.ravel(), top.scores.ravel(), top.labels.shape[1], k, SHARE, SHARPNESS,
-                run.n_threads, progress,
-            )  # fmt: skip
+                X.unit_rows(), self.means, top.labels, top.scores, options, run.n_threads, progress
+            )
         return TopK(labels, scores)
 
-    def nearness(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The logarithm of how near rows are to labels, of each (row, label) pair."""
-        unit = CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols).to_scipy()
-        cosines: npt.NDArray[np.float64] = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
-        near: npt.NDArray[np.float64] = -np.logaddexp(0, SHARPNESS / 2 * (2 - 2 * cosines))
+    def nearness(self, X: CSR, rows: npt.NDArray[Any], labels: npt.NDArray[Any]) -> F64:
+        """The logarithm of the nearness of each (row, label) pair."""
+        unit = X.unit_rows().to_scipy()
+        cosines: F64 = unit[rows].multiply(self.means.to_scipy()[labels]).sum(axis=1)
+        near: F64 = -np.logaddexp(0, SHARPNESS / 2 * (2 - 2 * cosines))
         return near
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -1,8 +1,8 @@
 """From scores to decisions: calibrated probabilities, thresholds, and weights of labels at prediction.
 
-Ranking by probability is best for precision. Where a right label counts for more the rarer it is, ranking by
-``probability * weight`` is: with inverse propensities for PSP@k, with the inverse of the label's frequency for
-averages over labels. A set of labels is best cut off at a threshold that was chosen for what the set is judged by.
+Ranking by probability is best for precision. Ranking by ``probability * weight`` is best where rare labels count for
+more: the weight is the inverse propensity for PSP@k, the inverse frequency for averages over labels. To predict a set
+of labels, the threshold is chosen for the metric by which the set is judged.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.scoring.calibration import Calibration, Listed
-from labelwood.sparse import F32, I64, TopK
+from labelwood.sparse import F32, F64, I64, TopK
 
 Objective = Literal["precision", "tail", "macro"]
 Target = Literal["micro-f1", "macro-f1", "precision"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 TARGETS: tuple[Target, ...] = get_args(Target)
 
-CANDIDATES = 50  # labels looked at when weights or maps by depth may change their order
-_FEWEST_RIGHT = 5  # right labels on the held-out rows that a threshold of its own takes
+CANDIDATES = 50  # labels to ask for when weights or maps by depth may change their order
+_FEWEST_RIGHT = 5  # a label needs this many right predictions on held-out rows for a threshold of its own
 _ROUNDS = 50
 _PREFIX = "decisions."
 _THRESHOLDS = _PREFIX + "label_thresholds"
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Decisions:
     """What was learnt on held-out rows about using a model's scores.
 
-    ``threshold`` is that of all labels, ``label_thresholds`` those of each (empty: none of their own; labels past the
-    end: that of all). ``strength`` is the power of the label weights.
+    ``threshold`` holds for all labels, except for those that have their own in ``label_thresholds``. ``strength`` is
+    the power of the label weights.
     """
 
     calibration: Calibration | None = None
@@ -45,12 +44,12 @@ class Decisions:
     strength: float = 1.0
 
     def width(self, k: int, weights: F64 | None) -> int:
-        """How many labels to ask a model for, so that the best k are among them."""
+        """The number of labels to ask a model for, so that the best k are among them."""
         reorders = weights is not None or not (self.calibration is None or self.calibration.keeps_order)
         return max(k, CANDIDATES) if reorders else k
 
     def apply(self, top: TopK, k: int, weights: F64 | None) -> TopK:
-        """The best k by probability, or by probability times weight; those are then the scores."""
+        """The best k by probability, or by probability times weight, with these as scores."""
         if self.calibration is None and weights is None:
             return top
         scores = top.scores.astype(np.float64)
@@ -100,12 +99,12 @@ class Decisions:
 
 
 def is_saved_here(name: str) -> bool:
-    """Whether an array of a saved model belongs to its decisions."""
+    """True if an array of a saved model belongs to its decisions."""
     return name.startswith((_PREFIX, "calibration."))
 
 
 def best(top: TopK, scores: F64, k: int) -> TopK:
-    """The k best labels of each list by other scores than its own."""
+    """The k best labels of each list by the given scores."""
     scored = np.where(top.labels >= 0, scores, -np.inf).astype(np.float32)
     order = np.lexsort((top.labels, -scored), axis=1)[:, :k]
     labels = np.take_along_axis(top.labels, order, axis=1)
@@ -115,10 +114,10 @@ def best(top: TopK, scores: F64, k: int) -> TopK:
 def label_weights(
     objective: Objective, label_counts: I64, n_rows: int, *, strength: float = 1.0
 ) -> F64 | None:
-    """What a right label counts for under an objective, at most 1; None if all count the same.
+    """The weight of each label under an objective, at most 1; None if all labels weigh the same.
 
-    ``tail``: inverse propensities; ``macro``: the inverse of the label's count, so that every label counts alike in
-    sum. ``strength`` is the power they are taken to: 0 is no weights at all.
+    ``tail``: inverse propensities. ``macro``: the inverse of the label's count, so that all labels weigh the same in
+    sum. ``strength`` is the power to which weights are raised.
     """
     if objective == "precision":
         return None
@@ -138,10 +137,10 @@ def label_weights(
 def choose_thresholds(
     decisions: Decisions, listed: Listed, n_positive: I64, target: Target, *, level: float, per_label: bool
 ) -> Decisions:
-    """The thresholds that serve a target best on held-out rows.
+    """The best thresholds for a target on held-out rows.
 
-    ``micro-f1``, ``macro-f1``: the highest F1. ``precision``: the lowest thresholds at which a share of at least
-    ``level`` of what is predicted is right. Labels seldom right on the held-out rows keep the threshold of all.
+    ``micro-f1``, ``macro-f1``: the highest F1. ``precision``: the lowest thresholds at which at least a share of
+    ``level`` of the predictions is right. Labels that are seldom right on the held-out rows share one threshold.
     """
     if target not in TARGETS:
         raise LabelwoodError(f"target must be one of {', '.join(TARGETS)}; got {target!r}")
@@ -169,7 +168,7 @@ def _of_all(listed: Listed, n_positive: I64, target: Target, level: float) -> fl
 
 
 def _macro_f1(labels: npt.NDArray[Any], hits: npt.NDArray[np.bool_], n_positive: I64) -> F64:
-    """The sum of all labels' F1 after each prediction, best first: only the F1 of its label changes."""
+    """The sum of all labels' F1 after each prediction, best first: a prediction changes the F1 of its label."""
     by_label = np.argsort(labels, kind="stable")
     first = np.append(True, np.diff(labels[by_label]) != 0)
     start = np.maximum.accumulate(np.where(first, np.arange(len(labels)), 0))
@@ -194,7 +193,7 @@ def _of_each(listed: Listed, n_positive: I64, target: Target, level: float, comm
     cut_here = np.append((np.diff(labels) != 0) | (np.diff(scores) != 0), True)  # not between equal scores
 
     def cuts(value: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Of each label the place of its best cut, and the value there; the last of the best."""
+        """The place of each label's best cut, the last of equals, and the value there."""
         shown = np.where(cut_here, value, -np.inf)
         highest = np.maximum.reduceat(shown, starts)
         at = np.where(shown == np.repeat(highest, sizes), np.arange(len(labels)), -1)
@@ -221,5 +220,5 @@ def _of_each(listed: Listed, n_positive: I64, target: Target, level: float, comm
 
 
 def _past(score: float) -> float:
-    """A threshold that nothing up to a score reaches."""
+    """A threshold just above a score."""
     return float(np.nextafter(np.float32(score), np.float32(np.inf)))

@@ -1,7 +1,7 @@
-"""The service: suggestions over HTTP, and learning that loses nothing it has acknowledged.
+"""The service: suggestions over HTTP, and learning that does not lose what it has acknowledged.
 
-From the disk upwards: ``wal`` (the log), ``replica`` (what a record does to a model), ``store`` (a state directory:
-newest good snapshot and replay), ``views`` (what readers look at), ``learner`` (the one writer), ``service`` (what the
-routes do), ``app`` (the routes), ``limits`` (the door before them), ``run`` (processes). ``docs/service.md`` tells what
-it promises.
+From the disk upwards: ``state.log`` (the write-ahead log), ``state.records`` (what a record does to a model),
+``state.state_machine`` (the current model), ``state.store`` (a state directory: snapshots and replay),
+``state.writer`` (the one thread that writes), ``service`` (what the routes do), ``http.app`` (the routes),
+``http.gate`` (the checks before them), ``processes`` (one process or several).
 """

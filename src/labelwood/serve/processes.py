@@ -1,13 +1,12 @@
-"""Processes: one that does everything, or one writer and several readers behind one port.
+"""The processes of the service: one that does everything, or one writer and several readers behind one port.
 
-With several workers the first process only writes. It listens on a socket in a private directory, to which the readers
-hand on what changes the model, and publishes its snapshots packed; the readers map the newest and answer from it.
+With several workers the first process only writes. It publishes frozen snapshots, and listens on a socket in a private
+directory. The readers map the newest snapshot, answer from it, and forward requests that change the model to that
+socket.
 """
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -17,7 +16,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -33,24 +32,20 @@ from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
 from labelwood.serve.http.forward import Forward
 from labelwood.serve.http.gate import Limits
-from labelwood.serve.os_tuning import take_short_turns, use_large_pages
 from labelwood.serve.service import Service
-from labelwood.serve.state.model_views import FollowedView
-from labelwood.serve.state.state_machine import DRIFT_WINDOW, can_learn
-from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store
-from labelwood.serve.state.writer import Learner
+from labelwood.serve.state.followed_model import FollowedModel
+from labelwood.serve.state.state_machine import DRIFT_WINDOW
+from labelwood.serve.state.store import KEPT_SNAPSHOTS, VIEW, Store
+from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 
 _GRACE_SECONDS = 30
-_SWITCH_SECONDS = (
-    0.0005  # the learner hands the interpreter over often, so that suggestions do not wait for it
-)
-_GC_THRESHOLDS = (20_000, 20, 20)
+_SWITCH_SECONDS = 0.0005  # the writer releases the interpreter often, so that suggestions do not wait for it
 
 
 @dataclass(frozen=True)
 class Options:
-    """What ``labelwood serve`` is told."""
+    """The options of ``labelwood serve``."""
 
     model: Path
     host: str = "127.0.0.1"
@@ -70,20 +65,17 @@ class Options:
 
     @property
     def state_folder(self) -> Path:
-        """Where the log and the snapshots are."""
+        """The directory of the log and the snapshots."""
         return self.state or self.model.with_name(self.model.name + ".state")
 
 
 def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
-    """Serve until told to stop; ``announce`` is told the address once requests can come."""
+    """Serve until SIGTERM or SIGINT; ``announce`` is called with the address when the port is open."""
     check_host(options.host, Tokens.find(options.tokens))
     sys.setswitchinterval(_SWITCH_SECONDS)
-    for ending in (
-        signal.SIGTERM,
-        signal.SIGINT,
-    ):  # uvicorn takes them over, and raises them again at its end
+    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles them, and raises them again at its end
         signal.signal(ending, lambda sig, frame: None)
-    learns = options.learn and can_learn(load(options.model))
+    learns = options.learn and load(options.model).can_learn
     with _listen(options.host, options.port) as sock:
         _serve_on(sock, options, learns, announce)
 
@@ -102,9 +94,8 @@ def _serve_on(
         service = _service(options, Metrics(), learns=learns)
         _on_hangup(service, options)
         server = _server(_app(options, service))
-        with _settled():
-            announce(facts)
-            server.run(sockets=[sock])
+        announce(facts)
+        server.run(sockets=[sock])
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
@@ -117,15 +108,15 @@ def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: C
         service.push_gauges()
         pushing = threading.Thread(target=_push, args=(service,), daemon=True)
         pushing.start()
-        writer = _Writer(_config(_app(options, service), uds=str(private / "writer")), readers)
+        server = _WriterServer(_config(_app(options, service), uds=str(private / "writer")), readers)
         announce()
-        writer.run()
+        server.run()
     finally:
         shutil.rmtree(private, ignore_errors=True)
 
 
-class _Writer(uvicorn.Server):
-    """Stops its readers before itself, so that what they hand on is still taken."""
+class _WriterServer(uvicorn.Server):
+    """Stops the readers before itself, so that requests which they have forwarded are still answered."""
 
     def __init__(self, config: uvicorn.Config, readers: _Readers) -> None:
         super().__init__(config)
@@ -140,7 +131,7 @@ class _Writer(uvicorn.Server):
 
 
 class _Readers:
-    """Processes that only read; one that dies is started again."""
+    """The reader processes. A reader that ends unexpectedly is started again."""
 
     def __init__(self, options: Options, sock: socket.socket, private: Path, *, learns: bool) -> None:
         self._arguments = (options, sock, private, learns)
@@ -150,7 +141,7 @@ class _Readers:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self) -> None:
-        """Let each answer what it has begun, and end."""
+        """Let the readers finish their requests, and end them."""
         self._stopping = True
         for process in self._processes:
             process.terminate()
@@ -168,40 +159,25 @@ class _Readers:
             for place, process in enumerate(self._processes):
                 if process.sentinel in ended and not self._stopping:
                     logger.warning(
-                        "reader %d has ended with %s and is started again", place + 1, process.exitcode
+                        "reader %d ended with exit code %s and is started again", place + 1, process.exitcode
                     )
                     self._processes[place] = self._start(place + 1)
 
 
 def _read(options: Options, sock: socket.socket, private: Path, learns: bool, row: int) -> None:
-    """A reader's process."""
-    path = options.state_folder / "view" if learns else options.model
-    view = FollowedView(path, n_jobs=options.n_jobs)
+    """The main function of a reader process."""
+    path = options.state_folder / VIEW if learns else options.model
+    current = FollowedModel(path, n_jobs=options.n_jobs)
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
-    service = Service(view, metrics, writes_elsewhere=learns, is_reader=True)
+    service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     server = _server(_app(options, service, forward=private / "writer" if learns else None))
-    with _settled():
-        server.run(sockets=[sock])
-
-
-@contextlib.contextmanager
-def _settled() -> Iterator[None]:
-    """What is there now stays: the collector need not look at it, nor look around at every few requests."""
-    gc.collect()
-    gc.freeze()
-    use_large_pages()
-    take_short_turns()
-    gc.set_threshold(*_GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.unfreeze()
+    server.run(sockets=[sock])
 
 
 def _end_with(parent: int) -> None:
-    """End when the first process is gone, however it went."""
+    """End when the writer process has ended, even if it was killed."""
     waiting = threading.Event()
     while os.getppid() == parent:
         waiting.wait(1.0)
@@ -210,18 +186,19 @@ def _end_with(parent: int) -> None:
 
 def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool = False) -> Service:
     if not learns:
-        return Service(FollowedView(options.model, n_jobs=options.n_jobs), metrics)
+        return Service(FollowedModel(options.model, n_jobs=options.n_jobs), metrics)
     store = Store(
         options.state_folder, model=options.model, keep=options.keep, drift_window=options.drift_window
     )
-    learner = Learner(
+    writer = Writer(
         store,
         n_jobs=options.n_jobs,
         queue_length=options.queue_length,
         snapshot_seconds=options.snapshot_seconds,
         publish=publish,
+        alarm_below=options.alarm_below,
     )
-    return Service(learner.view, metrics, learner, alarm_below=options.alarm_below)
+    return Service(store.machine, metrics, writer)
 
 
 def _app(options: Options, service: Service, *, forward: Path | None = None) -> ASGIApp:
@@ -235,11 +212,11 @@ def _app(options: Options, service: Service, *, forward: Path | None = None) -> 
 
 
 def _on_hangup(service: Service, options: Options) -> None:
-    """On SIGHUP, work with what is at MODEL now."""
+    """On SIGHUP, load the model again and make it the current one."""
 
     def swap(sig: int, frame: FrameType | None) -> None:
-        if service.learner is not None:
-            service.learner.swap(options.model)
+        if service.writer is not None:
+            service.writer.swap(options.model)
 
     signal.signal(signal.SIGHUP, swap)
 

@@ -1,6 +1,6 @@
-"""Counts, latencies and gauges of all processes of a service, in one shared table, for Prometheus and the page.
+"""Counts, latencies and gauges of all processes of a service, for Prometheus and the page.
 
-Every process writes to its own row of a mapped file and any of them can add up all rows.
+Every process writes to its own row of a table in a mapped file; any process can add up all rows.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ GAUGES = {
     "log_bytes": "size of the log on disk",
     "log_sequence": "number of the last record in the log",
     "queue_length": "records waiting to be learned",
-    "learning_refused": "1 while learning is refused, as when the disk is full",
+    "learning_refused": "1 while learning is refused, for example because the disk is full",
     "snapshots_failed": "snapshots that could not be written",
-    "clock_went_back": "frames written while the clock was behind an earlier one",
-    "drift_examples": "examples that the drift figures are over",
-    "drift_precision_at_1": "progressive P@1 of the last examples learned",
-    "drift_new_label_rate": "new labels per example of the last examples learned",
+    "clock_went_back": "frames written while the clock was behind the time of an earlier frame",
+    "drift_examples": "number of examples that the drift figures cover",
+    "drift_precision_at_1": "progressive P@1 over the last examples learned",
+    "drift_new_label_rate": "new labels per example over the last examples learned",
     "drift_alarm": "1 while drift_precision_at_1 is below the alarm threshold",
 }
 
@@ -37,7 +37,7 @@ _WIDTH = _N_COUNTS + len(GAUGES) + 1 + _RECENT
 
 
 class Metrics:
-    """One process's row of the table at ``path``, or a table of its own without one."""
+    """The row of one process in the table at ``path``; without a path, a table in memory."""
 
     def __init__(self, path: Path | None = None, *, row: int = 0, n_rows: int = 1) -> None:
         if path is None:
@@ -62,12 +62,12 @@ class Metrics:
             self._row[cursor] += 1
 
     def set_gauges(self, values: Mapping[str, float]) -> None:
-        """Set gauges; only the process that writes has any."""
+        """Set the gauges. Only one process of a service may do so: the rows are added up."""
         for position, name in enumerate(GAUGES):
             self._row[_N_COUNTS + position] = values.get(name, 0.0)
 
     def gauges(self) -> dict[str, float]:
-        """The gauges, and percentiles of recent suggestions in seconds."""
+        """The gauges, and the median and 99th percentile of recent suggestions in seconds."""
         values = self._table[:, _N_COUNTS : _N_COUNTS + len(GAUGES)].sum(axis=0).tolist()
         recent = self._table[:, _N_COUNTS + len(GAUGES) + 1 :]
         recent = recent[recent > 0]
@@ -79,7 +79,7 @@ class Metrics:
         }
 
     def render(self) -> str:
-        """All of it in Prometheus' text format."""
+        """All counts, latencies and gauges in the text format of Prometheus."""
         return "\n".join([*self._render_requests(), *self._render_gauges()]) + "\n"
 
     def _render_gauges(self) -> Iterable[str]:

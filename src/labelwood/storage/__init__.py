@@ -1,1 +1,1 @@
-"""What is written to disk, and how."""
+"""Files: atomic writes, the model format, packed strings."""

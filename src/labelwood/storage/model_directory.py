@@ -1,14 +1,11 @@
-"""A model on disk: a directory of ``manifest.json`` and one ``.npy`` file per array. No pickle.
+"""The format of a model on disk: a directory with ``manifest.json`` and one ``.npy`` file per array; no pickle.
 
-Writing goes to a directory beside the target, is flushed to disk and renamed into place: a reader sees the
-old model or the new one, and a failure leaves the target as it was. Loading maps the arrays read-only, so it
-takes milliseconds whatever the size, after checking that every file is what the manifest says.
-``docs/file-format.md`` is the full description.
+Writing is atomic. Reading checks every file against the manifest and maps the arrays read-only, so that it takes
+milliseconds for a model of any size. ``docs/develop/file-format.md`` describes the format.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import hashlib
 import json
@@ -16,10 +13,7 @@ import math
 import mmap
 import os
 import re
-import secrets
-import shutil
 import stat
-import sys
 from collections.abc import Mapping
 from importlib.metadata import version as version_of
 from io import BufferedReader
@@ -30,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.storage.atomic import atomic_directory
 
 FORMAT = "labelwood-model"
 FORMAT_VERSION = 1
@@ -38,7 +33,7 @@ VERIFY_UP_TO_BYTES = 64 * 2**20
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-# What a manifest that holds anything at all may lead to while a model is made of it; LabelwoodError is a ValueError.
+# The errors that a damaged manifest may cause while a model is restored; LabelwoodError is a ValueError.
 UNSOUND = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
@@ -49,40 +44,32 @@ _HEADER = re.compile(
     re.DOTALL,
 )
 _LONGEST_HEADER = 1024
-_RENAME_EXCHANGE = 2
-_AT_FDCWD = -100
 _ATTEMPTS = 100
 _COUNTED = ("rows", "feature_entries", "label_entries")
 _NO_PLAIN_FILE = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ENODEV, errno.ENOTDIR)
 
 
 def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write a model directory, replacing a model that is already there; anything else there is left alone.
+    """Write a model directory, which replaces a model at ``path``; anything else at ``path`` is an error.
 
-    ``manifest`` holds what JSON can hold; the format, the versions, the list of files and the checksums are
-    added here.
+    ``manifest`` holds JSON values. The format, the versions, the list of files and the checksums are added.
     """
-    target = Path(os.path.realpath(path))  # a link to a model stays a link
-    check_target(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.parent / f".{target.name}.{secrets.token_hex(4)}.tmp"
-    temporary.mkdir()
-    try:
-        files = {name: _write_array(temporary, name, array) for name, array in sorted(arrays.items())}
-        _write_manifest(temporary / MANIFEST, manifest, files)
-        sync_directory(temporary)
-        _move_into_place(temporary, target)
-    finally:
-        # After a success the replaced model, if there was one; after a failure the unfinished one.
-        shutil.rmtree(temporary, ignore_errors=True)
-    sync_directory(target.parent)
+    check_target(Path(os.path.realpath(path)))
+    with atomic_directory(path) as folder:
+        write_model_files(folder, manifest, arrays)
+
+
+def write_model_files(folder: Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write the files of a model into a directory that is part of a larger atomic write."""
+    files = {name: _write_array(folder, name, array) for name, array in sorted(arrays.items())}
+    _write_manifest(folder / MANIFEST, manifest, files)
 
 
 def read_model(path: str | os.PathLike[str], *, verify: bool | None = None) -> tuple[dict[str, Any], Arrays]:
-    """The manifest and the arrays of a model, mapped read-only.
+    """Return the manifest and the arrays of a model, mapped read-only.
 
-    Types, shapes and sizes are always checked. Checksums are compared if ``verify`` is true, never if it is
-    false, and by default for models of at most 64 MB, where it costs less than a tenth of a second.
+    Types, shapes and sizes are always checked. ``verify`` says whether to compare checksums as well; by default, this
+    is done for models of at most 64 MB, for which it takes less than a tenth of a second.
     """
     for _ in range(_ATTEMPTS):
         with _Folder(path) as folder:
@@ -90,7 +77,7 @@ def read_model(path: str | os.PathLike[str], *, verify: bool | None = None) -> t
                 return _read(folder, verify=verify)
             except FormatError:
                 if folder.is_still_there():
-                    raise  # else the model was replaced while it was being read: read the new one
+                    raise  # else the model was replaced while it was read: read the new one
     raise FormatError(f"{path}: the model is replaced faster than it can be read")
 
 
@@ -103,7 +90,7 @@ def _read(folder: _Folder, *, verify: bool | None) -> tuple[dict[str, Any], Arra
 
 
 class _Folder:
-    """A model directory held open, so that all files come from the same model even if it is replaced."""
+    """An open model directory: all files come from the same model even if it is replaced meanwhile."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -122,15 +109,15 @@ class _Folder:
             os.close(self._held)
 
     def is_still_there(self) -> bool:
-        """Whether the path still leads to the directory that was opened."""
+        """True if the path still leads to the directory that was opened."""
         try:
             return self._held is None or os.path.samestat(os.stat(self.path), os.fstat(self._held))
         except FileNotFoundError:
             return True  # removed for good
 
     def open(self, name: str) -> BufferedReader:
-        """Open a file of the model, if it is a regular file or a link to one, not a device or a directory."""
-        # Without O_NONBLOCK, opening a named pipe would wait for somebody to write.
+        """Open a file of the model; it must be a regular file or a link to one."""
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
             descriptor = os.open(self.path / name if self._held is None else name, flags, dir_fd=self._held)
@@ -150,7 +137,7 @@ class _Folder:
 
 
 def _read_manifest(folder: _Folder) -> dict[str, Any]:
-    """The manifest of a model, checked against its own checksum."""
+    """Read the manifest of a model and check it against its own checksum."""
     where = folder.path
     with folder.open(MANIFEST) as file:
         text = file.read()
@@ -159,7 +146,7 @@ def _read_manifest(folder: _Folder) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise FormatError(f"{where}: {MANIFEST} is damaged: it is not JSON") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise FormatError(f"{where}: {MANIFEST} is not that of a Labelwood model")
+        raise FormatError(f"{where}: {MANIFEST} does not belong to a Labelwood model")
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:
         raise FormatError(f"{where}: {MANIFEST} is damaged: format_version is {version!r}")
@@ -171,7 +158,7 @@ def _read_manifest(folder: _Folder) -> dict[str, Any]:
     given = manifest.pop("sha256", None)
     try:
         matches = given == hashlib.sha256(_canonical(manifest)).hexdigest()
-    except ValueError:  # a number too large for its type was read as infinite
+    except ValueError:  # a number that is too large was read as infinity
         matches = False
     if not matches:
         raise FormatError(f"{where}: {MANIFEST} is damaged: its checksum does not match")
@@ -208,18 +195,16 @@ def _write_manifest(path: Path, manifest: Mapping[str, Any], files: Mapping[str,
         "files": files,
     }
     try:
-        # Through JSON once, so that the checksum is over what a reader will see (a tuple becomes a list).
+        # The round trip makes the checksum that of the values a reader gets (a tuple becomes a list).
         whole = json.loads(json.dumps(whole, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise LabelwoodError(f"save: the manifest must hold plain JSON values; {error}") from None
     whole["sha256"] = hashlib.sha256(_canonical(whole)).hexdigest()
-    with path.open("wb") as file:
-        file.write(json.dumps(whole, indent=1, allow_nan=False).encode() + b"\n")
-        _sync(file)
+    path.write_bytes(json.dumps(whole, indent=1, allow_nan=False).encode() + b"\n")
 
 
 class _Hashing:
-    """A file to write to that also computes the checksum."""
+    """A writable file that also computes the checksum."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self.sha256, self.size = file, hashlib.sha256(), 0
@@ -238,7 +223,6 @@ def _write_array(folder: Path, name: str, array: Any) -> dict[str, Any]:
     with (folder / f"{name}.npy").open("xb") as file:
         hashing = _Hashing(file)
         np.lib.format.write_array(hashing, array, version=(1, 0), allow_pickle=False)
-        _sync(file)
     return {
         "dtype": array.dtype.str,
         "shape": list(array.shape),
@@ -248,16 +232,16 @@ def _write_array(folder: Path, name: str, array: Any) -> dict[str, Any]:
 
 
 def _digest(file: BinaryIO, size: int) -> str:
-    if size == 0:  # cannot be mapped
+    if size == 0:  # an empty file cannot be mapped
         return hashlib.sha256().hexdigest()
-    # The pages are mapped for the array in any case; to read them as well would copy them.
+    # The array maps the same pages later; reading the file would copy them.
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
         return hashlib.sha256(whole).hexdigest()
 
 
 def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: bool) -> npt.NDArray[Any]:
     if not _NAME.fullmatch(name):
-        raise FormatError(f"{folder.path}: {MANIFEST} names a file that no model has: {name!r}")
+        raise FormatError(f"{folder.path}: {MANIFEST} contains an invalid file name: {name!r}")
     damaged = f"{folder.path / name}.npy: the file is damaged"
     with folder.open(f"{name}.npy") as file:
         size = os.fstat(file.fileno()).st_size
@@ -265,7 +249,7 @@ def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: 
             raise FormatError(f"{damaged}: {size} bytes, the manifest says {entry['bytes']}")
         if verify and _digest(file, size) != entry["sha256"]:
             raise FormatError(f"{damaged}: its checksum does not match the manifest")
-        # NumPy's own reader would hand the header to Python's parser; ours takes what write_array writes.
+        # NumPy would evaluate the header with Python's parser; this accepts only what write_array writes.
         header = _HEADER.fullmatch(file.readline(_LONGEST_HEADER))
         if header is None or len(header[0]) != 10 + int.from_bytes(header[1], "little"):
             raise FormatError(f"{damaged}: it is not an array file")
@@ -277,16 +261,16 @@ def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: 
         if file.tell() + math.prod(shape) * dtype.itemsize != size:
             raise FormatError(f"{damaged}: {size} bytes do not hold {dtype} {shape}")
         if 0 in shape:
-            empty = np.empty(shape, dtype)  # nothing to map
+            empty = np.empty(shape, dtype)  # an empty array cannot be mapped
             empty.flags.writeable = False
             return empty
         return np.asarray(np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape))
 
 
 def read_trained(saved: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a manifest tells about the training, checked, and the seconds that its parts took."""
+    """Check the section of a manifest about the training; return its facts and the seconds of its phases."""
     if not isinstance(saved, dict) or not isinstance(saved.get("seconds"), dict):
-        raise FormatError("trained must be an object, with one of seconds in it")
+        raise FormatError("trained must be an object that contains an object seconds")
     for name in _COUNTED:
         if type(saved[name]) is not int or not 0 <= saved[name] < 2**62:
             raise FormatError(f"trained: {name} must be a count; got {saved[name]!r:.60}")
@@ -294,13 +278,13 @@ def read_trained(saved: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def check_counts(name: str, counts: npt.NDArray[Any], length: int) -> None:
-    """Raise unless an array holds ``length`` counts that learning on will not bring to overflow."""
+    """Raise unless an array holds ``length`` counts that leave room for further learning."""
     if counts.shape != (length,) or counts.dtype != np.int64 or not ((counts >= 0) & (counts < 2**62)).all():
-        raise FormatError(f"{name} must be one integer, at least 0, a label")
+        raise FormatError(f"{name} must be one integer per label, at least 0")
 
 
 def check_target(target: Path) -> None:
-    """Raise unless the target is free, an empty directory, or a Labelwood model and nothing else."""
+    """Raise unless the target does not exist, is an empty directory, or holds a model and nothing else."""
     if not os.path.lexists(target):
         return
     advice = "Choose another path or remove it yourself."
@@ -320,47 +304,5 @@ def check_target(target: Path) -> None:
     if present - own:
         stray = min(present - own)
         raise LabelwoodError(
-            f"save: {target} holds a model, but also {stray}, which is not part of it. {advice}"
+            f"save: {target} holds a model and also {stray}, which is not part of the model. {advice}"
         )
-
-
-def _move_into_place(temporary: Path, target: Path) -> None:
-    """Make the target the new model; what was there, if anything, ends up at the temporary path."""
-    if not target.exists():
-        temporary.rename(target)
-    elif not _exchange(temporary, target):
-        aside = temporary.with_suffix(".old")
-        target.rename(aside)
-        try:
-            temporary.rename(target)
-        except BaseException:
-            aside.rename(target)
-            raise
-        aside.rename(temporary)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two directories in one step, where the system can; false if it cannot."""
-    if sys.platform != "linux":
-        return False
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is None:
-        return False
-    renameat2.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
-    return renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0  # type: ignore[no-any-return]
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def sync_directory(path: Path) -> None:
-    """Flush the names in a directory to disk."""
-    if os.name != "posix":
-        return  # other systems cannot open a directory
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

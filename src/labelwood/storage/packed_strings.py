@@ -1,4 +1,4 @@
-"""Many strings as two arrays, for kernels and models: their UTF-8 end to end, and where each begins."""
+"""Many strings as two arrays, for kernels and models: their UTF-8 bytes, concatenated, and their offsets."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.sparse import I64, never_falls
-
-U8 = npt.NDArray[np.uint8]
+from labelwood.sparse import I64, U8, never_falls
 
 
 def pack(strings: Sequence[str]) -> tuple[U8, I64]:
-    """The bytes of the strings and their offsets: string i is ``utf8[offsets[i] : offsets[i + 1]]``.
+    """Concatenate strings; string i is ``utf8[offsets[i] : offsets[i + 1]]``.
 
     >>> utf8, offsets = pack(["ab", "", "ä"])
     >>> utf8.tobytes(), offsets.tolist()
     (b'ab\\xc3\\xa4', [0, 2, 2, 4])
     """
-    # A string from a broken source may hold half a surrogate pair; it goes through like any other character.
+    # A string from a broken source may contain half of a surrogate pair; it is kept.
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
@@ -31,7 +29,7 @@ def pack(strings: Sequence[str]) -> tuple[U8, I64]:
 def unpack(
     utf8: U8, offsets: I64, ids: npt.NDArray[np.integer[Any]] | None = None, *, what: str = "a string"
 ) -> list[str]:
-    """All strings, or those with the given ids; ``what`` names one of them if it is no UTF-8."""
+    """Return all strings, or those with the given ids; ``what`` names a string in the error message."""
     text = utf8.data
     begins, ends = (offsets[:-1], offsets[1:]) if ids is None else (offsets[ids], offsets[ids + 1])
     try:
@@ -44,7 +42,7 @@ def unpack(
 
 
 def are_sound(utf8: npt.NDArray[Any], offsets: npt.NDArray[Any], count: int) -> bool:
-    """Whether two arrays from a file are the bytes and the offsets of ``count`` strings."""
+    """True if two arrays from a file are the bytes and the offsets of ``count`` strings."""
     return bool(
         utf8.dtype == np.uint8
         and utf8.ndim == 1

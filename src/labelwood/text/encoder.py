@@ -1,4 +1,4 @@
-"""What both encoders share: their options, the cutting of texts, and what scikit-learn asks of them."""
+"""The base of both encoders: their common parameters, the checks of texts, the scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -11,35 +11,33 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from labelwood.errors import LabelwoodError
 from labelwood.params import Param, check_parameters
+from labelwood.progress import Progress
 from labelwood.run_context import thread_count
-from labelwood.sparse import CSR, I32, I64
+from labelwood.sparse import CSR, I32, I64, U8
 from labelwood.storage import packed_strings
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-Progress = Callable[[int], None] | None
 Analyzer = Annotated[
     Literal["word", "char", "char_wb"],
-    Param("what a term is made of: words, characters, or characters within words (char_wb)"),
+    Param("unit of a term: words, characters, or characters within words (char_wb)"),
 ]
 NgramRange = Annotated[
-    tuple[int, int], Param("shortest and longest run of words or characters that is a term, as (1, 2)")
+    tuple[int, int], Param("shortest and longest term, in words or characters, such as (1, 2)")
 ]
-Lowercase = Annotated[bool, Param("turn texts into lower case")]
-TokenLength = Annotated[int, Param("characters of a word at least; shorter ones are passed over", ge=1)]
-Binary = Annotated[bool, Param("count a term once however often a text has it")]
-Norm = Annotated[Literal["l2", "l1"] | None, Param("scale every row to this length; None: leave it")]
+Lowercase = Annotated[bool, Param("convert texts to lower case")]
+TokenLength = Annotated[int, Param("shorter words are ignored, in characters", ge=1)]
+Binary = Annotated[bool, Param("count every term of a text once")]
+Norm = Annotated[Literal["l2", "l1"] | None, Param("norm to which every row is scaled; None does not scale")]
 
 Counts = tuple[I64, I32, I32]  # indptr, indices, counts
 
-_UNITS = {"word": 0, "char": 1, "char_wb": 2}
-_LONGEST = 1000  # characters or words of a term
-NORMS = {None: 0, "l1": 1, "l2": 2}
+_LONGEST = 1000  # words or characters of the longest term
 
 
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The base of the encoders: texts in, a :class:`CSR` out of ``encode``, scipy out of ``transform``."""
+    """The base of the encoders: ``encode`` returns a :class:`CSR`, ``transform`` a scipy array."""
 
     encoder_name: ClassVar[str] = ""
 
@@ -55,31 +53,31 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> sp.csr_array[np.float32]:
-        """Learn from texts and return their vectors, one row each."""
+        """Learn from texts and return their vectors, one row per text."""
         return self.fit_encode(texts).to_scipy()
 
     def transform(self, texts: Iterable[str]) -> sp.csr_array[np.float32]:
-        """The vectors of texts, one row each."""
+        """Return the vectors of texts, one row per text."""
         return self.encode(texts).to_scipy()
 
     def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """As ``fit_transform``, for the rest of the library; ``progress`` is told millionths of the work."""
+        """``fit_transform`` to a CSR; ``progress`` is called with millionths of the work."""
         raise NotImplementedError
 
     def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """As ``transform``, for the rest of the library."""
+        """``transform`` to a CSR."""
         raise NotImplementedError
 
     def term_of(self, text: str) -> Callable[[int], str | None]:
-        """A function from a column of the text's vector to the term that it stands for."""
+        """Return a function from a column of the vector of ``text`` to the term of that column."""
         raise NotImplementedError
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """What was learnt, as arrays to save."""
+        """Return the fitted state as arrays."""
         raise NotImplementedError
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Take what :meth:`state` gave; every invariant that a damaged file could break is checked."""
+        """Take the arrays that :meth:`state` returned, and check them, because the file may be damaged."""
         raise NotImplementedError
 
     def _check(self) -> None:
@@ -91,25 +89,31 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
                 f"{owner}: ngram_range must be two integers, 1 <= shortest <= longest <= {_LONGEST}; got {span!r}"
             )
 
-    def _pack(self, texts: Iterable[str]) -> tuple[packed_strings.U8, I64]:
+    def _pack(self, texts: Iterable[str]) -> tuple[U8, I64]:
         owner = type(self).__name__
         if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
             raise LabelwoodError(
-                f"{owner}: texts must be a list of strings; got {type(texts).__name__}. A single text is a list of one."
+                f"{owner}: texts must be a list of strings; got {type(texts).__name__}. "
+                "Pass a single text as a list of one."
             )
         listed = texts if isinstance(texts, list) else list(texts)
         for position, text in enumerate(listed):
             if not isinstance(text, str):
                 raise LabelwoodError(
-                    f"{owner}: every text must be a string; got {type(text).__name__} in place {position}"
+                    f"{owner}: every text must be a string; got {type(text).__name__} at position {position}"
                 )
         return packed_strings.pack(listed)
 
-    def _cut(self) -> tuple[int, int, int, int, bool]:
-        """How kernels are told to cut a text into terms."""
+    def _cut(self) -> dict[str, Any]:
+        """The kernels' options for cutting a text into terms."""
         shortest, longest = self.ngram_range
-        unit = _UNITS[self.analyzer]
-        return unit, int(shortest), int(longest), int(self.token_length), bool(self.lowercase)
+        return {
+            "unit": self.analyzer,
+            "shortest": shortest,
+            "longest": longest,
+            "min_length": self.token_length,
+            "lowercase": bool(self.lowercase),
+        }
 
     def _threads(self) -> int:
         return thread_count(self.n_jobs, owner=type(self).__name__)

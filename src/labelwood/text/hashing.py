@@ -1,4 +1,4 @@
-"""Hashed terms: nothing to learn."""
+"""Hashing: texts to vectors without a vocabulary."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from sklearn.utils import murmurhash3_32
 from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.params import NJobs, Param
+from labelwood.progress import Progress
 from labelwood.sparse import CSR, MAX_COLUMNS
 from labelwood.text.encoder import (
-    NORMS,
     Analyzer,
     Binary,
     Counts,
     Lowercase,
     NgramRange,
     Norm,
-    Progress,
     TextEncoder,
     TokenLength,
 )
@@ -28,10 +27,10 @@ from labelwood.text.tfidf import TfidfEncoder
 
 
 class HashingEncoder(TextEncoder):
-    """Terms hashed to a fixed number of columns: nothing is learnt, so a stream may bring new words for ever.
+    """Hash terms to a fixed number of columns; there is no vocabulary, so a stream may always bring new words.
 
-    The matrix is that of scikit-learn's ``HashingVectorizer`` with the same options, in float32. Two terms may share a
-    column; signs make such collisions cancel on average.
+    The result equals that of scikit-learn's ``HashingVectorizer`` with the same parameters, in float32. Two terms may
+    share a column; random signs let such collisions cancel on average.
 
     >>> HashingEncoder(n_features=1000, n_jobs=1).transform(["a new word", "another"]).shape
     (2, 1000)
@@ -42,12 +41,12 @@ class HashingEncoder(TextEncoder):
     def __init__(
         self,
         *,
-        n_features: Annotated[int, Param("columns that terms are hashed to", ge=1, le=MAX_COLUMNS)] = 2**20,
+        n_features: Annotated[int, Param("number of columns", ge=1, le=MAX_COLUMNS)] = 2**20,
         analyzer: Analyzer = "word",
         ngram_range: NgramRange = (1, 1),
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
-        alternate_sign: Annotated[bool, Param("let half of the terms count negatively")] = True,
+        alternate_sign: Annotated[bool, Param("give half of the terms a negative sign")] = True,
         binary: Binary = False,
         norm: Norm = "l2",
         n_jobs: NJobs = None,
@@ -63,27 +62,21 @@ class HashingEncoder(TextEncoder):
         self.n_jobs = n_jobs
 
     def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """The vectors of texts; there is nothing to learn."""
+        """Return the vectors of texts; there is nothing to learn."""
         return self.encode(texts, progress=progress)
 
     def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """The vectors of texts."""
+        """Return the vectors of texts."""
         self._check()
         utf8, offsets = self._pack(texts)
-        counts: Counts = _core.hash_terms(
-            utf8,
-            offsets,
-            *self._cut(),
-            int(self.n_features),
-            bool(self.alternate_sign),
-            self._threads(),
-            progress,
-        )
-        data = _core.weigh_counts(*counts, False, bool(self.binary), None, NORMS[self.norm], self._threads())
+        options = {**self._cut(), "n_columns": self.n_features, "signed_counts": bool(self.alternate_sign)}
+        counts: Counts = _core.hash_terms(utf8, offsets, options, self._threads(), progress)
+        weighing = {"sublinear": False, "binary": bool(self.binary), "norm": self.norm or "none"}
+        data = _core.weigh_counts(*counts, None, weighing, self._threads())
         return CSR(counts[0], counts[1], data, int(self.n_features))
 
     def term_of(self, text: str) -> Callable[[int], str | None]:
-        """A function from a column to the terms of the text that are hashed to it, with + between."""
+        """Return a function from a column to the terms of ``text`` in that column, joined by +."""
         cut = {name: getattr(self, name) for name in ("analyzer", "ngram_range", "lowercase", "token_length")}
         found: dict[int, list[str]] = {}
         try:
@@ -95,11 +88,11 @@ class HashingEncoder(TextEncoder):
         return lambda column: " + ".join(found[column]) if column in found else None
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Nothing: the parameters say it all."""
+        """Return no arrays: there is no fitted state."""
         return {}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Nothing to take."""
+        """Check the parameters: there is no fitted state."""
         self._check()
         return self
 

@@ -1,4 +1,4 @@
-"""Tf-idf with a learnt vocabulary."""
+"""Tf-idf: texts to vectors with a vocabulary."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from sklearn.exceptions import NotFittedError
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.params import NJobs, Param
-from labelwood.sparse import CSR, I64, MAX_COLUMNS
+from labelwood.progress import Progress
+from labelwood.sparse import CSR, F64, I64, MAX_COLUMNS, U8
 from labelwood.storage import packed_strings
 from labelwood.text.encoder import (
-    NORMS,
     Analyzer,
     Binary,
     Counts,
     Lowercase,
     NgramRange,
     Norm,
-    Progress,
     TextEncoder,
     TokenLength,
 )
@@ -33,11 +32,11 @@ _IDF, _UTF8, _OFFSETS = "idf", "vocabulary.utf8", "vocabulary.offsets"
 
 
 class TfidfEncoder(TextEncoder):
-    """Tf-idf: a column for every term of the training texts, weighed by how often a text has it and how rare it is.
+    """Tf-idf: one column per term of the training texts, weighted by term frequency and rarity.
 
-    The matrix is that of scikit-learn's ``TfidfVectorizer`` with the same options, in float32; columns are in the
-    order of the terms' code points. A ``token_length`` of 2 is its default ``token_pattern``. One default differs,
-    because tagging wants it: ``sublinear_tf`` is on.
+    The result equals that of scikit-learn's ``TfidfVectorizer`` with the same parameters, in float32. Columns are in
+    the order of the terms' code points. ``token_length=2`` corresponds to its default ``token_pattern``. One default
+    differs, because it is better for tagging: ``sublinear_tf`` is True.
 
     Fitted attributes: ``vocabulary_`` (term to column), ``idf_``, ``n_features_``.
 
@@ -50,8 +49,8 @@ class TfidfEncoder(TextEncoder):
 
     encoder_name: ClassVar[str] = "tfidf"
 
-    idf_: npt.NDArray[np.float64] | None
-    _utf8: packed_strings.U8
+    idf_: F64 | None
+    _utf8: U8
     _offsets: I64
 
     def __init__(
@@ -62,19 +61,20 @@ class TfidfEncoder(TextEncoder):
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
         min_df: Annotated[
-            int | float, Param("terms in fewer texts are left out: a count, or a share as 0.01", ge=0)
+            int | float,
+            Param("ignore terms that occur in fewer texts: a count, or a share such as 0.01", ge=0),
         ] = 1,
         max_df: Annotated[
-            int | float, Param("terms in more texts are left out: a count, or a share as 0.5", ge=0)
+            int | float, Param("ignore terms that occur in more texts: a count, or a share such as 0.5", ge=0)
         ] = 1.0,
         max_features: Annotated[
-            int | None, Param("keep this many terms, the most frequent ones; None: all", ge=1)
+            int | None, Param("keep only the most frequent terms, at most this many; None keeps all", ge=1)
         ] = None,
         binary: Binary = False,
         norm: Norm = "l2",
-        use_idf: Annotated[bool, Param("weigh a term by how rare it is")] = True,
-        smooth_idf: Annotated[bool, Param("compute rarity as if one more text had every term")] = True,
-        sublinear_tf: Annotated[bool, Param("count a term that occurs n times as 1 + log(n)")] = True,
+        use_idf: Annotated[bool, Param("weight terms by inverse document frequency")] = True,
+        smooth_idf: Annotated[bool, Param("compute the idf as if one more text contained every term")] = True,
+        sublinear_tf: Annotated[bool, Param("replace the term frequency n by 1 + log(n)")] = True,
         n_jobs: NJobs = None,
     ) -> None:
         self.analyzer = analyzer
@@ -92,45 +92,46 @@ class TfidfEncoder(TextEncoder):
         self.n_jobs = n_jobs
 
     def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """Learn the vocabulary and the rarity of its terms; the vectors of the texts."""
+        """Learn the vocabulary and the idf; return the vectors of the texts."""
         self._check()
         utf8, offsets = self._pack(texts)
         n_texts = len(offsets) - 1
         fewest, most = self._document_bounds(n_texts)
+        options = {**self._cut(), "min_documents": math.ceil(fewest), "max_documents": math.floor(most)}
         counts, terms_utf8, terms_offsets, n_documents, totals = _core.learn_terms(
-            utf8, offsets, *self._cut(), math.ceil(fewest), math.floor(most), self._threads(), progress
+            utf8, offsets, options, self._threads(), progress
         )
         if self.max_features is not None and len(n_documents) > self.max_features:
-            # The choice among equally frequent terms is NumPy's, as it is in TfidfVectorizer.
+            # NumPy's sort decides among equally frequent terms, as in TfidfVectorizer.
             kept = np.sort((-totals.astype(np.float64)).argsort()[: self.max_features])
             counts = _only_columns(counts, kept, len(totals))
             terms_utf8, terms_offsets = _only_strings(terms_utf8, terms_offsets, kept)
             n_documents = n_documents[kept]
         if len(n_documents) == 0:
             raise LabelwoodError(
-                f"TfidfEncoder: no terms are left of {n_texts} texts; "
-                "are they empty? Else try a lower min_df, a higher max_df or token_length=1."
+                f"TfidfEncoder: the {n_texts} texts have no terms; "
+                "if they are not empty, try a lower min_df, a higher max_df or token_length=1."
             )
         idf = np.log((n_texts + self.smooth_idf) / (n_documents + float(self.smooth_idf))) + 1.0
         self._learnt(terms_utf8, terms_offsets, idf if self.use_idf else None)
         return self._weigh(counts)
 
     def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
-        """The vectors of texts; terms that the training texts lacked are passed over."""
+        """Return the vectors of texts; terms that are not in the vocabulary are ignored."""
         self._check_fitted()
         utf8, offsets = self._pack(texts)
         counts: Counts = _core.find_terms(
-            utf8, offsets, *self._cut(), self._utf8, self._offsets, self._slots, self._threads(), progress
+            utf8, offsets, self._utf8, self._offsets, self._slots, self._cut(), self._threads(), progress
         )
         return self._weigh(counts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """The terms, in the order of their columns."""
+        """Return the terms in the order of their columns."""
         self._check_fitted()
         return np.array(packed_strings.unpack(self._utf8, self._offsets, what="a term"), dtype=object)
 
     def term_of(self, text: str) -> Callable[[int], str | None]:
-        """A function from a column to its term, which is the same for every text."""
+        """Return a function from a column to its term; ``text`` is not used."""
         self._check_fitted()
         return lambda column: packed_strings.unpack(
             self._utf8, self._offsets, np.array([column]), what="a term"
@@ -148,27 +149,27 @@ class TfidfEncoder(TextEncoder):
         return {term: column for column, term in enumerate(self.get_feature_names_out().tolist())}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The vocabulary and the rarity of its terms."""
+        """Return the vocabulary and the idf as arrays."""
         self._check_fitted()
         arrays: dict[str, npt.NDArray[Any]] = {_UTF8: self._utf8, _OFFSETS: self._offsets}
         return arrays if self.idf_ is None else {**arrays, _IDF: self.idf_}
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """The inverse of :meth:`state`."""
+        """Take the arrays that :meth:`state` returned, checked."""
         self._check()
         utf8, offsets = arrays[_UTF8], arrays[_OFFSETS]
         idf = arrays[_IDF] if self.use_idf else None
         count = len(offsets) - 1
         if not 1 <= count <= MAX_COLUMNS or not packed_strings.are_sound(utf8, offsets, count):
-            raise FormatError("the encoder's vocabulary is damaged: its offsets do not fit its text")
+            raise FormatError("the vocabulary of the encoder is damaged: its offsets do not match its text")
         if idf is not None and not (
             idf.dtype == np.float64 and idf.shape == (count,) and np.isfinite(idf).all()
         ):
-            raise FormatError("the encoder's idf is damaged: it must be one finite number for each term")
+            raise FormatError("the idf of the encoder is damaged: it must be one finite number per term")
         self._learnt(utf8, offsets, idf)
         return self
 
-    def _learnt(self, utf8: packed_strings.U8, offsets: I64, idf: npt.NDArray[np.float64] | None) -> None:
+    def _learnt(self, utf8: U8, offsets: I64, idf: F64 | None) -> None:
         self.__dict__.pop("_slots", None)
         self._utf8, self._offsets, self.idf_ = utf8, offsets, idf
 
@@ -176,7 +177,7 @@ class TfidfEncoder(TextEncoder):
     def _slots(self) -> npt.NDArray[np.uint64]:
         slots = _core.index_terms(self._utf8, self._offsets)
         if len(slots) == 0:
-            raise FormatError("the encoder's vocabulary is damaged: a term stands there twice")
+            raise FormatError("the vocabulary of the encoder is damaged: it contains a term twice")
         return slots
 
     def _document_bounds(self, n_texts: int) -> tuple[float, float]:
@@ -192,9 +193,9 @@ class TfidfEncoder(TextEncoder):
         return fewest, most
 
     def _weigh(self, counts: Counts) -> CSR:
-        data = _core.weigh_counts(
-            *counts, bool(self.sublinear_tf), bool(self.binary), self.idf_, NORMS[self.norm], self._threads()
-        )
+        binary, norm = bool(self.binary), self.norm or "none"
+        weighing = {"sublinear": bool(self.sublinear_tf), "binary": binary, "norm": norm}
+        data = _core.weigh_counts(*counts, self.idf_, weighing, self._threads())
         return CSR(counts[0], counts[1], data, self.n_features_)
 
     def _check_fitted(self) -> None:
@@ -224,9 +225,7 @@ def _only_columns(counts: Counts, kept: npt.NDArray[np.intp], n_columns: int) ->
     return before[indptr], columns[stays], values[stays]
 
 
-def _only_strings(
-    utf8: packed_strings.U8, offsets: I64, kept: npt.NDArray[np.intp]
-) -> tuple[packed_strings.U8, I64]:
+def _only_strings(utf8: U8, offsets: I64, kept: npt.NDArray[np.intp]) -> tuple[U8, I64]:
     sizes = np.diff(offsets)
     stays = np.zeros(len(sizes), bool)
     stays[kept] = True

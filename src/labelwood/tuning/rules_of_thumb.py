@@ -1,7 +1,6 @@
-"""Rules of thumb for data nobody has tried yet: ``labelwood train --method auto``.
+"""Rules of thumb for new data: ``labelwood train --method auto``.
 
-The rules are those of docs/guide.md, "Which method for my data", with the figures behind them. ``labelwood tune`` does
-better, because it tries.
+The rules are those of docs/guide.md, "Which method for my data". ``labelwood tune`` does better, because it measures.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from labelwood.methods import METHODS
 from labelwood.sparse import CSR
 
 _MANY_LABELS_A_ROW = 10.0
-_CHEAP_WORK = 10**11  # entries of X times labels: what one-vs-rest goes through in about a minute of one core
-_CHEAP_ENTRIES = 10**8  # entries of X that three trees go through in a few minutes
+_CHEAP_WORK = 10**11  # entries of X times labels: about a minute of one core for one-vs-rest
+_CHEAP_ENTRIES = 10**8  # entries of X: a few minutes for three trees
 
 
 class Auto:
-    """What ``--method auto`` takes besides the data; the rest follows from the rules."""
+    """The parameters of ``--method auto``; all others follow from the rules."""
 
     def __init__(
         self, *, n_jobs: NJobs = None, random_state: RandomState = 0, verbose: Verbose = False
@@ -26,7 +25,7 @@ class Auto:
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
 
-class Choice(NamedTuple):
+class Recommendation(NamedTuple):
     """A method, its parameters, and the reason in words."""
 
     method: str
@@ -34,11 +33,11 @@ class Choice(NamedTuple):
     why: str
 
     def estimator(self, **changes: Any) -> TreeEstimator:
-        """The method, not fitted."""
+        """The estimator, not fitted."""
         return METHODS[self.method](**{**self.parameters, **changes})
 
 
-def rule_of_thumb(X: CSR, Y: CSR) -> Choice:
+def rule_of_thumb(X: CSR, Y: CSR) -> Recommendation:
     """The method to start with, by the size and shape of the data alone.
 
     >>> from labelwood.sparse import from_lists
@@ -47,19 +46,19 @@ def rule_of_thumb(X: CSR, Y: CSR) -> Choice:
     """
     per_row = Y.nnz / max(Y.n_rows, 1)
     if per_row >= _MANY_LABELS_A_ROW:
-        return Choice(
+        return Recommendation(
             "craft-forest",
             {},
             f"a row has {per_row:.1f} labels on average; from about {_MANY_LABELS_A_ROW:.0f} on forests do best",
         )
     if X.nnz * Y.n_cols <= _CHEAP_WORK:
-        return Choice(
+        return Recommendation(
             "one-vs-rest",
             {},
-            f"{Y.n_cols:,} labels and {X.nnz:,} entries are few enough for a classifier a label",
+            f"{Y.n_cols:,} labels and {X.nnz:,} entries are few enough for one classifier per label",
         )
     n_trees = 3 if X.nnz <= _CHEAP_ENTRIES else 1
-    return Choice(
+    return Recommendation(
         "linear-tree",
         {"n_trees": n_trees},
         f"{Y.n_cols:,} labels on {X.nnz:,} entries: a label tree, {n_trees} of them",

@@ -1,9 +1,9 @@
-"""Choosing a method and its parameters by trial, within a budget of time: successive halving.
+"""Choosing a method and its parameters by trial, within a time budget: successive halving.
 
-Some rows are held out. Every candidate is first trained on a small part of the others and measured on those held out;
-the better ones go on to twice the rows, and so on, until the last round trains on all of them. The best candidate of
-every method goes on even if others are ahead of it, time permitting, because methods differ in how they gain from more
-rows. A candidate whose next training would not fit into what is left of the budget stays behind.
+Some rows are held out. Every candidate is first trained on a small part of the other rows and measured on the held-out
+rows. The better candidates go on to twice the rows, and so on, until the last round trains on all rows. The best
+candidate of every method goes on even if others are ahead, time permitting, because methods gain differently from more
+rows. A candidate whose next training would exceed the rest of the budget is dropped.
 """
 
 from __future__ import annotations
@@ -46,22 +46,20 @@ CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 _HELD_OUT = 0.2
 _MOST_HELD_OUT = 5000
-_FEWEST_ROWS = 1500  # of the first round, if there are as many
-_KEPT = 0.4  # share of the candidates that go on
+_FEWEST_ROWS = 1500  # least rows of the first round, if the data have as many
+_KEPT = 0.4  # share of the candidates that go on to the next round
 _FIRST_ROUND = 0.4  # share of the budget that the first round may take
-_MOST_TIMES = (
-    3.0  # a candidate may take so many times what it should: its share of the first round, or by its last
-)
-_LEAST_SECONDS = 1.0  # quick ones are never stopped for being a little slower than they were
+# A candidate is stopped after this many times its expected seconds: its share of the first round, or by its last.
+_MOST_TIMES = 3.0
+_LEAST_SECONDS = 1.0  # no candidate is stopped before this
 _SLACK = 1.3  # twice the rows may take a little more than twice the time
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate and how far it came: its last score, on which share of the rows, in how many seconds and bytes.
+    """A candidate and its last round: the share of the rows, the score, the seconds and the bytes of the model.
 
-    The seconds are those of training and measuring.
-    ``stopped`` says why it went no further; empty for those of the last round.
+    ``seconds`` covers training and measuring. ``stopped`` says why it went no further; empty after the last round.
     """
 
     method: str
@@ -81,7 +79,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What :func:`tune` found: the best trial, all of them (best first), and why, in words."""
+    """The result of :func:`tune`: the best trial, all trials (best first), and the reason in words."""
 
     best: Trial
     trials: tuple[Trial, ...]
@@ -96,7 +94,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class _Task:
-    """The rows to train on, in their random order, those held out, and how to measure."""
+    """The training rows in random order, the held-out rows, and how to measure."""
 
     X: CSR
     Y: CSR
@@ -122,8 +120,8 @@ def tune(
     """The best method and parameters for data, found in ``budget`` seconds.
 
     ``metric`` is named as in :func:`labelwood.metrics.scorer`. ``max_bytes`` bounds the size of the model on all rows,
-    which is estimated from the trials: bytes grow with rows at most in proportion. ``report`` is told of every trial as
-    it ends, and of the share of the budget used.
+    which is estimated from the trials: bytes grow at most in proportion to rows. ``report`` is called
+    with every trial as it ends, and with the share of the budget used.
     """
     if budget <= 0:
         raise LabelwoodError(f"tune: budget must be greater than 0 seconds; got {budget}")
@@ -182,7 +180,7 @@ def _split(X: CSR, Y: CSR, metric: str, settings: dict[str, Any], max_bytes: int
 
 
 def _shares(n_rows: int) -> list[float]:
-    """The parts of the rows that the rounds train on, doubling up to all of them."""
+    """The shares of the rows that the rounds train on, doubling up to 1."""
     shares = [1.0]
     while len(shares) < 4 and n_rows * shares[0] / 2 >= _FEWEST_ROWS:
         shares.insert(0, shares[0] / 2)
@@ -190,7 +188,7 @@ def _shares(n_rows: int) -> list[float]:
 
 
 def _try(task: _Task, trial: Trial, share: float, limit: float) -> tuple[Trial, TopK | None]:
-    """Train and measure one candidate on a share of the rows; nothing is returned of one that takes too long."""
+    """Train and measure one candidate on a share of the rows; its predictions, if it came to all rows."""
     n_rows = max(1, round(share * task.X.n_rows))
     settings = {**trial.parameters, **task.settings}
     model = METHODS[trial.method](**settings)
@@ -210,20 +208,20 @@ def _try(task: _Task, trial: Trial, share: float, limit: float) -> tuple[Trial, 
     done = replace(trial, share=share, score=score, seconds=seconds, model_bytes=size)
     if task.max_bytes is not None and size / share > task.max_bytes:
         return replace(done, stopped=f"would need {size / share / 1e6:.0f} MB on all rows"), None
-    return done, model._topk_ids(task.X_out, task.scorer.k) if share == 1 else None
+    return done, model.topk_ids(task.X_out, task.scorer.k) if share == 1 else None
 
 
 def _promote(
     measured: list[Trial], left: float, grows: float, rounds_left: int
 ) -> tuple[list[Trial], list[Trial]]:
-    """Who goes on: the best of every method, then the others by score, as far as time reaches."""
+    """The candidates that go on: the best of every method, then the others by score, as long as time allows."""
     by_score = sorted(measured, key=lambda trial: -trial.score)
     leaders: dict[str, Trial] = {}
     for trial in by_score:
         leaders.setdefault(trial.method, trial)
     n_kept = max(1, round(_KEPT * len(by_score)))
     wanted = [*leaders.values(), *(t for t in by_score if t is not leaders[t.method])]
-    # Leave as much for the rounds to come as they will need: each is `grows` times this one.
+    # Leave time for the later rounds: each has `grows` times the rows of the one before.
     allowed = left / sum(grows**later * _KEPT**later for later in range(rounds_left))
     kept: list[Trial] = []
     dropped: list[Trial] = []
@@ -263,7 +261,7 @@ def _conclude(ended: list[Trial], predictions: dict[str, TopK], task: _Task, met
 
 
 def _difference(best: Trial, rival: Trial, predictions: dict[str, TopK], task: _Task) -> Interval | None:
-    """The interval of the difference, where both came to the last round and the metric is a mean over rows."""
+    """The interval of the difference, if both reached the last round and the metric is a mean over rows."""
     if not {best.name, rival.name} <= set(predictions):
         return None
     pair = [(task.Y_out, predictions[trial.name]) for trial in (rival, best)]

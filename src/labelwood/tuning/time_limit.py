@@ -1,4 +1,4 @@
-"""Ending a training that takes too long: the kernels listen to signals, so an alarm can stop them."""
+"""Stopping a training that takes too long: kernels check for signals, so an alarm can stop them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class OutOfTimeError(Exception):
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise :class:`OutOfTimeError` inside when the seconds are over.
+    """Raise :class:`OutOfTimeError` inside the block when the seconds are over.
 
-    Only the main thread hears signals: elsewhere, and where there is no alarm, nothing is stopped.
+    Only the main thread receives signals: in other threads, and on systems without alarms, nothing is stopped.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -27,7 +27,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise OutOfTimeError
 
     before = signal.signal(signal.SIGALRM, ring)
-    # Once more every second: an exception raised while Python cleans up after something is lost.
+    # Repeated every second: an exception raised while Python runs a finalizer is lost.
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield

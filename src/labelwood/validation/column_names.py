@@ -1,4 +1,4 @@
-"""Tables and columns of pandas, polars and others, without importing any of them."""
+"""Column names of tables of pandas, polars and others, without importing any of them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _UTF8, _OFFSETS = PREFIX + "utf8", PREFIX + "offsets"
 
 
 def n_dimensions(values: Any) -> int:
-    """Dimensions of an array, a column or a table, whosever it is; 0 for anything else."""
+    """Dimensions of an array, a column or a table of any library; 0 for anything else."""
     shape = getattr(values, "shape", ())
     return len(shape) if isinstance(shape, tuple) else 0
 
 
 def column_names(table: Any) -> list[str] | None:
-    """The names of a table's columns; None for what is no table, or has columns whose names are not all strings."""
+    """The names of a table's columns; None if it is no table, or if some names are not strings."""
     columns = getattr(table, "columns", None)
     if columns is None or n_dimensions(table) != 2:
         return None
@@ -33,7 +33,7 @@ def column_names(table: Any) -> list[str] | None:
 def check_columns(
     known: Sequence[str] | None, given: Sequence[str] | None, *, owner: str, may_grow: bool = False
 ) -> None:
-    """Refuse columns with other names than at fit; warn, as scikit-learn does, where only one side has names."""
+    """Refuse columns with other names than at fit; warn, as scikit-learn does, if only one side has names."""
     if given is None and known is None:
         return
     if known is None:
@@ -56,7 +56,7 @@ def check_columns(
 
 
 def names_to_arrays(names: Sequence[str] | None) -> dict[str, npt.NDArray[Any]]:
-    """The names of columns as arrays to save; none if there are no names."""
+    """The names of columns as arrays to save; empty if there are no names."""
     return (
         {} if names is None else dict(zip((_UTF8, _OFFSETS), packed_strings.pack(list(names)), strict=True))
     )

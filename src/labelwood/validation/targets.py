@@ -1,4 +1,4 @@
-"""What a user trains on, read and checked: label names, the label matrix, sizes that fit."""
+"""Reading and checking Y: label names, the label matrix, and sizes that fit X."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from labelwood.validation.column_names import column_names, n_dimensions
 
 
 def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[LabelNames, CSR]:
-    """The names of the labels and the label matrix of what a user calls Y."""
+    """The label names and the label matrix of a user's Y."""
     if is_matrix(Y):
         matrix = read_matrix(Y, owner=owner)
         label_names = column_names(Y) if label_names is None else label_names
@@ -38,11 +38,11 @@ def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> t
 
 
 def check_sizes(X: CSR, Y: CSR, owner: str) -> None:
-    """Raise unless there are as many rows of labels as of features, and something to learn."""
+    """Raise unless X and Y have the same number of rows, and there is something to learn."""
     check_lengths(X.n_rows, Y.n_rows, owner)
     for count, what, got in (
         (X.n_rows, "row", "0"),
-        # the second half is what scikit-learn's users, and its checks, look for
+        # scikit-learn's checks look for the second half of this message
         (X.n_cols, "feature", f"0 feature(s) (shape=({X.n_rows}, 0)) while a minimum of 1 is required."),
         (Y.n_cols, "label", "0"),
     ):
@@ -61,14 +61,14 @@ def check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:
 
 
 def is_matrix(Y: Any) -> bool:
-    """Whether Y is an indicator matrix (CSR, scipy sparse, 2-d array or table) and not rows of names."""
+    """True if Y is an indicator matrix (CSR, scipy sparse, 2-d array or table) rather than rows of names."""
     import scipy.sparse as sp  # noqa: PLC0415 - keeps scipy out of the import of the package
 
     return isinstance(Y, CSR) or bool(sp.issparse(Y)) or n_dimensions(Y) == 2
 
 
 def read_matrix(Y: Any, *, owner: str) -> CSR:
-    """An indicator matrix as a CSR of ones; anything but 0 and 1 is refused."""
+    """An indicator matrix as a CSR of ones; values other than 0 and 1 are refused."""
     import scipy.sparse as sp  # noqa: PLC0415 - as above
 
     if isinstance(Y, CSR):
@@ -97,15 +97,15 @@ def read_matrix(Y: Any, *, owner: str) -> CSR:
 
 
 def read_rows(Y: Any, *, owner: str) -> list[list[Hashable]]:
-    """Rows of label names as lists; a row that is no collection of names is refused with advice.
+    """Rows of label names as lists; a row that is not a collection of names is refused with advice.
 
-    The values of a one-dimensional array or column are labels, one a row: the target of a classifier.
+    The values of a one-dimensional array or column are labels, one per row: the target of a classifier.
     """
     if Y is None:
         raise LabelwoodError(f"{owner}: requires y to be passed, but the target y is None")
     if isinstance(Y, str | bytes) or not isinstance(Y, Iterable):
         raise LabelwoodError(
-            f"{owner}: Y must be a 0/1 matrix or one list of label names a row; got {type(Y).__name__}"
+            f"{owner}: Y must be a 0/1 matrix or one list of label names per row; got {type(Y).__name__}"
         )
     if n_dimensions(Y) == 1:
         values = np.asarray(Y).tolist()
@@ -122,9 +122,9 @@ def named_rows(matrix: CSR, names: Sequence[Hashable]) -> list[list[Hashable]]:
 
 def _read_row(row: Any, position: int, owner: str) -> list[Hashable]:
     if type(row) in (list, tuple):
-        return row  # type: ignore[no-any-return]  # what it holds is looked at when names get their ids
+        return row  # type: ignore[no-any-return]  # its members are checked when names get their ids
     if isinstance(row, set | frozenset):
-        # A set of strings iterates in another order in every process; nothing may depend on that.
+        # A set of strings iterates in another order in every process: sort it.
         try:
             return sorted(row)
         except TypeError:
@@ -151,7 +151,7 @@ def distinct_names(rows: list[list[Hashable]], *, owner: str) -> list[Hashable]:
     if any(isinstance(name, float | np.floating) and math.isnan(name) for name in seen):
         raise LabelwoodError(f"{owner}: a label name must not be NaN; Y contains missing values")
     try:
-        return sorted(seen)  # type: ignore[type-var]  # whether names compare shows in trying
+        return sorted(seen)  # type: ignore[type-var]  # names that do not compare raise TypeError
     except TypeError:
         return seen
 

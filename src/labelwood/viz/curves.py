@@ -1,6 +1,6 @@
-"""The figures people expect of tree models, as curves: quality against trees, nodes and size, depth, recall, J.
+"""Figures of tree models as curves: quality against trees, nodes and size, depth, recall, objective.
 
-Each function takes fitted models by name and gives a :class:`Figure`; :mod:`labelwood.figures.draw` draws it.
+Each function takes fitted models by name and returns a :class:`Figure`; :mod:`labelwood.viz.draw` draws it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
-from labelwood.methods.forest.ldsm_forest import LdsmForest
+from labelwood.methods.forest.split_plots import by_level
 from labelwood.metrics import precision_at_k, reliability
 from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
+from labelwood.packed.routed_forest import RoutedForest
 from labelwood.sparse import CSR
 from labelwood.viz.outline import outline
 from labelwood.viz.tree_prefixes import prefixes
@@ -26,7 +27,7 @@ Models = Mapping[str, TreeEstimator]
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one line, and a band around it where there is one."""
+    """Points of one line, and optionally a band around it."""
 
     name: str
     x: list[float]
@@ -37,7 +38,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Figure:
-    """Curves with what the axes say."""
+    """Curves and the labels of the axes."""
 
     x_label: str
     y_label: str
@@ -54,7 +55,7 @@ class Measured:
 
 
 def against_trees(models: Models, data: Mapping[str, Measured], k: int, *, nodes: bool = False) -> Figure:
-    """P@k of the first trees of each model; ``nodes`` counts their nodes instead of them."""
+    """P@k of the first trees of each model, against the number of trees, or of their ``nodes``."""
     curves = []
     for name, model in models.items():
         rows = data[name]
@@ -71,17 +72,17 @@ def against_size(models: Models, data: Mapping[str, Measured], k: int) -> Figure
     curves = []
     for name, model in models.items():
         size = sum(array.nbytes for array in model.to_saved()[1].values())
-        quality = 100 * precision_at_k(data[name].truth, model._topk_ids(data[name].X, k), k)
+        quality = 100 * precision_at_k(data[name].truth, model.topk_ids(data[name].X, k), k)
         curves.append(Curve(name, [size / 1e6], [quality]))
     return Figure("model, MB", f"P@{k}, percent", tuple(curves), log_x=True)
 
 
 def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
-    """The share of true labels found among the first k, by how many rows their labels had in training."""
+    """The share of true labels found among the first k, by the number of training rows of the label."""
     curves = []
     for name, model in models.items():
         rows = data[name]
-        totals = label_totals(judge(rows.truth, model._topk_ids(rows.X, k)), k)
+        totals = label_totals(judge(rows.truth, model.topk_ids(rows.X, k)), k)
         counts = np.zeros(rows.truth.n_cols)
         counts[: model.n_labels_] = model.label_counts_
         octave = np.where(counts > 0, np.floor(np.log2(np.maximum(counts, 1))), -1).astype(int)
@@ -97,7 +98,7 @@ def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) ->
 
 
 def by_depth(models: Models) -> Figure:
-    """How many labels each depth has, of the first tree; leaves in a forest."""
+    """The number of labels at each depth of the first tree; of leaves in a forest."""
     curves = []
     kinds = set()
     for name, model in models.items():
@@ -113,28 +114,23 @@ def by_depth(models: Models) -> Figure:
 
 
 def objective_by_depth(models: Models) -> Figure:
-    """LdSM's objective J of the splits on each level: the median and the tenth to ninetieth percentile."""
+    """LdSM's objective J of the splits on each level: the median and the 10th to 90th percentile."""
     curves = []
     for name, model in models.items():
-        if not isinstance(model, LdsmForest):
+        splits = getattr(model, "splits_", None)
+        forest = model.trees()
+        if splits is None or not isinstance(forest, RoutedForest):
             raise LabelwoodError(f"plot: J is an objective of ldsm-forest; {name} is {model.method_name}")
-        forest = model.forest_
-        inner = np.setdiff1d(np.arange(forest.n_nodes), forest.leaves)
-        level = np.searchsorted(forest.level_ptr, inner, side="right") - 1
-        quantiles = [
-            np.quantile(model.splits_[level == depth, 0], [0.1, 0.5, 0.9]).tolist()
-            for depth in range(int(level.max(initial=-1)) + 1)
-        ]
-        low, middle, high = ([float(q[place]) for q in quantiles] for place in range(3))
+        low, middle, high = by_level(forest, splits[:, 0]).T.tolist()
         curves.append(Curve(name, [float(d) for d in range(len(middle))], middle, low, high))
     return Figure("depth", "J of the splits", tuple(curves))
 
 
 def reliable(models: Models, data: Mapping[str, Measured], k: int) -> Figure:
-    """The share of right labels against their score, of the first k of each row; the diagonal is the promise."""
+    """The share of right labels against their score, of the first k of each row; calibrated is the diagonal."""
     curves = [Curve("as promised", [0.0, 1.0], [0.0, 1.0])]
     for name, model in models.items():
-        found = reliability(data[name].truth, model._topk_ids(data[name].X, k))
+        found = reliability(data[name].truth, model.topk_ids(data[name].X, k))
         curves.append(Curve(f"{name}, error {found.error:.3f}", found.score.tolist(), found.right.tolist()))
     return Figure("score", "share of labels that are right", tuple(curves))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from labelwood.errors import LabelwoodError
+from labelwood.storage.atomic import atomic_file
 from labelwood.viz.curves import Figure
 
 
@@ -30,9 +31,5 @@ def draw(figure: Figure, path: Path, *, title: str) -> None:
         raise LabelwoodError(
             f"plot: the file must end in .png, .svg, .pdf or another format of matplotlib; got {path.name}"
         )
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        canvas.savefig(temporary, format=kind, dpi=150)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with atomic_file(path) as file:
+        canvas.savefig(file, format=kind, dpi=150)

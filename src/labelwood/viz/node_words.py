@@ -1,4 +1,4 @@
-"""The features that speak most for a node: those of the largest positive weights by which its parent scores it."""
+"""The words of a node: the features with the largest positive weights by which its parent scores it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy.typing as npt
 from labelwood.packed.label_tree import PackedTree
 from labelwood.packed.routed_forest import RoutedForest
 
-Words = list[list[tuple[int, float]]]  # of each node (feature, weight), the largest first
+Words = list[list[tuple[int, float]]]  # for each node (feature, weight), largest first
 
 _COLUMNS_AT_ONCE = 256
 
 
 def label_tree_words(packed: PackedTree, count: int) -> Words:
-    """The words of every node of a label tree; the root, which nobody scores, has none."""
+    """The words of every node of a label tree; the root has none."""
     found: Words = [[] for _ in range(packed.tree.n_nodes)]
     for inner, node in enumerate(packed.tree.inner.tolist()):
         first = int(packed.tree.child_ptr[node])
         n_children = int(packed.tree.child_ptr[node + 1]) - first
-        find = _dense if packed.chunks.dense else _sparse
+        find = _dense if packed.node_weights.dense else _sparse
         for child, words in enumerate(find(packed, inner, n_children, count)):
             found[first + child] = words
     return found
 
 
 def forest_words(forest: RoutedForest, nodes: npt.NDArray[Any], count: int) -> Words:
-    """The words of nodes of a forest; none behind a projection, whose columns are no features."""
+    """The words of nodes of a forest; none after a projection, whose columns are not features."""
     if forest.routing.projection != "none":
         return [[] for _ in nodes]
     found: Words = []
@@ -48,12 +48,12 @@ def _largest(columns: npt.NDArray[Any], weights: npt.NDArray[Any], count: int) -
 
 
 def _sparse(packed: PackedTree, inner: int, n_children: int, count: int) -> Words:
-    chunks = packed.chunks
-    first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
-    start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
-    bounds = np.append(chunks.row_start[first:last].astype(np.int64), stop - start)
-    columns = np.repeat(chunks.features[first:last], np.diff(bounds))
-    child, weights = chunks.child[start:stop], chunks.weights_of(inner).astype(np.float32)
+    node_weights = packed.node_weights
+    first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
+    start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
+    bounds = np.append(node_weights.row_start[first:last].astype(np.int64), stop - start)
+    columns = np.repeat(node_weights.features[first:last], np.diff(bounds))
+    child, weights = node_weights.child[start:stop], node_weights.weights_of(inner).astype(np.float32)
     by_child = np.argsort(child, kind="stable")
     cuts = np.searchsorted(child[by_child], np.arange(n_children + 1))
     return [
@@ -63,10 +63,13 @@ def _sparse(packed: PackedTree, inner: int, n_children: int, count: int) -> Word
 
 
 def _dense(packed: PackedTree, inner: int, n_children: int, count: int) -> Words:
-    chunks = packed.chunks
-    first, last = (int(bound) for bound in chunks.feature_ptr[inner : inner + 2])
-    start, stop = (int(bound) for bound in chunks.weight_ptr[inner : inner + 2])
-    block, columns = chunks.weights[start:stop].reshape(-1, n_children), chunks.features[first:last]
+    node_weights = packed.node_weights
+    first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
+    start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
+    block, columns = (
+        node_weights.weights[start:stop].reshape(-1, n_children),
+        node_weights.features[first:last],
+    )
     found: Words = []
     for begin in range(0, n_children, _COLUMNS_AT_ONCE):  # a copy with the children's weights side by side
         part = np.ascontiguousarray(block[:, begin : begin + _COLUMNS_AT_ONCE].T)

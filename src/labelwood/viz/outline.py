@@ -1,35 +1,28 @@
-"""A tree of a model as people look at it: of every node its size, its balance, its labels and its words.
+"""A tree of a model for people to look at: the size, balance, labels and words of every node.
 
-:func:`outline` makes an :class:`Outline` of any fitted model; :mod:`labelwood.outline.render` turns that into a page, a
+:func:`outline` makes an :class:`Outline` of any fitted model; :mod:`labelwood.viz.render` turns it into a page, a
 drawing or JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.estimator import TreeEstimator
-from labelwood.methods.blend import Blend
-from labelwood.methods.forest.base import ForestEstimator
-from labelwood.methods.label_tree.base import LinearModel
-from labelwood.methods.online.growing import GrowingEstimator
-from labelwood.methods.online.online_forest import OnlineForest
-from labelwood.packed.label_tree import PackedTree
+from labelwood.estimator import FittedModel
+from labelwood.packed.label_tree import LabelledTree
 from labelwood.packed.routed_forest import RoutedForest
-from labelwood.sparse import I32
 from labelwood.viz.node_words import forest_words, label_tree_words
 
 N_WORDS = 8
 N_LABELS = 8
 
 Shares = list[tuple[int, float]]
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -62,52 +55,35 @@ class Outline:
 
 
 def outline(
-    model: TreeEstimator, *, tree: int = 0, feature_name: Callable[[int], str | None] | None = None
+    model: FittedModel, *, tree: int = 0, feature_name: Callable[[int], str | None] | None = None
 ) -> Outline:
     """The outline of one tree of a fitted model; ``feature_name`` names its features.
 
-    Of a blend it is a tree of the member with the largest weight.
+    For a blend it is a tree of the member with the largest weight.
     """
     names = [str(name) for name in model.classes_.tolist()]
-    named = feature_name or (lambda column: None)
-    if isinstance(model, LinearModel):
-        packed = _chosen(model.trees_, tree)
-        return _of_label_tree(model, packed, None, tree, len(model.trees_), names, named)
-    if isinstance(model, GrowingEstimator):
-        frozen = model if model._packed is not None else model.freeze()
-        assert frozen._packed is not None
-        return _of_label_tree(
-            model, _chosen([frozen._packed], tree), frozen._leaf_labels, tree, 1, names, named
-        )
-    if isinstance(model, ForestEstimator):
-        _chosen(range(model.forest_.n_trees), tree)
-        return _of_forest(model, model.forest_, tree, names, named)
-    if isinstance(model, OnlineForest):
-        member = outline(_chosen(model.trees_, tree), feature_name=feature_name)
-        return replace(member, method=model.method_name, tree=tree, n_trees=len(model.trees_))
-    if isinstance(model, Blend):
-        heaviest = model.members_[int(np.argmax(model.mix_.weights))]
-        return replace(outline(heaviest, tree=tree, feature_name=feature_name), label_names=names)
-    raise LabelwoodError(f"outline: {type(model).__name__} has no tree to look at")
-
-
-def _chosen(trees: Sequence[Any], tree: int) -> Any:
-    if not 0 <= tree < len(trees):
+    named = feature_name or model.feature_namer()
+    shown = model.main_member
+    trees = shown.trees()
+    n_trees = trees.n_trees if isinstance(trees, RoutedForest) else len(trees)
+    if not 0 <= tree < n_trees:
         raise LabelwoodError(
-            f"outline: the model has {len(trees)} trees, numbered from 0; there is no tree {tree}"
+            f"outline: the model has {n_trees} trees, numbered from 0; there is no tree {tree}"
         )
-    return trees[tree]
+    if isinstance(trees, RoutedForest):
+        return _of_forest(shown, trees, tree, names, named)
+    return _of_label_tree(shown, trees[tree], tree, n_trees, names, named)
 
 
 def _of_label_tree(
-    model: TreeEstimator,
-    packed: PackedTree,
-    leaf_labels: I32 | None,
+    model: FittedModel,
+    labelled: LabelledTree,
     tree: int,
     n_trees: int,
     names: list[str],
     named: Callable[[int], str | None],
 ) -> Outline:
+    packed, leaf_labels = labelled
     shape = packed.tree
     label = shape.label if leaf_labels is None else np.where(shape.label >= 0, leaf_labels[shape.label], -1)
     size = _sums((label >= 0).astype(np.int64), shape.parent)
@@ -136,7 +112,7 @@ def _of_label_tree(
 
 
 def _of_forest(
-    model: TreeEstimator,
+    model: FittedModel,
     forest: RoutedForest,
     tree: int,
     names: list[str],
@@ -177,7 +153,7 @@ def _nodes_of_tree(forest: RoutedForest, tree: int) -> npt.NDArray[np.int64]:
 def _shares_below(
     forest: RoutedForest, nodes: npt.NDArray[Any], parent: npt.NDArray[Any], size: npt.NDArray[Any]
 ) -> list[Shares]:
-    """The labels of highest mean share in the leaves below each node."""
+    """The labels with the highest mean share in the leaves below each node."""
     totals: list[dict[int, float]] = [{} for _ in nodes]
     found: list[Shares] = [[] for _ in nodes]
     for place in range(len(nodes) - 1, -1, -1):  # children come after their parents
@@ -196,7 +172,7 @@ def _shares_below(
 
 
 def _sums(own: npt.NDArray[np.int64], parent: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The sum of a number over all nodes below and including each node; children come after their parents."""
+    """The sum of a number over each node and all nodes below it; children come after their parents."""
     total = own.copy()
     for node in range(len(own) - 1, 0, -1):
         total[parent[node]] += total[node]

@@ -1,4 +1,4 @@
-"""What the first trees of a model would predict alone, tree after tree, without training anything again."""
+"""Predictions of the first trees of a model, for a growing number of trees, without training again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelwood.errors import LabelwoodError
-from labelwood.estimator import TreeEstimator
-from labelwood.methods.forest.base import ForestEstimator
-from labelwood.methods.label_tree.base import LinearModel
+from labelwood.estimator import FittedModel
 from labelwood.packed.label_tree import average
 from labelwood.packed.routed_forest import RoutedForest
 from labelwood.run_context import RunContext
@@ -19,18 +16,17 @@ from labelwood.sparse import CSR, TopK
 _COUNTS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 
 
-def prefixes(model: TreeEstimator, X: CSR, k: int) -> Iterator[tuple[int, int, TopK]]:
+def prefixes(model: FittedModel, X: CSR, k: int) -> Iterator[tuple[int, int, TopK]]:
     """Number of trees, number of their nodes and their top k, for growing numbers of trees up to all."""
-    run = RunContext(n_threads=model._n_threads())
-    if isinstance(model, ForestEstimator):
-        yield from _of_forest(model.forest_, X, min(k, model.n_labels_), run)
-    elif isinstance(model, LinearModel):
-        members = model._members(model._prepare(X), min(k, model.n_labels_), run)
-        sizes = np.cumsum([packed.tree.n_nodes for packed in model.trees_])
-        for count in _counts(len(members)):
-            yield count, int(sizes[count - 1]), average(members[:count], min(k, model.n_labels_))
-    else:
-        raise LabelwoodError(f"plot: {model.method_name} has one tree; a curve over trees needs several")
+    run, k = RunContext(n_threads=model.n_threads), min(k, model.n_labels_)
+    trees = model.trees()
+    if isinstance(trees, RoutedForest):
+        yield from _of_forest(trees, X, k, run)
+        return
+    members = model.topk_by_tree(X, k, run)
+    sizes = np.cumsum([tree.packed.tree.n_nodes for tree in trees])
+    for count in _counts(len(members)):
+        yield count, int(sizes[count - 1]), average(members[:count], k)
 
 
 def _counts(n_trees: int) -> list[int]:

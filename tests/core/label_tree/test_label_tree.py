@@ -30,19 +30,13 @@ def csr(matrix) -> CSR:
 
 def vectors_of(X, Y, most=0, n_threads=1):
     x, y = csr(X), csr(Y)
-    out = _core.label_vectors(
-        x.indptr, x.indices, x.data, x.n_cols, y.indptr, y.indices, y.n_cols, most, n_threads, None
-    )
+    out = _core.label_vectors(x, y, most, n_threads, None)
     return CSR(*out, x.n_cols).check()
 
 
 def trained(X, Y, tree, options: solve.Options, threshold=-1.0, seed=0, n_threads=1):
-    x, y = csr(X), csr(Y)
-    return _core.train_tree(
-        x.indptr, x.indices, x.data, x.n_cols, y.indptr, y.indices, y.n_cols, tree.child_ptr, tree.label,
-        options.logistic, options.cost, options.tolerance, options.skip, options.max_passes, options.bias,
-        options.offset, threshold, seed, n_threads, None,
-    )  # fmt: skip
+    own = {**vars(options), "threshold": threshold, "seed": seed, "most_entries": 0}
+    return _core.train_tree(csr(X), csr(Y), tree, own, n_threads, None)
 
 
 def test_random_numbers_match_the_twin_in_their_effect():
@@ -85,9 +79,7 @@ def test_grown_trees(seed, n_labels, balanced, arity, max_leaf):
     options = dict(balanced=balanced, arity=arity, max_leaf=max_leaf, max_depth=4, max_rounds=8, seed=seed)
     twin = cluster.grow(V.astype(np.float64), **options)
     for n_threads in (1, 3):
-        parent, label = _core.grow_tree(
-            v.indptr, v.indices, v.data, v.n_cols, **options, n_threads=n_threads, progress=None
-        )
+        parent, label = _core.grow_tree(v, options, n_threads, None)
         assert (parent.tolist(), label.tolist()) == (twin.parent, twin.label)
     tree = tree_shape.freeze(parent, label).check(n_labels)
     if balanced:
@@ -172,11 +164,10 @@ def test_pruned_rows_are_the_dense_blocks_without_small_weights(seed, threshold)
 
 
 def searcher(tree, arrays, n_features, link):
-    return _core.TreeSearcher(
-        tree.child_ptr, tree.label, tree.inner_of, arrays["feature_ptr"], arrays["features"], arrays["weight_ptr"],
-        arrays["row_start"], arrays["child"], arrays["weights"], np.empty(0, np.float32), arrays["bias"],
-        link, n_features,
-    )  # fmt: skip
+    named = ("feature_ptr", "features", "weight_ptr", "row_start", "child", "weights", "bias")
+    own = {"scale": np.empty(0, np.float32), "link": link, "n_features": n_features}
+    shape = {"child_ptr": tree.child_ptr, "label": tree.label, "inner_of": tree.inner_of}
+    return _core.TreeSearcher({**shape, **{name: arrays[name] for name in named}, **own})
 
 
 def margins_of(tree, arrays, row):
@@ -225,7 +216,7 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
     k = min(k, n_labels)
     pruned = searcher(tree, trained(X, Y, tree, options, threshold=0.0, seed=seed), 10, link)
     for exact in (False, True):
-        labels, scores = model.search(x.indptr, x.indices, x.data, k, beam_width, exact, 1, None)
+        labels, scores = model.search(x, k, beam_width, exact, 1, None)
         for i, row in enumerate(queries):
             margins = margins_of(tree, arrays, row)
             expected = (
@@ -236,20 +227,20 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
                 )
             )
             assert_same_lists(labels[i], scores[i], expected)
-        again = model.search(x.indptr, x.indices, x.data, k, beam_width, exact, 3, None)
+        again = model.search(x, k, beam_width, exact, 3, None)
         np.testing.assert_array_equal(labels, again[0])
         np.testing.assert_array_equal(scores, again[1])
-        _, sparse_scores = pruned.search(x.indptr, x.indices, x.data, k, beam_width, exact, 1, None)
+        _, sparse_scores = pruned.search(x, k, beam_width, exact, 1, None)
         np.testing.assert_allclose(sparse_scores, scores, atol=1e-5)
 
 
 def test_wide_beam_is_exact():
     X, Y = planted(5, 60, 12, 50)
     tree = tree_shape.random_tree(50, arity=3, max_leaf=4, seed=1)
-    model = searcher(tree, trained(X, Y, tree, solve.Options(False, 1.0, 0.1, 0.1, 5, 0.3, -1.0)), 12, False)
+    model = searcher(tree, trained(X, Y, tree, solve.Options(False, 1.0, 0.1, 0.1, 5, 0.3, -1.0)), 12, 0)
     x = csr(X)
-    beam = model.search(x.indptr, x.indices, x.data, 7, 1000, False, 1, None)
-    exact = model.search(x.indptr, x.indices, x.data, 7, 1, True, 1, None)
+    beam = model.search(x, 7, 1000, False, 1, None)
+    exact = model.search(x, 7, 1, True, 1, None)
     np.testing.assert_array_equal(beam[0], exact[0])
 
 

@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from reference import online_tree as twin
 
 from labelwood import _core
+from labelwood.sparse import CSR
 
 N_LABELS = 300  # declared to every tree; which of them occur is up to the stream
 POLICIES = ["best-greedy", "random", "complete", "flat"]
 
 
 def kernel(policy="best-greedy", arity=2, max_leaf=4, alpha=0.75, seed=0, bias=1.0):
-    return _core.OnlineTree(
-        policy=POLICIES.index(policy), arity=arity, max_leaf=max_leaf, alpha=alpha, seed=seed, rate=1.0,
-        epsilon=0.01, bias=bias, normalize=False,
-    )  # fmt: skip
+    options = {
+        "policy": policy, "arity": arity, "max_leaf": max_leaf, "alpha": alpha, "seed": seed,
+        "learning_rate": 1.0, "epsilon": 0.01, "bias": bias, "normalize": False,
+    }  # fmt: skip
+    return _core.OnlineTree(options)
 
 
 def make_stream(seed, n_rows, n_labels, n_features=14, empty=0.1):
@@ -34,18 +36,18 @@ def make_stream(seed, n_rows, n_labels, n_features=14, empty=0.1):
     return stream
 
 
-def arrays(stream, column=np.int32):
+def matrices(stream, column=np.int32):
     x_ptr = np.cumsum([0] + [len(x) for x, _ in stream]).astype(np.int64)
     y_ptr = np.cumsum([0] + [len(y) for _, y in stream]).astype(np.int64)
     columns = np.array([f for x, _ in stream for f in x], column)
     values = np.array([v for x, _ in stream for v in x.values()], np.float32)
     labels = np.array([j for _, y in stream for j in y], np.int32)
-    return x_ptr, columns, values, y_ptr, labels, N_LABELS
+    return CSR(x_ptr, columns, values, 0), CSR(y_ptr, labels, np.ones(len(labels), np.float32), N_LABELS)
 
 
 def learn(tree, stream, threads=1, order=None):
     rows = np.arange(len(stream), dtype=np.int64) if order is None else order
-    tree.learn(*arrays(stream), rows, threads)
+    tree.learn(*matrices(stream), rows, threads)
     return tree
 
 
@@ -157,8 +159,7 @@ def test_kernel_equals_twin(stream, parameters):
                 sums, [classifier.sums.get(f, 0.0) for f in features.tolist()], atol=2e-4
             )
             assert set(plain) <= set(features.tolist())
-    x_ptr, columns, values, *_ = arrays(stream)
-    labels, scores = tree.search(x_ptr, columns, values, 5, 1, None)
+    labels, scores = tree.search(matrices(stream)[0], 5, 1, None)
     for row, (features, _) in enumerate(stream[:10]):
         expected = reference.topk(features, 5)
         assert (labels[row] >= 0).sum() == len(expected)
@@ -233,9 +234,9 @@ def test_many_rows_on_two_threads():
 def test_features_of_sixty_three_bits():
     stream = [({2**40 + 7: 1.0, 2**62: -1.0}, [0]), ({3: 1.0, 2**62: 1.0}, [1])]
     tree = kernel()
-    *x, y_ptr, labels, n_labels = arrays(stream, np.int64)
-    tree.learn(*x, y_ptr, labels, n_labels, np.arange(2, dtype=np.int64), 1)
-    top, _ = tree.search(*x, 1, 1, None)
+    x, y = matrices(stream, np.int64)
+    tree.learn(x, y, np.arange(2, dtype=np.int64), 1)
+    top, _ = tree.search(x, 1, 1, None)
     assert top.ravel().tolist() == [0, 1]
     assert tree.classifier(0, False)[0].tolist() == [-1, 3, 2**40 + 7, 2**62]
 
@@ -243,11 +244,11 @@ def test_features_of_sixty_three_bits():
 def test_retired_and_merged_labels_are_not_suggested():
     stream = make_stream(3, 200, 30)
     tree = learn(kernel(), stream)
-    x = arrays(stream)[:3]
-    before, _ = tree.search(*x, 30, 1, None)
+    x = matrices(stream)[0]
+    before, _ = tree.search(x, 30, 1, None)
     tree.set_lifecycle(4, True, 4)
     tree.set_lifecycle(5, False, 6)
-    after, scores = tree.search(*x, 30, 1, None)
+    after, scores = tree.search(x, 30, 1, None)
     assert 4 in before
     assert 5 in before
     assert 4 not in after
@@ -257,4 +258,4 @@ def test_retired_and_merged_labels_are_not_suggested():
     assert (np.diff(scores, axis=1) <= 0).all()
     tree.set_lifecycle(4, False, 4)
     tree.set_lifecycle(5, False, 5)
-    np.testing.assert_array_equal(tree.search(*x, 30, 1, None)[0], before)
+    np.testing.assert_array_equal(tree.search(x, 30, 1, None)[0], before)

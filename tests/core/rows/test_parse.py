@@ -10,6 +10,7 @@ from reference import parse as twin
 from reference.parse import BadTokenError, Problem, Rows
 
 from labelwood import _core
+from labelwood.sparse import CSR, label_matrix
 
 NO_LIMIT = 2**31 - 1
 
@@ -22,10 +23,13 @@ def outcome_of_twin(text, **dialect):
 
 
 def outcome_of_kernel(text, *, n_threads=1, piece_size=1 << 20, **dialect):
-    parsed = _core.parse_rows(
-        np.frombuffer(text, np.uint8), n_threads=n_threads, piece_size=piece_size, **dialect
-    )
+    parsed = _core.parse_rows(np.frombuffer(text, np.uint8), dialect, n_threads, piece_size=piece_size)
     return parsed if len(parsed) == 3 else Rows(*parsed)
+
+
+def matrices(rows):
+    X = CSR(rows.x_indptr, rows.x_indices, rows.x_data, rows.feature_end)
+    return X, label_matrix(rows.y_indptr, rows.y_indices, rows.label_end)
 
 
 def assert_same(kernel, expected):
@@ -194,7 +198,7 @@ def test_values_are_written_shortest_and_come_back(value):
         1,
         0,
     )
-    written = _core.format_rows(*rows[:5], svmlight=False, n_threads=1).tobytes()
+    written = _core.format_rows(*matrices(rows), svmlight=False, n_threads=1).tobytes()
     assert written == twin.format_rows(rows, svmlight=False)
     parsed = outcome_of_kernel(written, svmlight=False, first_id=0, n_features=1, n_labels=0)
     assert parsed.x_data.tobytes() == value.tobytes()
@@ -203,7 +207,7 @@ def test_values_are_written_shortest_and_come_back(value):
 @given(texts(rows()), st.booleans(), st.sampled_from([1, 2]))
 def test_writer_is_twin(text, svmlight, n_threads):
     rows = twin.parse_rows(text, svmlight=False, first_id=0, n_features=NO_LIMIT, n_labels=NO_LIMIT)
-    written = _core.format_rows(*rows[:5], svmlight=svmlight, n_threads=n_threads).tobytes()
+    written = _core.format_rows(*matrices(rows), svmlight=svmlight, n_threads=n_threads).tobytes()
     assert written == twin.format_rows(rows, svmlight=svmlight)
 
 
@@ -219,11 +223,8 @@ def test_progress_is_called_and_its_error_stops_the_kernel():
     with pytest.raises(RuntimeError, match="enough"):
         _core.parse_rows(
             text,
-            svmlight=False,
-            first_id=0,
-            n_features=9,
-            n_labels=9,
-            n_threads=1,
-            progress=stop,
+            {"svmlight": False, "first_id": 0, "n_features": 9, "n_labels": 9},
+            1,
+            stop,
             piece_size=1 << 16,
         )

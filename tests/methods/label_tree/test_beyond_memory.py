@@ -9,7 +9,7 @@ import pytest
 
 from labelwood import LabelwoodError, LinearTree, OnlineTree
 from labelwood.data import load
-from labelwood.data.mapped_directory import DirectoryWriter
+from labelwood.data.mapped_directory import write_directory
 from labelwood.data.synth import Shape, synth, synth_parts
 from labelwood.methods.label_tree.training_rows import TrainingRows
 from labelwood.packed import tree_shape
@@ -19,7 +19,7 @@ TRAINING = """
 import json, sys
 import labelwood
 from labelwood.data import load
-from labelwood.memory import peak_resident, resident
+from labelwood.resources.memory import peak_resident, resident
 
 method, path, allowed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 model = getattr(labelwood, method)(n_jobs=1)
@@ -35,14 +35,11 @@ def big(tmp_path_factory):
     """Rows that take much more than what their training needs besides them."""
     path = tmp_path_factory.mktemp("big") / "rows.lw"
     drawn = synth(Shape(8000, n_labels=40, n_features=2000, words_per_row=300))
-    with DirectoryWriter(path) as writer:
-        for _ in range(12):
-            writer.add(drawn)
-        writer.finish(None)
+    write_directory(path, [drawn] * 12)
     return path
 
 
-@pytest.mark.usefixtures("unwatched")
+@pytest.mark.usefixtures("no_sanitizer")
 @pytest.mark.parametrize("method", ["LinearTree", "OnlineTree"])
 def test_memory_stays_below_the_limit(method, big):
     """What training may hold besides Python and the labels is less than the rows alone take."""
@@ -62,10 +59,7 @@ def test_memory_stays_below_the_limit(method, big):
     "model", [LinearTree(n_jobs=2, max_leaf=20), OnlineTree(n_jobs=1)], ids=["linear", "online"]
 )
 def test_rows_in_a_file_give_the_same_model(model, tmp_path):
-    with DirectoryWriter(tmp_path / "rows.lw") as writer:
-        for part in synth_parts(Shape(2000, n_labels=60, n_features=500)):
-            writer.add(part)
-        writer.finish(None)
+    write_directory(tmp_path / "rows.lw", synth_parts(Shape(2000, n_labels=60, n_features=500)))
     dataset = load(tmp_path / "rows.lw")
     plain = dataset.X.take(np.arange(dataset.n_rows))
     from_file = model.fit(dataset.X, dataset.Y).to_saved()[1]

@@ -42,7 +42,7 @@ def test_a_target_size_is_met_and_used(data, dtype, threshold):
     model.prune(target_size=wanted)
     assert 0.97 * wanted <= model._model_bytes() <= wanted
     tree = model.trees_[0]
-    tree.chunks.check(tree.tree, model.n_features_in_)
+    tree.node_weights.check(tree.tree, model.n_features_in_)
     before = model._model_bytes()
     assert model.prune(target_size=10 * before)._model_bytes() == before
 
@@ -57,7 +57,7 @@ def test_a_target_that_no_pruning_reaches_is_refused(data):
 def test_int8_predicts_what_its_numbers_say(data, search, batch):
     """The kernel on int8 weights against float32 weights of the same values."""
     small = fitted(data, search=search).quantize("int8")
-    chunks = small.trees_[0].chunks
+    chunks = small.trees_[0].node_weights
     assert chunks.weights.dtype == np.int8
     assert len(chunks.scale) == len(small.trees_[0].tree.inner)
     rows = data.X[:batch]
@@ -109,7 +109,7 @@ def test_a_model_without_any_weight_still_predicts(data):
     for dtype in ("float16", "int8"):
         model = OneVsRest(n_jobs=1).fit(data.X, data.Y).quantize(dtype).prune(threshold=1e9)
         tree = model.trees_[0]
-        tree.chunks.check(tree.tree, model.n_features_in_)
+        tree.node_weights.check(tree.tree, model.n_features_in_)
         assert model.predict_topk(data.X[:3], k=2)[0].shape == (3, 2)
         assert model.describe()["nonzero_weights"] == 0
 

@@ -10,7 +10,7 @@ import labelwood
 from labelwood import LabelwoodError, LinearTree, OnlineTree
 from labelwood.errors import FormatError
 from labelwood.methods.online import growing
-from labelwood.methods.online.progressive import judge
+from labelwood.methods.online.progressive import judge_progressive
 from labelwood.packed.tree_shape import flat_tree, random_tree
 from labelwood.sparse import CSR, from_lists
 
@@ -200,7 +200,7 @@ def test_progressive(planted, tmp_path):
 def test_progressive_by_hand():
     truth = from_lists([[0], [0], [1], [0, 1]], 2)
     predicted = np.array([[-1], [0], [0], [1]], np.int32)
-    result = judge(predicted, truth, np.zeros(0, np.int64))
+    result = judge_progressive(predicted, truth, np.zeros(0, np.int64))
     assert result.hits.ravel().tolist() == [False, True, False, True]
     assert result.constant.tolist() == [False, True, False, True]
 

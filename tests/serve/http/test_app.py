@@ -46,8 +46,8 @@ def test_suggest_learn_explain(serving, model):
     assert info["service"]["suggest_p99_seconds"] > 0
 
 
-def test_labels_are_listed_and_changed_durably(serving, model):
-    service = serving(model)
+def test_labels_are_listed_and_changed_durably(serving, any_model):
+    service = serving(any_model)
     listed = service.http.get("/labels").json()
     assert (listed["total"], [entry["label"] for entry in listed["labels"]]) == (
         4,
@@ -66,7 +66,7 @@ def test_labels_are_listed_and_changed_durably(serving, model):
     assert (again.status_code, "there is no label 'pets'" in again.json()["detail"]) == (422, True)
     assert service.http.patch("/labels", json={"action": "rename", "label": "law"}).status_code == 422
     service.kill()
-    service = serving(model)
+    service = serving(any_model)
     states = {entry["label"]: entry["state"] for entry in service.http.get("/labels").json()["labels"]}
     assert states == {"court": "retired", "law": "active", "money": "merged", "animals": "active"}
     assert {one["label"] for one in service.suggest("income tax, a dog in court")} == {"law", "animals"}
@@ -303,8 +303,8 @@ def test_hot_swap_without_a_failed_request(serving, model, learns):
     assert set(statuses) == {200}
 
 
-def test_several_processes(serving, model):
-    service = serving(model, "--workers", 2, "--snapshot-seconds", 0.2)
+def test_several_processes(serving, any_model):
+    service = serving(any_model, "--workers", 2, "--snapshot-seconds", 0.2)
     with httpx.Client(base_url=service.facts["url"], timeout=30) as other:
         assert (
             other.post("/suggest", json={"text": "a dog", "k": 1}).json()["suggestions"][0]["label"] == "pets"
@@ -323,7 +323,7 @@ def test_several_processes(serving, model):
         assert other.get("/model").json()["learns"]
     code, said = service.stop()
     assert code == 0, said
-    assert restore(model.with_name("model.state")).learned == 5
+    assert restore(any_model.with_name("model.state")).learned == 5
 
 
 def test_drift_alarm(serving, model):

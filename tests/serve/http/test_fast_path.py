@@ -1,24 +1,22 @@
-"""The short way answers as the long way does; a content type with a parameter sends a request along the long one."""
+"""The fast path answers as the routes do. A content type with a parameter is not for the fast path."""
 
 from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from labelwood import OnlineTree
-from labelwood.serve.os_tuning import _PAGE, _regions, use_large_pages
 
-SHORT, LONG = "application/json", "application/json; charset=utf-8"
+FAST, ROUTED = "application/json", "application/json; charset=utf-8"
 
 
 def both(service, path, body, **headers):
-    """The answers of the two ways to the same bytes."""
+    """The answers of the fast path and of the route to the same bytes."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return [
         service.http.post(path, content=content, headers={"Content-Type": kind, **headers})
-        for kind in (SHORT, LONG)
+        for kind in (FAST, ROUTED)
     ]
 
 
@@ -52,17 +50,17 @@ def vectors(serving, tmp_path):
     ],
 )
 def test_suggestions_and_refusals_are_the_same(vectors, body):
-    short, long = both(vectors, "/suggest", body)
-    assert (short.status_code, short.json()) == (long.status_code, long.json())
-    assert short.headers.keys() == long.headers.keys()
-    assert short.headers["content-type"] == "application/json"
+    fast, routed = both(vectors, "/suggest", body)
+    assert (fast.status_code, fast.json()) == (routed.status_code, routed.json())
+    assert fast.headers.keys() == routed.headers.keys()
+    assert fast.headers["content-type"] == "application/json"
 
 
 def test_learning_is_the_same(vectors):
     examples = {"examples": [{"features": {"9": 1.0, "2": 0.1}, "labels": ["new", "sky"]}]}
-    short, long = both(vectors, "/learn", examples)
-    assert short.json() == {"learned": 1, "new_labels": 1, "sequence": 2, "replayed": False}
-    assert long.json() == {"learned": 1, "new_labels": 0, "sequence": 3, "replayed": False}
+    fast, routed = both(vectors, "/learn", examples)
+    assert fast.json() == {"learned": 1, "new_labels": 1, "sequence": 2, "replayed": False}
+    assert routed.json() == {"learned": 1, "new_labels": 0, "sequence": 3, "replayed": False}
     once, again = both(vectors, "/learn", examples, **{"Idempotency-Key": "the-key"})
     assert again.json() == {**once.json(), "replayed": True}
     for key in ("a b", "x" * 201, ""):
@@ -74,15 +72,6 @@ def test_learning_is_the_same(vectors):
         {"examples": [{"text": "a", "labels": []}]},
         {"examples": [{"labels": []}]},
     ):
-        short, long = both(vectors, "/learn", wrong)
-        assert (short.status_code, short.json()) == (422, long.json())
+        fast, routed = both(vectors, "/learn", wrong)
+        assert (fast.status_code, fast.json()) == (422, routed.json())
     assert vectors.metric("examples_learned") == 3
-
-
-def test_large_pages_change_nothing():
-    held = np.arange(2**23)
-    regions = list(_regions())
-    assert any(start <= held.ctypes.data + 2 * _PAGE < start + size for start, size in regions)
-    assert all(start % _PAGE == 0 and size % _PAGE == 0 for start, size in regions)
-    use_large_pages()
-    np.testing.assert_array_equal(held, np.arange(2**23))

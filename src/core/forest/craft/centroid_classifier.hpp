@@ -1,29 +1,29 @@
-// Algorithm 2, lines 5-7 and Algorithm 1, line 5: the centroids of the clusters' projected rows, and the
-// split by them.
+// Centroids of the clusters' projected rows, and the split by the closest centroid (Algorithm 2, lines 5-7,
+// and Algorithm 1, line 5).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
-#include "forest/craft/label_kmeans.hpp"
-#include "simd/solver.hpp"
+#include "base/span.hpp"
+#include "forest/craft/projected_rows.hpp"
+#include "simd/forest.hpp"
 #include "sparse/keep_largest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
-// How much of a centroid is kept: its largest entries until they make up `share` of its squared length and
-// are at least `least`, and at most `most` of them (0: all) for every `rows` rows of the node, at least
-// `most`. Nodes of few rows are nearly all of a tree, and tell only a few entries from noise.
+// Entries kept of a centroid: the largest, until they make up `share` of its squared length and are at least
+// `least`. A node with n rows keeps at most `most` entries for every `rows` rows, and at least `most`; 0
+// keeps all. Most nodes have few rows, from which only a few entries can be told from noise.
 struct CentroidSize {
     double share;
     int32_t least;
     int32_t most;
     int32_t rows;
 
-    int64_t limit(size_t n_rows) const {
+    int64_t limit(int64_t n_rows) const {
         if (most == 0) return std::numeric_limits<int64_t>::max();
         return std::max<int64_t>(most, most * static_cast<int64_t>(n_rows) / rows);
     }
@@ -33,74 +33,69 @@ struct CentroidSize {
 class CentroidClassifier {
   public:
     CentroidClassifier(int32_t n_columns, const CentroidSize& size, bool cosine)
-        : size_(size),
-          cosine_(cosine),
-          sums_(static_cast<size_t>(n_columns), 0.0f),
-          position_(static_cast<size_t>(n_columns), 0) {}
+        : size_(size), cosine_(cosine), sums_(n_columns, 0.0f), position_(n_columns, 0) {}
 
     struct Centroid {
-        std::vector<int32_t> columns;
-        std::vector<float> values;
+        Vector<int32_t> columns;
+        Vector<float> values;
         float bias = 0.0f;
     };
 
-    // Centroids of the sampled rows of each cluster; a cluster without rows gets none. What siblings have in
-    // common cannot tell them apart: their mean is subtracted, which changes no comparison of scores, and the
-    // entries largest in size are then those that decide. `n_rows` is the number of all rows of the node.
-    void learn(const ProjectedRows& x, const std::vector<int32_t>& rows, const std::vector<int32_t>& assigned,
-               int32_t n_clusters, size_t n_rows) {
-        members_.resize(static_cast<size_t>(n_clusters));
+    // Makes the centroid of each cluster's sampled rows; an empty cluster gets none. The mean of the siblings
+    // is subtracted: this changes no comparison of scores, and makes the largest entries those that decide.
+    // `n_rows` is the number of all rows of the node.
+    void learn(const ProjectedRows& x, const Vector<int32_t>& rows, const Vector<int32_t>& assigned,
+               int32_t n_clusters, int64_t n_rows) {
+        members_.resize(n_clusters);
         for (auto& members : members_) members.clear();
-        for (size_t i = 0; i < rows.size(); ++i)
-            members_[static_cast<size_t>(assigned[i])].push_back(rows[i]);
+        for (int64_t i = 0; i < rows.size(); ++i) members_[assigned[i]].push_back(rows[i]);
         centroids.clear();
         for (const auto& members : members_) {
             if (!members.empty()) centroids.push_back(mean_row(x, members));
         }
         number_columns();
         for (Centroid& centroid : centroids) center(centroid, size_.limit(n_rows));
-        for (const int32_t column : common_columns_) position_[static_cast<size_t>(column)] = 0;
+        for (const int32_t column : common_columns_) position_[column] = 0;
     }
 
-    // The closest centroid of each row, the first of equals.
-    void split(const ProjectedRows& x, const std::vector<int32_t>& rows, std::vector<int32_t>& child) {
+    // Assigns each row to the closest centroid, the first if several are equally close.
+    void split(const ProjectedRows& x, const Vector<int32_t>& rows, Vector<int32_t>& child) {
         const auto lanes = static_cast<int>((centroids.size() + 7) / 8 * 8);
         lay_out(lanes);
-        std::vector<double> start(static_cast<size_t>(lanes), -1e300), score;
-        for (size_t c = 0; c < centroids.size(); ++c) start[c] = static_cast<double>(centroids[c].bias);
+        Vector<double> start(lanes, -1e300), score;
+        for (int64_t c = 0; c < centroids.size(); ++c) start[c] = static_cast<double>(centroids[c].bias);
         child.resize(rows.size());
-        for (size_t i = 0; i < rows.size(); ++i) {
+        for (int64_t i = 0; i < rows.size(); ++i) {
             score = start;
-            const int64_t from = x.ptr[static_cast<size_t>(rows[i])],
-                          to = x.ptr[static_cast<size_t>(rows[i]) + 1];
-            simd().block_scores(x.columns.data() + from, x.values.data() + from, to - from, position_.data(),
-                                block_.data(), lanes, score.data());
+            const int64_t from = x.ptr[rows[i]], to = x.ptr[rows[i] + 1];
+            simd::forest().block_scores(x.columns.data() + from, x.values.data() + from, to - from,
+                                        position_.data(), block_.data(), lanes, score.data());
             child[i] = static_cast<int32_t>(std::max_element(score.begin(), score.end()) - score.begin());
         }
         for (const Centroid& centroid : centroids) {
-            for (const int32_t column : centroid.columns) position_[static_cast<size_t>(column)] = 0;
+            for (const int32_t column : centroid.columns) position_[column] = 0;
         }
     }
 
-    std::vector<Centroid> centroids;
+    Vector<Centroid> centroids;
 
   private:
-    // The mean row, of unit length under the cosine metric; columns in the order in which they were met.
-    Centroid mean_row(const ProjectedRows& x, const std::vector<int32_t>& members) {
+    // The mean row, of unit length under the cosine metric. Columns are in order of first occurrence.
+    Centroid mean_row(const ProjectedRows& x, const Vector<int32_t>& members) {
         touched_.clear();
         for (const int32_t row : members) {
-            const auto end = static_cast<size_t>(x.ptr[static_cast<size_t>(row) + 1]);
-            for (auto j = static_cast<size_t>(x.ptr[static_cast<size_t>(row)]); j < end; ++j) {
-                float& sum = sums_[static_cast<size_t>(x.columns[j])];
+            const int64_t end = x.ptr[row + 1];
+            for (int64_t j = x.ptr[row]; j < end; ++j) {
+                float& sum = sums_[x.columns[j]];
                 if (sum == 0.0f) touched_.push_back(x.columns[j]);
                 sum += x.values[j];
             }
         }
         Centroid centroid;
         double square = 0.0;
-        // A sum that passed through zero was noted twice: its second note finds it already taken.
+        // A column whose sum passed through zero is listed twice; the second time its sum is zero.
         for (const int32_t column : touched_) {
-            float& sum = sums_[static_cast<size_t>(column)];
+            float& sum = sums_[column];
             if (sum == 0.0f) continue;
             square += static_cast<double>(sum) * static_cast<double>(sum);
             centroid.columns.push_back(column);
@@ -115,76 +110,73 @@ class CentroidClassifier {
         return centroid;
     }
 
-    // Numbers the columns of the siblings from 1, ascending, and takes their mean.
+    // Numbers the siblings' columns from 1, ascending, and computes the siblings' mean.
     void number_columns() {
         common_columns_.clear();
         for (const Centroid& centroid : centroids) {
             for (const int32_t column : centroid.columns) {
-                int32_t& position = position_[static_cast<size_t>(column)];
+                int32_t& position = position_[column];
                 if (position == 0) common_columns_.push_back(column);
                 position = 1;
             }
         }
         std::sort(common_columns_.begin(), common_columns_.end());
-        for (size_t i = 0; i < common_columns_.size(); ++i) {
-            position_[static_cast<size_t>(common_columns_[i])] = static_cast<int32_t>(i) + 1;
+        for (int64_t i = 0; i < common_columns_.size(); ++i) {
+            position_[common_columns_[i]] = static_cast<int32_t>(i) + 1;
         }
         common_.assign(common_columns_.size(), 0.0f);
         const float share = 1.0f / static_cast<float>(centroids.size());
         for (const Centroid& centroid : centroids) {
-            for (size_t j = 0; j < centroid.columns.size(); ++j) {
+            for (int64_t j = 0; j < centroid.columns.size(); ++j) {
                 common_[place(centroid.columns[j])] += centroid.values[j] * share;
             }
         }
     }
 
-    size_t place(int32_t column) const {
-        return static_cast<size_t>(position_[static_cast<size_t>(column)] - 1);
-    }
+    int64_t place(int32_t column) const { return position_[column] - 1; }
 
-    // Subtracts the siblings' mean and keeps the largest entries, ascending columns.
+    // Subtracts the siblings' mean and keeps the largest entries, by ascending column.
     void center(Centroid& centroid, int64_t most) {
         rest_.resize(common_.size());
-        for (size_t i = 0; i < common_.size(); ++i) rest_[i] = -common_[i];
-        for (size_t j = 0; j < centroid.columns.size(); ++j) {
+        for (int64_t i = 0; i < common_.size(); ++i) rest_[i] = -common_[i];
+        for (int64_t j = 0; j < centroid.columns.size(); ++j) {
             rest_[place(centroid.columns[j])] += centroid.values[j];
         }
         centroid.columns.clear();
         centroid.values.clear();
-        largest_.choose(rest_.data(), rest_.size(), size_.share, size_.least, most, [&](size_t i) {
+        largest_.choose(rest_.data(), rest_.size(), size_.share, size_.least, most, [&](int64_t i) {
             centroid.columns.push_back(common_columns_[i]);
             centroid.values.push_back(rest_[i]);
         });
     }
 
-    // The centroids side by side: block row position[column] holds the column's value in each; row 0 is all
-    // zero.
+    // Lays the centroids side by side: row position[column] of the block holds the column's values; row 0 is
+    // all zero.
     void lay_out(int lanes) {
-        block_.assign(static_cast<size_t>(lanes), 0.0f);
+        block_.assign(lanes, 0.0f);
         int32_t used = 0;
-        for (size_t c = 0; c < centroids.size(); ++c) {
-            for (size_t j = 0; j < centroids[c].columns.size(); ++j) {
-                int32_t& position = position_[static_cast<size_t>(centroids[c].columns[j])];
+        for (int64_t c = 0; c < centroids.size(); ++c) {
+            for (int64_t j = 0; j < centroids[c].columns.size(); ++j) {
+                int32_t& position = position_[centroids[c].columns[j]];
                 if (position == 0) {
                     position = ++used;
-                    block_.resize(block_.size() + static_cast<size_t>(lanes), 0.0f);
+                    block_.resize(block_.size() + lanes, 0.0f);
                 }
-                block_[static_cast<size_t>(position) * static_cast<size_t>(lanes) + c] =
-                    centroids[c].values[j];
+                block_[int64_t{position} * lanes + c] = centroids[c].values[j];
             }
         }
     }
 
     const CentroidSize size_;
     bool cosine_;
-    std::vector<float> sums_;        // all zero between uses
-    std::vector<float> common_;      // mean of the siblings, on common_columns_
-    std::vector<float> rest_;        // one of them without it
-    std::vector<int32_t> position_;  // all zero between uses
-    std::vector<float> block_;
-    std::vector<int32_t> touched_, common_columns_;
-    LargestShare largest_;
-    std::vector<std::vector<int32_t>> members_;
+    Vector<float> sums_;        // all zero between uses
+    Vector<float> common_;      // mean of the siblings, on common_columns_
+    Vector<float> rest_;        // a centroid without the mean
+    Vector<int32_t> position_;  // all zero between uses
+    Vector<float> block_;
+    Vector<int32_t> touched_, common_columns_;
+    sparse::LargestShare largest_;
+    Vector<Vector<int32_t>> members_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::craft

@@ -1,25 +1,27 @@
-// CRAFTML (Siblini, Kuntz and Meyer, 2018), Algorithms 1 and 2: whole trees grown in one call, in parallel.
+// CRAFTML (Siblini, Kuntz and Meyer, 2018), Algorithms 1 and 2. Trees grow in parallel.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "forest/craft/centroid_classifier.hpp"
 #include "forest/craft/label_kmeans.hpp"
+#include "forest/craft/projected_rows.hpp"
 #include "forest/grown_forest.hpp"
 #include "forest/projection.hpp"
 #include "sparse/keep_largest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
-struct CraftOptions {
-    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+struct Options {
+    int32_t first_tree;  // number of the first tree; random draws depend on a tree's number
     int32_t n_trees;
     int32_t arity;        // k
     int32_t max_leaf;     // n_leaf
@@ -36,32 +38,32 @@ struct CraftOptions {
     uint64_t seed;
 };
 
-enum class Space : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
+enum class Stream : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
 
-// The seed of what happens at a node (0 for what happens once a tree).
-inline uint64_t craft_seed(uint64_t seed, Space space, int32_t tree, int32_t node) {
+// The seed of a random stream at a node; node 0 stands for the whole tree.
+inline uint64_t node_seed(uint64_t seed, Stream stream, int32_t tree, int32_t node) {
     const uint64_t place =
         (static_cast<uint64_t>(static_cast<uint32_t>(tree)) << 32) | static_cast<uint32_t>(node);
-    return mix64(mix64(seed + static_cast<uint64_t>(space)) ^ mix64(place));
+    return mix64(mix64(seed + static_cast<uint64_t>(stream)) ^ mix64(place));
 }
 
-// One number per row, equal for equal rows: tells cheaply whether all rows of a node are alike.
-inline std::vector<uint64_t> fingerprints(const Csr& matrix) {
-    std::vector<uint64_t> prints(static_cast<size_t>(matrix.n_rows), 0);
+// One number per row, equal for equal rows: a cheap test whether all rows of a node are equal.
+inline Vector<uint64_t> fingerprints(const Csr& matrix) {
+    Vector<uint64_t> prints(matrix.n_rows, 0);
     for (int64_t row = 0; row < matrix.n_rows; ++row) {
         for (int64_t j = matrix.indptr[row]; j < matrix.indptr[row + 1]; ++j) {
             uint32_t bits = 0;
             if (matrix.data != nullptr) std::memcpy(&bits, matrix.data + j, 4);
             const auto column = static_cast<uint64_t>(static_cast<uint32_t>(matrix.indices[j]));
-            prints[static_cast<size_t>(row)] += mix64((column << 32) | bits);
+            prints[row] += mix64((column << 32) | bits);
         }
     }
     return prints;
 }
 
-class CraftGrower {
+class Grower {
   public:
-    CraftGrower(const Csr& x, const Csr& y, const CraftOptions& options, Monitor& monitor)
+    Grower(const Csr& x, const Csr& y, const Options& options, Monitor& monitor)
         : x_(x),
           y_(y),
           options_(options),
@@ -69,14 +71,14 @@ class CraftGrower {
           x_prints_(fingerprints(x)),
           y_prints_(fingerprints(y)) {}
 
-    std::vector<GrownInstanceTree> run(int n_threads) {
-        std::vector<GrownInstanceTree> trees(static_cast<size_t>(options_.n_trees));
-        std::vector<std::unique_ptr<Worker>> workers(static_cast<size_t>(std::max(n_threads, 1)));
+    Vector<GrownTree> run(int n_threads) {
+        Vector<GrownTree> trees(options_.n_trees);
+        Vector<std::unique_ptr<Worker>> workers(std::max(n_threads, 1));
         monitor_.set_total(static_cast<int64_t>(options_.n_trees) * x_.n_rows);
         parallel_for(options_.n_trees, n_threads, monitor_, [&](int64_t tree, int number) {
-            auto& worker = workers[static_cast<size_t>(number)];
+            auto& worker = workers[number];
             if (!worker) worker = std::make_unique<Worker>(*this);
-            trees[static_cast<size_t>(tree)] = worker->grow(options_.first_tree + static_cast<int32_t>(tree));
+            trees[tree] = worker->grow(options_.first_tree + static_cast<int32_t>(tree));
         });
         return trees;
     }
@@ -85,29 +87,29 @@ class CraftGrower {
     // Grows trees one after the other with the same buffers.
     class Worker {
       public:
-        explicit Worker(CraftGrower& shared)
+        explicit Worker(Grower& shared)
             : shared_(shared),
               options_(shared.options_),
               project_x_(options_.kind, shared.x_.n_cols, options_.x_columns),
               project_y_(options_.kind, shared.y_.n_cols, options_.y_columns),
               clusters_(project_y_.n_columns(), options_.arity, options_.cosine),
               classifier_(project_x_.n_columns(), options_.centroid, options_.cosine),
-              label_sums_(static_cast<size_t>(shared.y_.n_cols), 0) {}
+              label_sums_(shared.y_.n_cols, 0) {}
 
         // Algorithm 1 with a queue instead of recursion: nodes in breadth-first order.
-        GrownInstanceTree grow(int32_t tree_number) {
+        GrownTree grow(int32_t tree_number) {
             number_ = tree_number;
             tree_ = {};
             tree_.nodes.resize(1);
             const auto n_rows = static_cast<int32_t>(shared_.x_.n_rows);
-            rows_.resize(static_cast<size_t>(n_rows));
-            for (int32_t i = 0; i < n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
+            rows_.resize(n_rows);
+            for (int32_t i = 0; i < n_rows; ++i) rows_[i] = i;
             spans_.assign(1, {0, n_rows});
-            if (!options_.x_per_node) project(Space::kFeatures, 0, rows_);
-            if (!options_.y_per_node) project(Space::kLabels, 0, rows_);
+            if (!options_.x_per_node) project(Stream::kFeatures, 0, rows_);
+            if (!options_.y_per_node) project(Stream::kLabels, 0, rows_);
             for (int32_t node = 0; node < static_cast<int32_t>(tree_.nodes.size()); ++node) {
                 if (shared_.monitor_.stopped()) throw Interrupted();
-                const auto [begin, end] = spans_[static_cast<size_t>(node)];
+                const auto [begin, end] = spans_[node];
                 const bool leaf = stops(begin, end) || !divide(node, begin, end);
                 if (leaf) make_leaf(node, begin, end);
             }
@@ -118,22 +120,22 @@ class CraftGrower {
         // The conditions (i) few rows, (ii) the same features, (iii) the same labels.
         bool stops(int32_t begin, int32_t end) const {
             if (end - begin <= options_.max_leaf) return true;
-            auto alike = [&](const std::vector<uint64_t>& prints) {
-                const uint64_t first = prints[static_cast<size_t>(rows_[static_cast<size_t>(begin)])];
+            auto alike = [&](const Vector<uint64_t>& prints) {
+                const uint64_t first = prints[rows_[begin]];
                 return std::all_of(rows_.begin() + begin, rows_.begin() + end,
-                                   [&](int32_t row) { return prints[static_cast<size_t>(row)] == first; });
+                                   [&](int32_t row) { return prints[row] == first; });
             };
             return alike(shared_.x_prints_) || alike(shared_.y_prints_);
         }
 
-        // Trains the node's classifier and splits its rows; false if no attempt parts them.
+        // Trains the node's classifier and splits its rows; false if no attempt separates them.
         bool divide(int32_t node, int32_t begin, int32_t end) {
             members_.assign(rows_.begin() + begin, rows_.begin() + end);
-            if (options_.x_per_node) project(Space::kFeatures, node, members_);
-            if (options_.y_per_node) project(Space::kLabels, node, members_);
-            tree_.nodes[static_cast<size_t>(node)].seed = projection_seed(Space::kFeatures, node);
+            if (options_.x_per_node) project(Stream::kFeatures, node, members_);
+            if (options_.y_per_node) project(Stream::kLabels, node, members_);
+            tree_.nodes[node].seed = projection_seed(Stream::kFeatures, node);
             for (int32_t attempt = 0; attempt < kAttempts; ++attempt) {
-                Rng rng(craft_seed(options_.seed, Space::kDraws, number_, node),
+                Rng rng(node_seed(options_.seed, Stream::kDraws, number_, node),
                         static_cast<uint64_t>(attempt));
                 draw_sample(rng);
                 to_local(sample_, options_.y_per_node);
@@ -144,7 +146,7 @@ class CraftGrower {
                 classifier_.learn(x_projected_, local_, assigned_, n_clusters, members_.size());
                 if (classifier_.centroids.size() < 2) continue;
                 all_.resize(members_.size());
-                for (size_t i = 0; i < all_.size(); ++i) all_[i] = static_cast<int32_t>(i);
+                for (int64_t i = 0; i < all_.size(); ++i) all_[i] = static_cast<int32_t>(i);
                 to_local(all_, options_.x_per_node);
                 classifier_.split(x_projected_, local_, child_);
                 if (add_children(node, begin)) return true;
@@ -155,39 +157,39 @@ class CraftGrower {
         // Positions within members_, at most `sample` of them, in row order.
         void draw_sample(Rng& rng) {
             sample_.resize(members_.size());
-            for (size_t i = 0; i < sample_.size(); ++i) sample_[i] = static_cast<int32_t>(i);
-            if (sample_.size() <= static_cast<size_t>(options_.sample)) return;
-            for (size_t i = 0; i < static_cast<size_t>(options_.sample); ++i) {
+            for (int64_t i = 0; i < sample_.size(); ++i) sample_[i] = static_cast<int32_t>(i);
+            if (sample_.size() <= options_.sample) return;
+            for (int64_t i = 0; i < options_.sample; ++i) {
                 std::swap(sample_[i], sample_[i + rng.below(static_cast<uint32_t>(sample_.size() - i))]);
             }
-            sample_.resize(static_cast<size_t>(options_.sample));
+            sample_.resize(options_.sample);
             std::sort(sample_.begin(), sample_.end());
         }
 
-        // Rows of a projected matrix: the node's own matrix is indexed by position, the tree's by training
-        // row.
-        void to_local(const std::vector<int32_t>& positions, bool per_node) {
+        // Row numbers in a projected matrix: a node's own matrix is indexed by position, the tree's by
+        // training row.
+        void to_local(const Vector<int32_t>& positions, bool per_node) {
             local_ = positions;
             if (per_node) return;
-            for (int32_t& at : local_) at = members_[static_cast<size_t>(at)];
+            for (int32_t& at : local_) at = members_[at];
         }
 
-        // Children with rows, in cluster order; false if there would be only one.
+        // Adds the children that have rows, in cluster order; false if there would be only one.
         bool add_children(int32_t node, int32_t begin) {
-            const size_t n_clusters = classifier_.centroids.size();
-            std::vector<int32_t> sizes(n_clusters, 0);
-            for (const int32_t c : child_) ++sizes[static_cast<size_t>(c)];
-            if (n_clusters - static_cast<size_t>(std::count(sizes.begin(), sizes.end(), 0)) < 2) return false;
-            tree_.nodes[static_cast<size_t>(node)].first_child = static_cast<int32_t>(tree_.nodes.size());
-            std::vector<int32_t> next(n_clusters, 0);
+            const int64_t n_clusters = classifier_.centroids.size();
+            Vector<int32_t> sizes(n_clusters, 0);
+            for (const int32_t c : child_) ++sizes[c];
+            if (n_clusters - std::count(sizes.begin(), sizes.end(), 0) < 2) return false;
+            tree_.nodes[node].first_child = static_cast<int32_t>(tree_.nodes.size());
+            Vector<int32_t> next(n_clusters, 0);
             int32_t at = begin;
-            for (size_t c = 0; c < n_clusters; ++c) {
+            for (int64_t c = 0; c < n_clusters; ++c) {
                 next[c] = at;
                 at += sizes[c];
                 if (sizes[c] > 0) add_child(node, classifier_.centroids[c], next[c], at);
             }
-            for (size_t i = 0; i < members_.size(); ++i) {
-                rows_[static_cast<size_t>(next[static_cast<size_t>(child_[i])]++)] = members_[i];
+            for (int64_t i = 0; i < members_.size(); ++i) {
+                rows_[next[child_[i]]++] = members_[i];
             }
             return true;
         }
@@ -196,12 +198,12 @@ class CraftGrower {
                        int32_t end) {
             GrownNode child;
             child.bias = centroid.bias;
-            child.weights_begin = static_cast<int64_t>(tree_.weights.size());
+            child.weights_begin = tree_.weights.size();
             tree_.features.insert(tree_.features.end(), centroid.columns.begin(), centroid.columns.end());
             tree_.weights.insert(tree_.weights.end(), centroid.values.begin(), centroid.values.end());
-            child.weights_end = static_cast<int64_t>(tree_.weights.size());
+            child.weights_end = tree_.weights.size();
             tree_.nodes.push_back(child);
-            ++tree_.nodes[static_cast<size_t>(parent)].n_children;
+            ++tree_.nodes[parent].n_children;
             spans_.emplace_back(begin, end);
         }
 
@@ -209,9 +211,9 @@ class CraftGrower {
         void make_leaf(int32_t node, int32_t begin, int32_t end) {
             touched_.clear();
             for (int32_t i = begin; i < end; ++i) {
-                const int32_t row = rows_[static_cast<size_t>(i)];
+                const int32_t row = rows_[i];
                 for (int64_t j = shared_.y_.indptr[row]; j < shared_.y_.indptr[row + 1]; ++j) {
-                    if (label_sums_[static_cast<size_t>(shared_.y_.indices[j])]++ == 0) {
+                    if (label_sums_[shared_.y_.indices[j]]++ == 0) {
                         touched_.push_back(shared_.y_.indices[j]);
                     }
                 }
@@ -219,46 +221,44 @@ class CraftGrower {
             std::sort(touched_.begin(), touched_.end());
             means_.clear();
             for (const int32_t label : touched_) {
-                const auto count =
-                    static_cast<float>(std::exchange(label_sums_[static_cast<size_t>(label)], 0));
+                const auto count = static_cast<float>(std::exchange(label_sums_[label], 0));
                 means_.push_back(count / static_cast<float>(end - begin));
             }
-            GrownNode& leaf = tree_.nodes[static_cast<size_t>(node)];
-            leaf.leaf_begin = static_cast<int64_t>(tree_.values.size());
-            const int64_t most =
-                options_.leaf_size > 0 ? options_.leaf_size : static_cast<int64_t>(means_.size());
-            for_largest(means_.data(), static_cast<int64_t>(means_.size()), most, sizes_, [&](int64_t i) {
-                tree_.labels.push_back(touched_[static_cast<size_t>(i)]);
-                tree_.values.push_back(means_[static_cast<size_t>(i)]);
+            GrownNode& leaf = tree_.nodes[node];
+            leaf.leaf_begin = tree_.values.size();
+            const int64_t most = options_.leaf_size > 0 ? options_.leaf_size : means_.size();
+            sparse::for_largest(means_.data(), means_.size(), most, sizes_, [&](int64_t i) {
+                tree_.labels.push_back(touched_[i]);
+                tree_.values.push_back(means_[i]);
             });
-            leaf.leaf_end = static_cast<int64_t>(tree_.values.size());
+            leaf.leaf_end = tree_.values.size();
             shared_.monitor_.add(end - begin);
         }
 
-        uint32_t projection_seed(Space space, int32_t node) const {
-            const bool per_node = space == Space::kFeatures ? options_.x_per_node : options_.y_per_node;
-            return static_cast<uint32_t>(craft_seed(options_.seed, space, number_, per_node ? node : 0) >>
+        uint32_t projection_seed(Stream scratch, int32_t node) const {
+            const bool per_node = scratch == Stream::kFeatures ? options_.x_per_node : options_.y_per_node;
+            return static_cast<uint32_t>(node_seed(options_.seed, scratch, number_, per_node ? node : 0) >>
                                          32);
         }
 
-        void project(Space space, int32_t node, const std::vector<int32_t>& rows) {
-            const bool features = space == Space::kFeatures;
+        void project(Stream scratch, int32_t node, const Vector<int32_t>& rows) {
+            const bool features = scratch == Stream::kFeatures;
             ProjectedRows& out = features ? x_projected_ : y_projected_;
             const Csr& matrix = features ? shared_.x_ : shared_.y_;
             Projector& projector = features ? project_x_ : project_y_;
-            const uint32_t seed = projection_seed(space, node);
+            const uint32_t seed = projection_seed(scratch, node);
             out.clear();
             for (const int32_t row : rows) {
                 const int64_t count = matrix.row_nnz(row), width = projector.width(count);
-                if (!features) ones_.assign(static_cast<size_t>(count), 1.0f);
+                if (!features) ones_.assign(count, 1.0f);
                 const Query plain{matrix.indices + matrix.indptr[row],
                                   features ? matrix.data + matrix.indptr[row] : ones_.data(), count};
-                const size_t from = out.columns.size();
-                out.columns.resize(from + static_cast<size_t>(width));
-                out.values.resize(from + static_cast<size_t>(width));
+                const int64_t from = out.columns.size();
+                out.columns.resize(from + width);
+                out.values.resize(from + width);
                 projector.project(plain, seed, out.columns.data() + from, out.values.data() + from);
                 if (features) {
-                    out.ptr.push_back(static_cast<int64_t>(out.columns.size()));
+                    out.ptr.push_back(out.columns.size());
                 } else {
                     merge_row(out, from);
                     out.close_row(options_.cosine);
@@ -266,16 +266,16 @@ class CraftGrower {
             }
         }
 
-        // Adds up the entries of equal columns, which the length of a row needs; label rows are short.
-        void merge_row(ProjectedRows& out, size_t from) {
+        // Sums entries of equal columns: the length of a row depends on them. Label rows are short.
+        void merge_row(ProjectedRows& out, int64_t from) {
             if (options_.kind != ProjectionKind::kHash) return;
             entries_.clear();
-            for (size_t j = from; j < out.columns.size(); ++j)
+            for (int64_t j = from; j < out.columns.size(); ++j)
                 entries_.emplace_back(out.columns[j], out.values[j]);
             std::sort(entries_.begin(), entries_.end());
             out.columns.resize(from);
             out.values.resize(from);
-            for (size_t i = 0; i < entries_.size();) {
+            for (int64_t i = 0; i < entries_.size();) {
                 const int32_t column = entries_[i].first;
                 float sum = 0.0f;
                 for (; i < entries_.size() && entries_[i].first == column; ++i) sum += entries_[i].second;
@@ -287,26 +287,39 @@ class CraftGrower {
 
         static constexpr int32_t kAttempts = 3;
 
-        CraftGrower& shared_;
-        const CraftOptions options_;
+        Grower& shared_;
+        const Options options_;
         Projector project_x_, project_y_;
-        LabelClusters clusters_;
+        LabelKmeans clusters_;
         CentroidClassifier classifier_;
         int32_t number_ = 0;
-        GrownInstanceTree tree_;
+        GrownTree tree_;
         ProjectedRows x_projected_, y_projected_;
-        std::vector<int32_t> rows_;                       // training rows, those of a node contiguous
-        std::vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
-        std::vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
-        std::vector<float> means_, sizes_, ones_;
-        std::vector<std::pair<int32_t, float>> entries_;
+        Vector<int32_t> rows_;                       // training rows; those of a node are contiguous
+        Vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
+        Vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
+        Vector<float> means_, sizes_, ones_;
+        Vector<std::pair<int32_t, float>> entries_;
     };
 
     const Csr x_;
     const Csr y_;
-    const CraftOptions options_;
+    const Options options_;
     Monitor& monitor_;
-    std::vector<uint64_t> x_prints_, y_prints_;
+    Vector<uint64_t> x_prints_, y_prints_;
 };
 
-}  // namespace labelwood
+// `seeds` of the result are those of the projections of x: per inner node or per tree.
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                              Monitor& monitor) {
+    FlatForest flat = flatten(Grower(x, y, options, monitor).run(n_threads));
+    if (options.x_per_node) return flat;
+    flat.seeds.clear();
+    for (int32_t tree = options.first_tree; tree < options.first_tree + options.n_trees; ++tree) {
+        flat.seeds.push_back(
+            static_cast<uint32_t>(node_seed(options.seed, Stream::kFeatures, tree, 0) >> 32));
+    }
+    return flat;
+}
+
+}  // namespace labelwood::forest::craft

@@ -1,58 +1,31 @@
 // Algorithm 2, line 4: k-means++ and a few of Lloyd's rounds over projected label vectors.
 //
-// Everything is summed in double precision and in row order: cosines of label vectors tie often, and a tie
-// must fall the same way in the twin.
+// Sums are in double precision and in row order. Cosines of label vectors tie often, and the reference in the
+// tests must break ties the same way.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
-#include "base/csr.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
+#include "forest/craft/projected_rows.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::craft {
 
-// Projected rows, merged; the rows of the whole training set or those of one node.
-struct ProjectedRows {
-    std::vector<int64_t> ptr{0};
-    std::vector<int32_t> columns;
-    std::vector<float> values;
-    std::vector<double> scale;   // of a row: 1 / its length under the cosine metric, else 1
-    std::vector<double> square;  // of a row's length after scaling
-
-    void clear() {
-        ptr.assign(1, 0);
-        columns.clear();
-        values.clear();
-        scale.clear();
-        square.clear();
-    }
-    // Closes a row whose entries have been appended; needs its length only where rows are clustered.
-    void close_row(bool cosine) {
-        double sum = 0.0;
-        for (auto j = static_cast<size_t>(ptr.back()); j < values.size(); ++j) {
-            sum += static_cast<double>(values[j]) * static_cast<double>(values[j]);
-        }
-        ptr.push_back(static_cast<int64_t>(columns.size()));
-        scale.push_back(cosine && sum > 0.0 ? 1.0 / std::sqrt(sum) : 1.0);
-        square.push_back(cosine ? (sum > 0.0 ? 1.0 : 0.0) : sum);
-    }
-};
-
-class LabelClusters {
+class LabelKmeans {
   public:
-    LabelClusters(int32_t n_columns, int32_t arity, bool cosine)
-        : arity_(static_cast<size_t>(arity)),
+    LabelKmeans(int32_t n_columns, int32_t arity, bool cosine)
+        : arity_(arity),
           cosine_(cosine),
-          one_(static_cast<size_t>(n_columns), 0.0),
-          centers_(static_cast<size_t>(n_columns) * arity_, 0.0),
-          marked_(static_cast<size_t>(n_columns), 0) {}
+          one_(n_columns, 0.0),
+          centers_(n_columns * arity_, 0.0),
+          marked_(n_columns, 0) {}
 
-    // Clusters the given rows; returns the number of centres and leaves each row's cluster in `assigned`.
-    int32_t run(const ProjectedRows& y, const std::vector<int32_t>& rows, int rounds, Rng& rng,
-                std::vector<int32_t>& assigned) {
+    // Clusters the given rows. Returns the number of centres and writes each row's cluster to `assigned`.
+    int32_t run(const ProjectedRows& y, const Vector<int32_t>& rows, int rounds, Rng& rng,
+                Vector<int32_t>& assigned) {
         choose_centers(y, rows, rng);
         const auto k = static_cast<int32_t>(chosen_.size());
         assigned.assign(rows.size(), 0);
@@ -60,7 +33,7 @@ class LabelClusters {
             set_centers_to_rows(y);
             for (int round = 0; round < rounds; ++round) {
                 if (round > 0) move_centers(y, rows, assigned);
-                for (size_t i = 0; i < rows.size(); ++i) assigned[i] = nearest(y, rows[i]);
+                for (int64_t i = 0; i < rows.size(); ++i) assigned[i] = nearest(y, rows[i]);
             }
             wipe_centers();
         }
@@ -68,34 +41,34 @@ class LabelClusters {
     }
 
   private:
-    // k-means++: each further centre is drawn with probability proportional to the squared distance from the
-    // nearest so far. Under the cosine metric the distance is one minus the cosine, half of the squared
-    // chord. Ends early when every row is a centre's equal.
-    void choose_centers(const ProjectedRows& y, const std::vector<int32_t>& rows, Rng& rng) {
+    // k-means++: draws each further centre with probability proportional to the squared distance to the
+    // nearest centre. Under the cosine metric the distance is 1 - cosine, half the squared chord. Ends early
+    // when every row equals a centre.
+    void choose_centers(const ProjectedRows& y, const Vector<int32_t>& rows, Rng& rng) {
         const auto n = static_cast<uint32_t>(rows.size());
         chosen_.assign(1, rows[rng.below(n)]);
         distance_.assign(rows.size(), 1e300);
         while (chosen_.size() < arity_) {
             const int32_t center = chosen_.back();
-            const double scale = y.scale[static_cast<size_t>(center)];
-            for_entries(y, center, [&](size_t column, float value) { one_[column] = value * scale; });
+            const double scale = y.scale[center];
+            for_entries(y, center, [&](int64_t column, float value) { one_[column] = value * scale; });
             double total = 0.0;
-            for (size_t i = 0; i < rows.size(); ++i) {
-                const auto row = static_cast<size_t>(rows[i]);
+            for (int64_t i = 0; i < rows.size(); ++i) {
+                const int64_t row = rows[i];
                 double dot = 0.0;
-                for_entries(y, rows[i], [&](size_t column, float value) { dot += value * one_[column]; });
-                double d = y.square[row] + y.square[static_cast<size_t>(center)] - 2.0 * (dot * y.scale[row]);
+                for_entries(y, rows[i], [&](int64_t column, float value) { dot += value * one_[column]; });
+                double d = y.square[row] + y.square[center] - 2.0 * (dot * y.scale[row]);
                 if (d < kSame) d = 0.0;
                 if (cosine_) d *= d;
                 distance_[i] = std::min(distance_[i], d);
                 total += distance_[i];
             }
-            for_entries(y, center, [&](size_t column, float) { one_[column] = 0.0; });
+            for_entries(y, center, [&](int64_t column, float) { one_[column] = 0.0; });
             if (total <= 0.0) break;
             const double target = rng.uniform() * total;
             double sum = 0.0;
-            size_t pick = rows.size();
-            for (size_t i = 0; i < rows.size() && (pick == rows.size() || sum <= target); ++i) {
+            int64_t pick = rows.size();
+            for (int64_t i = 0; i < rows.size() && (pick == rows.size() || sum <= target); ++i) {
                 if (distance_[i] > 0.0) pick = i;
                 sum += distance_[i];
             }
@@ -105,61 +78,59 @@ class LabelClusters {
 
     void set_centers_to_rows(const ProjectedRows& y) {
         offset_.assign(arity_, 0.0);
-        for (size_t c = 0; c < chosen_.size(); ++c) {
-            const double scale = y.scale[static_cast<size_t>(chosen_[c])];
-            for_entries(y, chosen_[c], [&](size_t column, float value) { cell(column, c) = value * scale; });
-            if (!cosine_) offset_[c] = -0.5 * y.square[static_cast<size_t>(chosen_[c])];
+        for (int64_t c = 0; c < chosen_.size(); ++c) {
+            const double scale = y.scale[chosen_[c]];
+            for_entries(y, chosen_[c], [&](int64_t column, float value) { cell(column, c) = value * scale; });
+            if (!cosine_) offset_[c] = -0.5 * y.square[chosen_[c]];
         }
     }
 
     // The mean of a cluster's scaled rows, of unit length under the cosine metric. An empty cluster keeps a
     // centre of zeros.
-    void move_centers(const ProjectedRows& y, const std::vector<int32_t>& rows,
-                      const std::vector<int32_t>& assigned) {
+    void move_centers(const ProjectedRows& y, const Vector<int32_t>& rows, const Vector<int32_t>& assigned) {
         wipe_centers();
         size_.assign(arity_, 0.0);
-        for (size_t i = 0; i < rows.size(); ++i) {
-            const auto c = static_cast<size_t>(assigned[i]);
-            const double scale = y.scale[static_cast<size_t>(rows[i])];
+        for (int64_t i = 0; i < rows.size(); ++i) {
+            const int64_t c = assigned[i];
+            const double scale = y.scale[rows[i]];
             size_[c] += 1.0;
-            for_entries(y, rows[i], [&](size_t column, float value) { cell(column, c) += value * scale; });
+            for_entries(y, rows[i], [&](int64_t column, float value) { cell(column, c) += value * scale; });
         }
         std::sort(touched_.begin(), touched_.end());
         offset_.assign(arity_, 0.0);
         for (const int32_t column : touched_) {
-            for (size_t c = 0; c < arity_; ++c) {
-                const double value = centers_[static_cast<size_t>(column) * arity_ + c];
+            for (int64_t c = 0; c < arity_; ++c) {
+                const double value = centers_[column * arity_ + c];
                 offset_[c] += value * value;
             }
         }
-        for (size_t c = 0; c < arity_; ++c) {
+        for (int64_t c = 0; c < arity_; ++c) {
             size_[c] = cosine_ ? (offset_[c] > 0.0 ? 1.0 / std::sqrt(offset_[c]) : 0.0)
                                : (size_[c] > 0.0 ? 1.0 / size_[c] : 0.0);
             offset_[c] = cosine_ ? 0.0 : -0.5 * (offset_[c] * size_[c] * size_[c]);
         }
         for (const int32_t column : touched_) {
-            for (size_t c = 0; c < arity_; ++c)
-                centers_[static_cast<size_t>(column) * arity_ + c] *= size_[c];
+            for (int64_t c = 0; c < arity_; ++c) centers_[column * arity_ + c] *= size_[c];
         }
     }
 
-    // The closest centre, the first of equals.
+    // The closest centre, the first if several are equally close.
     int32_t nearest(const ProjectedRows& y, int32_t row) {
         score_.assign(arity_, 0.0);
-        for_entries(y, row, [&](size_t column, float value) {
+        for_entries(y, row, [&](int64_t column, float value) {
             const double* centers = centers_.data() + column * arity_;
-            for (size_t c = 0; c < arity_; ++c) score_[c] += value * centers[c];
+            for (int64_t c = 0; c < arity_; ++c) score_[c] += value * centers[c];
         });
-        const double scale = y.scale[static_cast<size_t>(row)];
-        size_t best = 0;
-        for (size_t c = 0; c < chosen_.size(); ++c) {
+        const double scale = y.scale[row];
+        int64_t best = 0;
+        for (int64_t c = 0; c < chosen_.size(); ++c) {
             score_[c] = score_[c] * scale + offset_[c];
             if (score_[c] > score_[best] + kSame) best = c;
         }
         return static_cast<int32_t>(best);
     }
 
-    double& cell(size_t column, size_t c) {
+    double& cell(int64_t column, int64_t c) {
         if (marked_[column] == 0) {
             marked_[column] = 1;
             touched_.push_back(static_cast<int32_t>(column));
@@ -169,8 +140,8 @@ class LabelClusters {
 
     void wipe_centers() {
         for (const int32_t column : touched_) {
-            const auto at = static_cast<size_t>(column);
-            std::fill_n(centers_.begin() + static_cast<int64_t>(at * arity_), arity_, 0.0);
+            const int64_t at = column;
+            std::fill_n(centers_.begin() + at * arity_, arity_, 0.0);
             marked_[at] = 0;
         }
         touched_.clear();
@@ -178,21 +149,21 @@ class LabelClusters {
 
     template <class Use>
     static void for_entries(const ProjectedRows& y, int32_t row, Use&& use) {
-        const auto end = static_cast<size_t>(y.ptr[static_cast<size_t>(row) + 1]);
-        for (auto j = static_cast<size_t>(y.ptr[static_cast<size_t>(row)]); j < end; ++j) {
-            use(static_cast<size_t>(y.columns[j]), y.values[j]);
+        const int64_t end = y.ptr[row + 1];
+        for (int64_t j = y.ptr[row]; j < end; ++j) {
+            use(y.columns[j], y.values[j]);
         }
     }
 
     static constexpr double kSame = 1e-9;  // scores closer than this are equal: rounding must not decide
 
-    size_t arity_;
+    int64_t arity_;
     bool cosine_;
-    std::vector<double> one_;      // one centre, dense; all zero between uses
-    std::vector<double> centers_;  // [columns, arity]; all zero between runs
-    std::vector<uint8_t> marked_;
-    std::vector<int32_t> touched_, chosen_;
-    std::vector<double> distance_, offset_, size_, score_;
+    Vector<double> one_;      // one centre, dense; all zero between uses
+    Vector<double> centers_;  // [columns, arity]; all zero between runs
+    Vector<uint8_t> marked_;
+    Vector<int32_t> touched_, chosen_;
+    Vector<double> distance_, offset_, size_, score_;
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::craft

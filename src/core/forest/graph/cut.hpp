@@ -2,22 +2,23 @@
 //
 //     sum_{j in N_i} log s(c_i w.x_j) + sum_{j in S-} log s(-c_i w.x_j) - l1 |w|_1,   c_i = sign(w.x_i)
 //
-// with FTRL-Proximal and AdaGrad rates. The penalty stands once in the leader's objective, not once a step.
-// The 2k gradients of an example are taken at the same w and applied as one step. Only features of several of
-// the node's rows are touched: one of a few rows tells these apart, not groups of rows.
+// with FTRL-Proximal and AdaGrad rates. The penalty is in the leader's objective once, not once per step. The
+// 2k gradients of an example are taken at the same w and applied as one step. Features of few of the node's
+// rows are left out: they separate those rows, not groups of rows.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
+#include <numeric>
 
 #include "base/csr.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "forest/graph/label_graph.hpp"
-#include "simd/solver.hpp"
+#include "simd/cut.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::graph {
 
 enum class CutStart : int { rows = 0, zero = 1, gaussian = 2 };
 
@@ -26,18 +27,18 @@ struct CutOptions {
     int32_t epochs;
     float l1;
     float rate;
-    float beta;       // of the AdaGrad rates, rate / (beta + root of the sum of squared gradients)
+    float beta;       // AdaGrad rates are rate / (beta + root of the sum of squared gradients)
     float tolerance;  // stop when at most this share of the rows changes sides in an epoch
     CutStart start;
     int32_t feature_rows;  // features of fewer rows are left out
 };
 
-// A cut of one worker; buffers are as long as there are features.
-class GraphCut {
+// The cuts of one worker. Buffers have an entry per feature.
+class Cut {
   public:
-    explicit GraphCut(const Csr& x) : x_(x), local_(static_cast<size_t>(x.n_cols), -1) {}
+    explicit Cut(const Csr& x) : x_(x), local_(x.n_cols, -1) {}
 
-    // Copies the rows onto the features that occur in at least so many of them.
+    // Copies the rows, without the features that occur in fewer than `feature_rows` of them.
     void load(const int32_t* rows, int32_t n, int32_t feature_rows) {
         features_.clear();
         ptr_.assign(1, 0);
@@ -45,34 +46,34 @@ class GraphCut {
         values_.clear();
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = x_.indptr[rows[i]]; j < x_.indptr[rows[i] + 1]; ++j) {
-                if (++local_[static_cast<size_t>(x_.indices[j])] == 0) features_.push_back(x_.indices[j]);
+                if (++local_[x_.indices[j]] == 0) features_.push_back(x_.indices[j]);
             }
         }
         std::erase_if(features_, [&](int32_t feature) {
-            int32_t& others = local_[static_cast<size_t>(feature)];
+            int32_t& others = local_[feature];
             const bool rare = others + 1 < feature_rows;
             if (rare) others = -1;
             return rare;
         });
         std::sort(features_.begin(), features_.end());
-        for (size_t f = 0; f < features_.size(); ++f) {
-            local_[static_cast<size_t>(features_[f])] = static_cast<int32_t>(f);
+        for (int64_t f = 0; f < features_.size(); ++f) {
+            local_[features_[f]] = static_cast<int32_t>(f);
         }
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = x_.indptr[rows[i]]; j < x_.indptr[rows[i] + 1]; ++j) {
-                const int32_t id = local_[static_cast<size_t>(x_.indices[j])];
+                const int32_t id = local_[x_.indices[j]];
                 if (id < 0) continue;
                 columns_.push_back(id);
                 values_.push_back(x_.data[j]);
             }
-            ptr_.push_back(static_cast<int64_t>(columns_.size()));
+            ptr_.push_back(columns_.size());
         }
-        for (const int32_t feature : features_) local_[static_cast<size_t>(feature)] = -1;
-        rows_ = {ptr_.data(), columns_.data(), values_.data(), nullptr, n};
+        for (const int32_t feature : features_) local_[feature] = -1;
+        rows_ = {ptr_.data(), columns_.data(), values_.data(), nullptr, n, ptr_.data()};
         weights_.assign(padded(features_.size()), 0.0f);
     }
 
-    // Rows without neighbours are not visited; they are negatives, and fall on a side at the end.
+    // Rows without neighbours are not visited. They serve as negatives and get a side at the end.
     void train(const LabelGraph& graph, const CutOptions& options, Rng rng) {
         const auto n = static_cast<int32_t>(rows_.n_rows);
         begin(options, rng);
@@ -83,26 +84,26 @@ class GraphCut {
             if (degree > 0) order_.push_back(i);
             most = std::max(most, degree);
         }
-        partners_.resize(static_cast<size_t>(most + options.n_negatives));
+        partners_.resize(most + options.n_negatives);
         margins_.assign(padded(partners_.size()), 0.0f);
-        CutState state{weights_.data(), z_.data(),  spread_.data(), gradient_.data(),
-                       margins_.data(), nullptr,    n_features(),   options.rate,
-                       options.beta,    options.l1, nullptr,        0};
-        if (!lay_out(&state)) make_room(static_cast<int64_t>(partners_.size()), &state);
+        simd::CutState state{weights_.data(), z_.data(),  spread_.data(), gradient_.data(),
+                             margins_.data(), nullptr,    n_features(),   options.rate,
+                             options.beta,    options.l1, nullptr,        0};
+        if (!lay_out(&state)) make_room(partners_.size(), &state);
         sides(&before_);
         for (int32_t epoch = 0; epoch < options.epochs && !order_.empty(); ++epoch) {
-            rng.shuffle(order_.data(), static_cast<int64_t>(order_.size()));
+            rng.shuffle(order_.data(), order_.size());
             for (const int32_t i : order_) visit(graph, i, options.n_negatives, rng, state);
             sides(&after_);
             int64_t moved = 0;
-            for (size_t i = 0; i < after_.size(); ++i) moved += after_[i] != before_[i];
+            for (int64_t i = 0; i < after_.size(); ++i) moved += after_[i] != before_[i];
             before_.swap(after_);
             if (static_cast<double>(moved) <= static_cast<double>(options.tolerance) * n) break;
         }
     }
 
-    // The hyperplane midway between two rows, which splits any two that differ; returns its bias. Rows of
-    // one length need none: what rounding leaves must not decide for the rows that are far from both.
+    // The hyperplane midway between two rows, which separates any two that differ; returns its bias. Rows of
+    // equal length need no bias: rounding must not decide for rows that are far from both.
     float separate(int32_t a, int32_t b) {
         std::fill(weights_.begin(), weights_.end(), 0.0f);
         add_row(a, 1.0f);
@@ -112,16 +113,16 @@ class GraphCut {
     }
 
     // 1 for the rows on the positive side.
-    void sides(std::vector<uint8_t>* side, float bias = 0.0f) const {
-        side->resize(static_cast<size_t>(rows_.n_rows));
+    void sides(Vector<uint8_t>* side, float bias = 0.0f) const {
+        side->resize(rows_.n_rows);
         for (int32_t i = 0; i < rows_.n_rows; ++i) {
-            (*side)[static_cast<size_t>(i)] = simd().row_dot(rows_, i, weights_.data()) + bias >= 0.0f;
+            (*side)[i] = simd::cut().row_dot(rows_, i, weights_.data()) + bias >= 0.0f;
         }
     }
 
-    // Appends the weights that are not zero, on ascending columns.
-    void emit(std::vector<int32_t>* columns, std::vector<float>* values) const {
-        for (size_t f = 0; f < features_.size(); ++f) {
+    // Appends the nonzero weights by ascending column.
+    void emit(Vector<int32_t>* columns, Vector<float>* values) const {
+        for (int64_t f = 0; f < features_.size(); ++f) {
             if (weights_[f] == 0.0f) continue;
             columns->push_back(features_[f]);
             values->push_back(weights_[f]);
@@ -129,28 +130,27 @@ class GraphCut {
     }
 
   private:
-    static size_t padded(size_t count) { return (count + kMaxLanes - 1) / kMaxLanes * kMaxLanes; }
-    static int64_t degree_of(const LabelGraph& graph, int32_t i) {
-        return graph.ptr[static_cast<size_t>(i) + 1] - graph.ptr[static_cast<size_t>(i)];
+    static int64_t padded(int64_t count) {
+        return (count + simd::kMaxLanes - 1) / simd::kMaxLanes * simd::kMaxLanes;
     }
-    int64_t n_features() const { return static_cast<int64_t>(features_.size()); }
+    static int64_t degree_of(const LabelGraph& graph, int32_t i) { return graph.ptr[i + 1] - graph.ptr[i]; }
+    int64_t n_features() const { return features_.size(); }
 
     void add_row(int32_t row, float factor) {
-        for (int64_t j = ptr_[static_cast<size_t>(row)]; j < ptr_[static_cast<size_t>(row) + 1]; ++j) {
-            weights_[static_cast<size_t>(columns_[static_cast<size_t>(j)])] +=
-                factor * values_[static_cast<size_t>(j)];
+        for (int64_t j = ptr_[row]; j < ptr_[row + 1]; ++j) {
+            weights_[columns_[j]] += factor * values_[j];
         }
     }
 
     float square(int32_t row) const {
         float sum = 0.0f;
-        for (int64_t j = ptr_[static_cast<size_t>(row)]; j < ptr_[static_cast<size_t>(row) + 1]; ++j) {
-            sum += values_[static_cast<size_t>(j)] * values_[static_cast<size_t>(j)];
+        for (int64_t j = ptr_[row]; j < ptr_[row + 1]; ++j) {
+            sum += values_[j] * values_[j];
         }
         return sum;
     }
 
-    // The weights to start from, and the z that gives them.
+    // The initial weights, and the z that yields them.
     void begin(const CutOptions& options, Rng& rng) {
         const auto n = static_cast<uint32_t>(rows_.n_rows);
         std::fill(weights_.begin(), weights_.end(), 0.0f);
@@ -159,13 +159,13 @@ class GraphCut {
             add_row(static_cast<int32_t>(a), 1.0f);
             add_row(static_cast<int32_t>(b < a ? b : b + 1), -1.0f);
         } else if (options.start == CutStart::gaussian) {
-            for (size_t f = 0; f < features_.size(); ++f) {
-                const double radius = std::sqrt(-2.0 * std::log(1.0 - rng.uniform()));
-                weights_[f] = static_cast<float>(radius * std::cos(6.283185307179586 * rng.uniform()));
+            for (int64_t f = 0; f < features_.size(); ++f) {
+                const double u = 1.0 - rng.uniform(), v = rng.uniform();
+                weights_[f] = static_cast<float>(standard_normal(u, v));
             }
         }
         z_.resize(weights_.size());
-        for (size_t f = 0; f < weights_.size(); ++f) {
+        for (int64_t f = 0; f < weights_.size(); ++f) {
             const float w = weights_[f];
             z_[f] = w == 0.0f ? 0.0f : -w * (options.beta / options.rate) - std::copysign(options.l1, w);
         }
@@ -173,15 +173,14 @@ class GraphCut {
         gradient_.assign(weights_.size(), 0.0f);
     }
 
-    // Whole vectors of features, zeros among them, take less time than one after the other where rows are not
-    // too sparse and all of them stay in the cache.
-    bool lay_out(CutState* state) {
-        const size_t width = weights_.size(), n = static_cast<size_t>(rows_.n_rows);
+    // Dense rows are faster if rows are not too sparse and all of them fit in the cache.
+    bool lay_out(simd::CutState* state) {
+        const int64_t width = weights_.size(), n = rows_.n_rows;
         if (width * n > kDenseMost || width * n > kDenseWorth * columns_.size()) return false;
         dense_.assign(width * n, 0.0f);
-        for (size_t i = 0; i < n; ++i) {
-            for (auto j = static_cast<size_t>(ptr_[i]); j < static_cast<size_t>(ptr_[i + 1]); ++j) {
-                dense_[i * width + static_cast<size_t>(columns_[j])] = values_[j];
+        for (int64_t i = 0; i < n; ++i) {
+            for (int64_t j = ptr_[i]; j < ptr_[i + 1]; ++j) {
+                dense_[i * width + columns_[j]] = values_[j];
             }
         }
         state->dense = dense_.data();
@@ -189,37 +188,56 @@ class GraphCut {
         return true;
     }
 
-    // Visiting all features is a sequential pass; a list of the touched ones costs more for each of them.
-    void make_room(int64_t n_partners, CutState* state) {
+    // Visiting all features is a sequential pass; a list of touched features costs more per feature.
+    void make_room(int64_t n_partners, simd::CutState* state) {
         int64_t longest = 0;
-        for (size_t i = 0; i + 1 < ptr_.size(); ++i) longest = std::max(longest, ptr_[i + 1] - ptr_[i]);
+        for (int64_t i = 0; i + 1 < ptr_.size(); ++i) longest = std::max(longest, ptr_[i + 1] - ptr_[i]);
         const double touched = static_cast<double>(n_partners) * static_cast<double>(columns_.size()) /
                                static_cast<double>(rows_.n_rows);
         if (static_cast<double>(n_features()) < kListWorth * touched) return;
-        touched_.resize(padded(static_cast<size_t>(longest * n_partners) + 1));
+        touched_.resize(padded((longest * n_partners) + 1));
         state->touched = touched_.data();
     }
 
-    void visit(const LabelGraph& graph, int32_t i, int32_t n_negatives, Rng& rng, const CutState& state) {
+    void visit(const LabelGraph& graph, int32_t i, int32_t n_negatives, Rng& rng,
+               const simd::CutState& state) {
         const auto n_near = static_cast<int32_t>(degree_of(graph, i));
-        std::copy_n(graph.neighbors.data() + graph.ptr[static_cast<size_t>(i)], n_near, partners_.data());
+        std::copy_n(graph.neighbors.data() + graph.ptr[i], n_near, partners_.data());
         for (int32_t p = 0; p < n_negatives; ++p) {
-            partners_[static_cast<size_t>(n_near + p)] =
-                static_cast<int32_t>(rng.below(static_cast<uint32_t>(rows_.n_rows)));
+            partners_[n_near + p] = static_cast<int32_t>(rng.below(static_cast<uint32_t>(rows_.n_rows)));
         }
-        simd().cut_step(rows_, i, partners_.data(), n_near, n_near + n_negatives, state);
+        simd::cut().step(rows_, i, partners_.data(), n_near, n_near + n_negatives, state);
     }
 
     static constexpr double kListWorth = 2.0;
-    static constexpr size_t kDenseMost = size_t{1} << 17, kDenseWorth = 20;
+    static constexpr int64_t kDenseMost = int64_t{1} << 17, kDenseWorth = 20;
 
     const Csr x_;
-    std::vector<int32_t> local_;  // of a feature within the node; -1 between uses
-    std::vector<int32_t> features_, columns_, order_, partners_, touched_;
-    std::vector<int64_t> ptr_;
-    std::vector<float> values_, weights_, z_, spread_, gradient_, margins_, dense_;
-    std::vector<uint8_t> before_, after_;
-    NodeRows rows_{};
+    Vector<int32_t> local_;  // number of a feature within the node; -1 between uses
+    Vector<int32_t> features_, columns_, order_, partners_, touched_;
+    Vector<int64_t> ptr_;
+    Vector<float> values_, weights_, z_, spread_, gradient_, margins_, dense_;
+    Vector<uint8_t> before_, after_;
+    simd::NodeRows rows_{};
 };
 
-}  // namespace labelwood
+struct Hyperplane {
+    Vector<int32_t> columns;
+    Vector<float> weights;
+    Vector<uint8_t> side;  // of each row
+};
+
+// The cut of all rows.
+inline Hyperplane cut_graph(const Csr& x, const LabelGraph& graph, const CutOptions& options, uint64_t seed) {
+    Vector<int32_t> rows(x.n_rows);
+    std::iota(rows.begin(), rows.end(), 0);
+    Hyperplane found;
+    Cut cut(x);
+    cut.load(rows.data(), static_cast<int32_t>(x.n_rows), options.feature_rows);
+    cut.train(graph, options, Rng(seed));
+    cut.sides(&found.side);
+    cut.emit(&found.columns, &found.weights);
+    return found;
+}
+
+}  // namespace labelwood::forest::graph

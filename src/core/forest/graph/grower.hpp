@@ -4,39 +4,39 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "forest/graph/cut.hpp"
 #include "forest/graph/label_graph.hpp"
 #include "forest/grown_forest.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::graph {
 
-struct GraphForestOptions {
-    GraphOptions graph;
+struct Options {
+    LabelGraphOptions graph;
     CutOptions cut;
-    int32_t first_tree;  // number of the first tree to grow: what a tree draws depends on its number
+    int32_t first_tree;  // number of the first tree; random draws depend on a tree's number
     int32_t n_trees;
     int32_t max_leaf;
     uint64_t seed;
 };
 
-// Grows one tree at a time. What a node draws depends on the seed, its tree and its place alone.
-class GraphTreeGrower {
+// Grows one tree at a time. A node's random draws depend only on the seed, the tree and the node's place.
+class Grower {
   public:
-    GraphTreeGrower(const Csr& x, const Csr& y, const GraphForestOptions& options)
-        : x_(x), y_(y), options_(options), builder_(y), cut_(x), counts_(static_cast<size_t>(y.n_cols), 0) {}
+    Grower(const Csr& x, const Csr& y, const Options& options)
+        : x_(x), y_(y), options_(options), builder_(y), cut_(x), counts_(y.n_cols, 0) {}
 
-    GrownInstanceTree grow(int32_t tree_number, Monitor& monitor) {
-        GrownInstanceTree tree;
+    GrownTree grow(int32_t tree_number, Monitor& monitor) {
+        GrownTree tree;
         tree.nodes.emplace_back();
-        rows_.resize(static_cast<size_t>(x_.n_rows));
-        for (int32_t i = 0; i < x_.n_rows; ++i) rows_[static_cast<size_t>(i)] = i;
-        std::vector<Pending> pending{{0, 0, static_cast<int32_t>(x_.n_rows),
-                                      mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
+        rows_.resize(x_.n_rows);
+        for (int32_t i = 0; i < x_.n_rows; ++i) rows_[i] = i;
+        Vector<Pending> pending{{0, 0, static_cast<int32_t>(x_.n_rows),
+                                 mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
         while (!pending.empty() && !monitor.stopped()) {
             const Pending node = pending.back();
             pending.pop_back();
@@ -47,7 +47,7 @@ class GraphTreeGrower {
                 monitor.add(n);
                 continue;
             }
-            const int32_t first = tree.nodes[static_cast<size_t>(node.id)].first_child;
+            const int32_t first = tree.nodes[node.id].first_child;
             pending.push_back({first + 1, node.begin + left, node.end, mix64(node.key + 2)});
             pending.push_back({first, node.begin, node.begin + left, mix64(node.key + 1)});
         }
@@ -63,7 +63,7 @@ class GraphTreeGrower {
 
     const int32_t* rows(const Pending& node) const { return rows_.data() + node.begin; }
 
-    // Rows of one label set need no further split: every leaf below would say the same.
+    // Rows with equal label sets need no split: all leaves below would be equal.
     bool is_pure(const Pending& node) const {
         const int32_t* row = rows(node);
         const int32_t* labels = y_.indices + y_.indptr[row[0]];
@@ -75,9 +75,9 @@ class GraphTreeGrower {
         return true;
     }
 
-    // Splits the rows of a node and adds its children; returns how many rows go to the first, 0 if none can
-    // be told apart. The first child is scored by w, the second by nothing: the argmax is the sign.
-    int32_t split(const Pending& node, GrownInstanceTree* tree) {
+    // Splits the rows of a node and adds its children. Returns the number of rows of the first child, 0 if no
+    // rows can be separated. The first child is scored by w, the second is always 0: the argmax is the sign.
+    int32_t split(const Pending& node, GrownTree* tree) {
         const int32_t n = node.end - node.begin;
         builder_.build(rows(node), n, options_.graph, &graph_);
         cut_.load(rows(node), n, options_.cut.feature_rows);
@@ -98,10 +98,10 @@ class GraphTreeGrower {
         partition(node);
         GrownNode first;
         first.bias = bias;
-        first.weights_begin = static_cast<int64_t>(tree->weights.size());
+        first.weights_begin = tree->weights.size();
         cut_.emit(&tree->features, &tree->weights);
-        first.weights_end = static_cast<int64_t>(tree->weights.size());
-        GrownNode& parent = tree->nodes[static_cast<size_t>(node.id)];
+        first.weights_end = tree->weights.size();
+        GrownNode& parent = tree->nodes[node.id];
         parent.first_child = static_cast<int32_t>(tree->nodes.size());
         parent.n_children = 2;
         tree->nodes.push_back(first);
@@ -115,14 +115,14 @@ class GraphTreeGrower {
         return count;
     }
 
-    // The positive side first; both stay in ascending order.
+    // Puts the positive side first; both sides stay in ascending order.
     void partition(const Pending& node) {
         spare_.clear();
         int32_t next = node.begin;
         for (int32_t i = node.begin; i < node.end; ++i) {
-            const int32_t row = rows_[static_cast<size_t>(i)];
-            if (side_[static_cast<size_t>(i - node.begin)] != 0) {
-                rows_[static_cast<size_t>(next++)] = row;
+            const int32_t row = rows_[i];
+            if (side_[i - node.begin] != 0) {
+                rows_[next++] = row;
             } else {
                 spare_.push_back(row);
             }
@@ -131,49 +131,48 @@ class GraphTreeGrower {
     }
 
     // The share of the leaf's rows that have each label.
-    void make_leaf(const Pending& node, GrownInstanceTree* tree) {
+    void make_leaf(const Pending& node, GrownTree* tree) {
         const int32_t n = node.end - node.begin;
         labels_.clear();
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = y_.indptr[rows(node)[i]]; j < y_.indptr[rows(node)[i] + 1]; ++j) {
-                if (counts_[static_cast<size_t>(y_.indices[j])]++ == 0) labels_.push_back(y_.indices[j]);
+                if (counts_[y_.indices[j]]++ == 0) labels_.push_back(y_.indices[j]);
             }
         }
         std::sort(labels_.begin(), labels_.end());
-        GrownNode& leaf = tree->nodes[static_cast<size_t>(node.id)];
-        leaf.leaf_begin = static_cast<int64_t>(tree->values.size());
+        GrownNode& leaf = tree->nodes[node.id];
+        leaf.leaf_begin = tree->values.size();
         for (const int32_t label : labels_) {
-            int32_t& count = counts_[static_cast<size_t>(label)];
+            int32_t& count = counts_[label];
             tree->labels.push_back(label);
             tree->values.push_back(static_cast<float>(count) / static_cast<float>(n));
             count = 0;
         }
-        leaf.leaf_end = static_cast<int64_t>(tree->values.size());
+        leaf.leaf_end = tree->values.size();
     }
 
     const Csr x_, y_;
-    const GraphForestOptions options_;
-    GraphBuilder builder_;
-    GraphCut cut_;
+    const Options options_;
+    LabelGraphBuilder builder_;
+    Cut cut_;
     LabelGraph graph_;
-    std::vector<int32_t> rows_, spare_, labels_, counts_;
-    std::vector<uint8_t> side_;
+    Vector<int32_t> rows_, spare_, labels_, counts_;
+    Vector<uint8_t> side_;
 };
 
-// Trees are grown side by side, each by one worker: the forest does not depend on the number of threads.
-inline FlatForest grow_graph_forest(const Csr& x, const Csr& y, const GraphForestOptions& options,
-                                    int n_threads, Monitor& monitor) {
-    std::vector<GrownInstanceTree> trees(static_cast<size_t>(options.n_trees));
-    std::vector<std::unique_ptr<GraphTreeGrower>> growers;
+// Each tree is grown by one worker: the forest does not depend on the number of threads.
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                              Monitor& monitor) {
+    Vector<GrownTree> trees(options.n_trees);
+    Vector<std::unique_ptr<Grower>> growers;
     for (int t = 0; t < std::max(1, std::min(n_threads, options.n_trees)); ++t) {
-        growers.push_back(std::make_unique<GraphTreeGrower>(x, y, options));
+        growers.push_back(std::make_unique<Grower>(x, y, options));
     }
     monitor.set_total(x.n_rows * options.n_trees);
     parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
-        trees[static_cast<size_t>(tree)] = growers[static_cast<size_t>(worker)]->grow(
-            options.first_tree + static_cast<int32_t>(tree), monitor);
+        trees[tree] = growers[worker]->grow(options.first_tree + static_cast<int32_t>(tree), monitor);
     });
     return flatten(std::move(trees));
 }
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::graph

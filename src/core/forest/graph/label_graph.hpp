@@ -1,119 +1,114 @@
 // The approximate k-nearest-neighbour graph of rows on their labels, by counting over the postings of a node.
 //
-// "tail" (as printed): labels of fewer than `threshold` rows of the node are counted, and rows are compared
-// by shared / (|y_i| |y_j|), where |y| is the number of all labels of a row.
-// "idf": every label counts, by the square of log(n / n_l), and rows are compared by cosine. A label of
-// `threshold` rows or more is followed only to the threshold - 1 rows after one's own, cyclically: that is
-// the approximation.
+// "tail" (as in the paper): counts the labels that fewer than `threshold` rows of the node have, and compares
+// rows by shared / (|y_i| |y_j|), where |y| is the number of all labels of a row.
+// "idf": weights every label by the square of log(n / n_l), and compares rows by cosine. The graph is
+// approximate: a label of `threshold` rows or more joins a row only to the threshold - 1 rows after it,
+// cyclically.
 //
-// Equal rows are taken in cyclic order after one's own, so that no row is everyone's neighbour.
+// Ties go to the row that comes first after row i, cyclically, so that no row is everyone's neighbour.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
+#include <numeric>
 
 #include "base/csr.hpp"
+#include "base/span.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::graph {
 
-enum class GraphKind : int { tail = 0, idf = 1 };
+enum class LabelGraphKind : int { tail = 0, idf = 1 };
 
-struct GraphOptions {
-    GraphKind kind;
+struct LabelGraphOptions {
+    LabelGraphKind kind;
     int32_t n_neighbors;
     int32_t threshold;
 };
 
 // Positions within the node: the neighbours of i are neighbors[ptr[i]:ptr[i + 1]], most alike first.
 struct LabelGraph {
-    std::vector<int64_t> ptr;
-    std::vector<int32_t> neighbors;
-    std::vector<float> alike;  // y_i . y_j / (|y_i| |y_j|), on the labels that were followed
+    Vector<int64_t> ptr;
+    Vector<int32_t> neighbors;
+    Vector<float> alike;  // y_i . y_j / (|y_i| |y_j|), over the labels that were used
 };
 
-// Builds graphs of one worker; its buffers are as long as there are labels and rows.
-class GraphBuilder {
+// Builds the graphs of one worker. Buffers have an entry per label and per row.
+class LabelGraphBuilder {
   public:
-    explicit GraphBuilder(const Csr& y)
-        : y_(y),
-          size_(static_cast<size_t>(y.n_cols), 0),
-          begin_(static_cast<size_t>(y.n_cols), 0),
-          weight_(static_cast<size_t>(y.n_cols), 0.0f) {}
+    explicit LabelGraphBuilder(const Csr& y)
+        : y_(y), size_(y.n_cols, 0), begin_(y.n_cols, 0), weight_(y.n_cols, 0.0f) {}
 
-    // Where every label is too frequent for anyone to have a neighbour, the threshold doubles until it is
-    // not.
-    void build(const int32_t* rows, int32_t n, const GraphOptions& options, LabelGraph* graph) {
+    // If all labels are too frequent for any row to have a neighbour, the threshold doubles until one has.
+    void build(const int32_t* rows, int32_t n, const LabelGraphOptions& options, LabelGraph* graph) {
         index(rows, n, options);
         int32_t largest = 0;
-        for (const int32_t label : labels_) largest = std::max(largest, size_[at(label)]);
+        for (const int32_t label : labels_) largest = std::max(largest, size_[label]);
         int64_t threshold = options.threshold;
         connect(rows, n, options, threshold, graph);
         while (graph->neighbors.empty() && threshold <= largest && n > 1) {
             threshold *= 2;
             connect(rows, n, options, threshold, graph);
         }
-        for (const int32_t label : labels_) size_[at(label)] = 0;
+        for (const int32_t label : labels_) size_[label] = 0;
     }
 
   private:
     struct Candidate {
         float alike;
-        int32_t distance;  // cyclic, from the row itself
+        int32_t distance;  // from row i, cyclic
         int32_t position;
         bool before(const Candidate& other) const {
             return alike > other.alike || (alike == other.alike && distance < other.distance);
         }
     };
 
-    static size_t at(int32_t i) { return static_cast<size_t>(i); }
-
     // Postings of the node's labels, and the weights of labels and rows.
-    void index(const int32_t* rows, int32_t n, const GraphOptions& options) {
+    void index(const int32_t* rows, int32_t n, const LabelGraphOptions& options) {
         labels_.clear();
         int64_t total = 0;
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = y_.indptr[rows[i]]; j < y_.indptr[rows[i] + 1]; ++j, ++total) {
-                if (size_[at(y_.indices[j])]++ == 0) labels_.push_back(y_.indices[j]);
+                if (size_[y_.indices[j]]++ == 0) labels_.push_back(y_.indices[j]);
             }
         }
         int64_t start = 0;
         for (const int32_t label : labels_) {
-            begin_[at(label)] = start;
-            start += size_[at(label)];
-            size_[at(label)] = 0;
+            begin_[label] = start;
+            start += size_[label];
+            size_[label] = 0;
         }
-        postings_.resize(static_cast<size_t>(total));
-        place_.resize(static_cast<size_t>(total));
+        postings_.resize(total);
+        place_.resize(total);
         int64_t entry = 0;
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = y_.indptr[rows[i]]; j < y_.indptr[rows[i] + 1]; ++j) {
                 const int32_t label = y_.indices[j];
-                place_[static_cast<size_t>(entry++)] = size_[at(label)];
-                postings_[static_cast<size_t>(begin_[at(label)] + size_[at(label)]++)] = i;
+                place_[entry++] = size_[label];
+                postings_[begin_[label] + size_[label]++] = i;
             }
         }
         for (const int32_t label : labels_) {
-            const float idf = std::log(static_cast<float>(n) / static_cast<float>(size_[at(label)]));
-            weight_[at(label)] = options.kind == GraphKind::tail ? 1.0f : idf * idf;
+            const float idf = std::log(static_cast<float>(n) / static_cast<float>(size_[label]));
+            weight_[label] = options.kind == LabelGraphKind::tail ? 1.0f : idf * idf;
         }
-        norm_.resize(at(n));
+        norm_.resize(n);
         for (int32_t i = 0; i < n; ++i) {
-            if (options.kind == GraphKind::tail) {
-                norm_[at(i)] = static_cast<float>(y_.row_nnz(rows[i]));
+            if (options.kind == LabelGraphKind::tail) {
+                norm_[i] = static_cast<float>(y_.row_nnz(rows[i]));
                 continue;
             }
             float square = 0.0f;
             for (int64_t j = y_.indptr[rows[i]]; j < y_.indptr[rows[i] + 1]; ++j) {
-                square += weight_[at(y_.indices[j])];
+                square += weight_[y_.indices[j]];
             }
-            norm_[at(i)] = std::sqrt(square);
+            norm_[i] = std::sqrt(square);
         }
-        shared_.resize(at(n), 0.0f);
+        shared_.resize(n, 0.0f);
     }
 
-    void connect(const int32_t* rows, int32_t n, const GraphOptions& options, int64_t threshold,
+    void connect(const int32_t* rows, int32_t n, const LabelGraphOptions& options, int64_t threshold,
                  LabelGraph* graph) {
         graph->ptr.assign(1, 0);
         graph->neighbors.clear();
@@ -121,16 +116,16 @@ class GraphBuilder {
         int64_t entry = 0;
         for (int32_t i = 0; i < n; ++i) {
             for (int64_t j = y_.indptr[rows[i]]; j < y_.indptr[rows[i] + 1]; ++j, ++entry) {
-                const int32_t label = y_.indices[j], size = size_[at(label)];
-                if (size >= threshold && options.kind == GraphKind::tail) continue;
-                const float gain = weight_[at(label)];
+                const int32_t label = y_.indices[j], size = size_[label];
+                if (size >= threshold && options.kind == LabelGraphKind::tail) continue;
+                const float gain = weight_[label];
                 if (gain <= 0.0f) continue;
-                const int32_t* posting = postings_.data() + begin_[at(label)];
+                const int32_t* posting = postings_.data() + begin_[label];
                 const auto steps = static_cast<int32_t>(std::min<int64_t>(size, threshold) - 1);
-                int32_t next = place_[static_cast<size_t>(entry)];
+                int32_t next = place_[entry];
                 for (int32_t step = 0; step < steps; ++step) {
                     if (++next == size) next = 0;
-                    float& sum = shared_[at(posting[next])];
+                    float& sum = shared_[posting[next]];
                     if (sum == 0.0f) touched_.push_back(posting[next]);
                     sum += gain;
                 }
@@ -139,17 +134,17 @@ class GraphBuilder {
         }
     }
 
-    // Keeps the best candidates in a short sorted list, which beats a heap for the sizes in use.
+    // Keeps the best candidates in a short sorted list, which is faster than a heap at these sizes.
     void choose(int32_t i, int32_t n, int32_t most, LabelGraph* graph) {
         best_.clear();
         for (const int32_t j : touched_) {
-            const Candidate candidate{shared_[at(j)] / norm_[at(j)], j > i ? j - i : j - i + n, j};
-            shared_[at(j)] = 0.0f;
+            const Candidate candidate{shared_[j] / norm_[j], j > i ? j - i : j - i + n, j};
+            shared_[j] = 0.0f;
             if (static_cast<int32_t>(best_.size()) == most) {
                 if (!candidate.before(best_.back())) continue;
                 best_.pop_back();
             }
-            size_t slot = best_.size();
+            int64_t slot = best_.size();
             best_.push_back(candidate);
             for (; slot > 0 && candidate.before(best_[slot - 1]); --slot) best_[slot] = best_[slot - 1];
             best_[slot] = candidate;
@@ -157,18 +152,27 @@ class GraphBuilder {
         touched_.clear();
         for (const Candidate& chosen : best_) {
             graph->neighbors.push_back(chosen.position);
-            graph->alike.push_back(chosen.alike / norm_[at(i)]);
+            graph->alike.push_back(chosen.alike / norm_[i]);
         }
-        graph->ptr.push_back(static_cast<int64_t>(graph->neighbors.size()));
+        graph->ptr.push_back(graph->neighbors.size());
     }
 
     const Csr y_;
-    std::vector<int32_t> size_;  // of a label in the node; zero between uses
-    std::vector<int64_t> begin_;
-    std::vector<float> weight_;  // what sharing a label counts
-    std::vector<int32_t> labels_, postings_, place_, touched_;
-    std::vector<float> norm_, shared_;
-    std::vector<Candidate> best_;
+    Vector<int32_t> size_;  // rows of a label in the node; zero between uses
+    Vector<int64_t> begin_;
+    Vector<float> weight_;  // of a shared label
+    Vector<int32_t> labels_, postings_, place_, touched_;
+    Vector<float> norm_, shared_;
+    Vector<Candidate> best_;
 };
 
-}  // namespace labelwood
+// The graph of all rows.
+inline LabelGraph label_graph(const Csr& y, const LabelGraphOptions& options) {
+    Vector<int32_t> rows(y.n_rows);
+    std::iota(rows.begin(), rows.end(), 0);
+    LabelGraph graph;
+    LabelGraphBuilder(y).build(rows.data(), static_cast<int32_t>(y.n_rows), options, &graph);
+    return graph;
+}
+
+}  // namespace labelwood::forest::graph

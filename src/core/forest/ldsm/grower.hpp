@@ -1,4 +1,4 @@
-// Growing LdSM trees: Algorithms 1 (best node first) and 4 (children) around the nodes of ldsm_node.hpp.
+// Growing LdSM trees: Algorithm 1 (best node first) and Algorithm 4 (children).
 #pragma once
 
 #include <algorithm>
@@ -7,66 +7,65 @@
 #include <memory>
 #include <queue>
 #include <utility>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 #include "forest/grown_forest.hpp"
 #include "forest/ldsm/node.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::ldsm {
 
-// What a split achieved, by the label histograms of the node and of its children: Equation 1 and Definitions
-// 1 and 2 of the paper. `running` is J by the running probabilities at the end of the node's training.
-struct LdsmSplit {
+// The quality of a split, by the label histograms of the node and its children: Equation 1 and Definitions 1
+// and 2 of the paper. `running` is J by the running probabilities at the end of the node's training.
+struct Split {
     float objective, balancedness, purity, running;
 };
 
-struct LdsmTree {
-    GrownInstanceTree tree;
-    std::vector<LdsmSplit> splits;  // an inner node's `seed` is its place here
+struct Tree {
+    GrownTree tree;
+    Vector<Split> splits;  // an inner node's `seed` is its place here
 };
 
 template <int M>
-class LdsmGrower {
+class Grower {
   public:
-    LdsmGrower(const Csr& x, const Csr& y, const LdsmOptions& options)
-        : x_(x), y_(y), options_(options), node_(x, y, options), histogram_(static_cast<size_t>(y.n_cols)) {}
+    Grower(const Csr& x, const Csr& y, const Options& options)
+        : x_(x), y_(y), options_(options), node_(x, y, options), histogram_(y.n_cols) {}
 
-    LdsmTree grow(Rng rng, Monitor& monitor) {
-        LdsmTree out;
-        std::vector<std::vector<int32_t>> rows(1);  // of every node; emptied when it is split
+    Tree grow(Rng rng, Monitor& monitor) {
+        Tree out;
+        Vector<Vector<int32_t>> rows(1);  // per node; cleared when the node is split
         for (int32_t row = 0; row < y_.n_rows; ++row) {
             if (y_.row_nnz(row) > 0) rows[0].push_back(row);
         }
-        rng.shuffle(rows[0].data(), static_cast<int64_t>(rows[0].size()));
+        rng.shuffle(rows[0].data(), rows[0].size());
         out.tree.nodes.emplace_back();
         std::priority_queue<Waiting> queue;
         queue.push({0, 0});
         int64_t n_nodes = 1;
         while (!queue.empty() && n_nodes < options_.max_nodes) {
-            const auto id = static_cast<size_t>(-queue.top().minus_id);
+            const int64_t id = -queue.top().minus_id;
             queue.pop();
-            std::vector<int32_t> order = rows[id];
+            Vector<int32_t> order = rows[id];
             node_.train(order, rng, monitor);
-            std::array<std::vector<int32_t>, M> children = create_children(rows[id]);
+            FixedVector<Vector<int32_t>, M> children = create_children(rows[id]);
             if (!is_split(children, rows[id].size())) continue;
             out.splits.push_back(judge(children, rows[id]));
             const auto first = static_cast<int32_t>(out.tree.nodes.size());
             attach(out, id, first);
-            std::vector<int32_t>().swap(rows[id]);
+            Vector<int32_t>().swap(rows[id]);
             for (int m = 0; m < M; ++m) {
-                const int64_t priority = priority_of(children[static_cast<size_t>(m)]);
+                const int64_t priority = priority_of(children[m]);
                 // A node with one row or with a single label has nothing to separate.
-                if (priority > 0 && children[static_cast<size_t>(m)].size() > 1)
-                    queue.push({priority, -(first + m)});
-                rows.push_back(std::move(children[static_cast<size_t>(m)]));
+                if (priority > 0 && children[m].size() > 1) queue.push({priority, -(first + m)});
+                rows.push_back(std::move(children[m]));
             }
             n_nodes += M;
             monitor.add(M);
         }
-        for (size_t id = 0; id < out.tree.nodes.size(); ++id) {
+        for (int64_t id = 0; id < out.tree.nodes.size(); ++id) {
             if (out.tree.nodes[id].n_children == 0) write_leaf(out.tree, id, rows[id]);
         }
         monitor.add(std::max<int64_t>(0, options_.max_nodes - n_nodes));
@@ -76,25 +75,24 @@ class LdsmGrower {
   private:
     struct Waiting {
         int64_t priority;
-        int32_t minus_id;  // the first of equals is taken first
+        int32_t minus_id;  // negative, so that ties go to the first node
         bool operator<(const Waiting& other) const {
             return std::pair(priority, minus_id) < std::pair(other.priority, other.minus_id);
         }
     };
     struct Bin {
         int64_t count = 0;
-        std::array<int64_t, M> sent{};  // how many of them went to each child
+        FixedVector<int64_t, M> sent{};  // number sent to each child
     };
 
-    // Algorithm 4: every child whose margin exceeds 0.5, and the best if none does.
-    std::array<std::vector<int32_t>, M> create_children(const std::vector<int32_t>& rows) {
-        std::array<std::vector<int32_t>, M> children;
+    // Algorithm 4: a row goes to every child whose margin exceeds 0.5, or to the best child if none does.
+    FixedVector<Vector<int32_t>, M> create_children(const Vector<int32_t>& rows) {
+        FixedVector<Vector<int32_t>, M> children;
         for (const int32_t row : rows) {
             const auto margins = node_.margins(row);
             const auto best = std::max_element(margins.begin(), margins.end());
-            for (size_t m = 0; m < static_cast<size_t>(M); ++m) {
-                if (margins[m] > 0.5f ||
-                    (*best <= 0.5f && margins.begin() + static_cast<int64_t>(m) == best)) {
+            for (int64_t m = 0; m < M; ++m) {
+                if (margins[m] > 0.5f || (*best <= 0.5f && margins.begin() + m == best)) {
                     children[m].push_back(row);
                 }
             }
@@ -102,37 +100,37 @@ class LdsmGrower {
         return children;
     }
 
-    // A child that got nothing, or everything, would repeat its parent for ever.
-    static bool is_split(const std::array<std::vector<int32_t>, M>& children, size_t n_rows) {
+    // A child without rows, or with all rows, would repeat its parent for ever.
+    static bool is_split(const FixedVector<Vector<int32_t>, M>& children, int64_t n_rows) {
         return std::all_of(children.begin(), children.end(),
                            [&](const auto& child) { return !child.empty() && child.size() < n_rows; });
     }
 
-    void attach(LdsmTree& out, size_t id, int32_t first) {
+    void attach(Tree& out, int64_t id, int32_t first) {
         GrownNode& node = out.tree.nodes[id];
         node.first_child = first;
         node.n_children = M;
         node.seed = static_cast<uint32_t>(out.splits.size() - 1);
-        const std::vector<int32_t>& used = node_.used_features();
+        const Vector<int32_t>& used = node_.used_features();
         for (int m = 0; m < M; ++m) {
             GrownNode child;
             child.bias = node_.bias(m);
-            child.weights_begin = static_cast<int64_t>(out.tree.weights.size());
+            child.weights_begin = out.tree.weights.size();
             for (const int32_t feature : used) {
                 if (node_.weight(feature, m) == 0.0f) continue;
                 out.tree.features.push_back(feature);
                 out.tree.weights.push_back(node_.weight(feature, m));
             }
-            child.weights_end = static_cast<int64_t>(out.tree.weights.size());
+            child.weights_end = out.tree.weights.size();
             out.tree.nodes.push_back(child);
         }
     }
 
     template <class Visit>
-    void each_label(const std::vector<int32_t>& rows, Visit&& visit) {
+    void each_label(const Vector<int32_t>& rows, Visit&& visit) {
         for (const int32_t row : rows) {
             for (int64_t j = y_.indptr[row]; j < y_.indptr[row + 1]; ++j) {
-                Bin& bin = histogram_[static_cast<size_t>(y_.indices[j])];
+                Bin& bin = histogram_[y_.indices[j]];
                 if (bin.count == 0) touched_.push_back(y_.indices[j]);
                 visit(bin);
             }
@@ -140,11 +138,11 @@ class LdsmGrower {
     }
 
     void clear() {
-        for (const int32_t label : touched_) histogram_[static_cast<size_t>(label)] = Bin();
+        for (const int32_t label : touched_) histogram_[label] = Bin();
         touched_.clear();
     }
 
-    int64_t priority_of(const std::vector<int32_t>& rows) {
+    int64_t priority_of(const Vector<int32_t>& rows) {
         int64_t sum = 0, most = 0;
         each_label(rows, [&](Bin& bin) {
             ++sum;
@@ -154,23 +152,23 @@ class LdsmGrower {
         return sum - most;
     }
 
-    LdsmSplit judge(const std::array<std::vector<int32_t>, M>& children, const std::vector<int32_t>& rows) {
+    Split judge(const FixedVector<Vector<int32_t>, M>& children, const Vector<int32_t>& rows) {
         each_label(rows, [](Bin& bin) { ++bin.count; });
-        for (size_t m = 0; m < static_cast<size_t>(M); ++m) {
+        for (int64_t m = 0; m < M; ++m) {
             each_label(children[m], [&](Bin& bin) { ++bin.sent[m]; });
         }
-        // Everything times the number of label entries: then all of it is whole numbers.
+        // Figures are multiplied by the number of label entries, which makes them integers.
         int64_t entries = 0, integrity = 0, impure = 0;
-        std::array<int64_t, M> reached{};
+        FixedVector<int64_t, M> reached{};
         for (const int32_t label : touched_) {
-            const Bin& bin = histogram_[static_cast<size_t>(label)];
+            const Bin& bin = histogram_[label];
             int64_t sum = 0;
             for (const int64_t sent : bin.sent) sum += sent;
             entries += bin.count;
-            for (size_t j = 0; j < static_cast<size_t>(M); ++j) {
+            for (int64_t j = 0; j < M; ++j) {
                 reached[j] += bin.sent[j];
                 impure += std::min(bin.sent[j], sum - bin.sent[j]);
-                for (size_t l = j + 1; l < static_cast<size_t>(M); ++l) {
+                for (int64_t l = j + 1; l < M; ++l) {
                     integrity += std::abs(bin.sent[j] - bin.sent[l]);
                 }
             }
@@ -178,10 +176,9 @@ class LdsmGrower {
         clear();
         int64_t sum = 0, balance = 0, farthest = 0;
         for (const int64_t r : reached) sum += r;
-        for (size_t j = 0; j < static_cast<size_t>(M); ++j) {
+        for (int64_t j = 0; j < M; ++j) {
             farthest = std::max(farthest, std::abs(M * reached[j] - sum));
-            for (size_t l = j + 1; l < static_cast<size_t>(M); ++l)
-                balance += std::abs(reached[j] - reached[l]);
+            for (int64_t l = j + 1; l < M; ++l) balance += std::abs(reached[j] - reached[l]);
         }
         const auto all = static_cast<double>(entries);
         const double objective = static_cast<double>(balance) -
@@ -193,20 +190,18 @@ class LdsmGrower {
                 static_cast<float>(node_.running_objective())};
     }
 
-    void write_leaf(GrownInstanceTree& tree, size_t id, const std::vector<int32_t>& rows) {
+    void write_leaf(GrownTree& tree, int64_t id, const Vector<int32_t>& rows) {
         int64_t sum = 0;
         each_label(rows, [&](Bin& bin) {
             ++sum;
             ++bin.count;
         });
-        const auto most = static_cast<size_t>(options_.leaf_size);
+        const int64_t most = options_.leaf_size;
         if (most > 0 && touched_.size() > most) {
-            std::vector<int32_t> kept = touched_;
-            std::nth_element(kept.begin(), kept.begin() + static_cast<int64_t>(most), kept.end(),
-                             [&](int32_t a, int32_t b) {
-                                 return std::pair(-histogram_[static_cast<size_t>(a)].count, a) <
-                                        std::pair(-histogram_[static_cast<size_t>(b)].count, b);
-                             });
+            Vector<int32_t> kept = touched_;
+            std::nth_element(kept.begin(), kept.begin() + most, kept.end(), [&](int32_t a, int32_t b) {
+                return std::pair(-histogram_[a].count, a) < std::pair(-histogram_[b].count, b);
+            });
             kept.resize(most);
             append(tree, id, kept, sum, rows.size());
         } else {
@@ -215,40 +210,75 @@ class LdsmGrower {
         clear();
     }
 
-    void append(GrownInstanceTree& tree, size_t id, std::vector<int32_t> labels, int64_t sum, size_t n_rows) {
+    void append(GrownTree& tree, int64_t id, Vector<int32_t> labels, int64_t sum, int64_t n_rows) {
         std::sort(labels.begin(), labels.end());
         const double divisor =
             options_.divide_by_rows ? static_cast<double>(n_rows) : static_cast<double>(sum);
-        tree.nodes[id].leaf_begin = static_cast<int64_t>(tree.values.size());
+        tree.nodes[id].leaf_begin = tree.values.size();
         for (const int32_t label : labels) {
             tree.labels.push_back(label);
-            tree.values.push_back(static_cast<float>(
-                static_cast<double>(histogram_[static_cast<size_t>(label)].count) / divisor));
+            tree.values.push_back(static_cast<float>(static_cast<double>(histogram_[label].count) / divisor));
         }
-        tree.nodes[id].leaf_end = static_cast<int64_t>(tree.values.size());
+        tree.nodes[id].leaf_end = tree.values.size();
     }
 
     const Csr x_, y_;
-    const LdsmOptions options_;
-    LdsmNode<M> node_;
-    std::vector<Bin> histogram_;  // all zero between uses
-    std::vector<int32_t> touched_;
+    const Options options_;
+    Node<M> node_;
+    Vector<Bin> histogram_;  // all zero between uses
+    Vector<int32_t> touched_;
 };
 
 // Trees of one forest, each a function of (seed, its number) alone.
 template <int M>
-std::vector<LdsmTree> grow_ldsm(const Csr& x, const Csr& y, const LdsmOptions& options, int32_t first_tree,
-                                int32_t n_trees, uint64_t seed, int n_threads, Monitor& monitor) {
-    std::vector<LdsmTree> trees(static_cast<size_t>(n_trees));
-    std::vector<std::unique_ptr<LdsmGrower<M>>> growers(static_cast<size_t>(std::max(n_threads, 1)));
-    monitor.set_total(n_trees * options.max_nodes);
-    parallel_for(n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
-        auto& grower = growers[static_cast<size_t>(worker)];
-        if (!grower) grower = std::make_unique<LdsmGrower<M>>(x, y, options);
-        trees[static_cast<size_t>(tree)] =
-            grower->grow(Rng(seed, static_cast<uint64_t>(first_tree + tree)), monitor);
+Vector<Tree> grow(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
+    Vector<Tree> trees(options.n_trees);
+    Vector<std::unique_ptr<Grower<M>>> growers(std::max(n_threads, 1));
+    monitor.set_total(options.n_trees * options.max_nodes);
+    parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
+        auto& grower = growers[worker];
+        if (!grower) grower = std::make_unique<Grower<M>>(x, y, options);
+        trees[tree] =
+            grower->grow(Rng(options.seed, static_cast<uint64_t>(options.first_tree + tree)), monitor);
     });
     return trees;
 }
 
-}  // namespace labelwood
+constexpr int kMostChildren = 8;
+
+// Chooses the code compiled for options.arity children.
+template <int M = 2>
+Vector<Tree> grow_any(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
+    if constexpr (M < kMostChildren) {
+        if (options.arity > M) return grow_any<M + 1>(x, y, options, n_threads, monitor);
+    }
+    return grow<M>(x, y, options, n_threads, monitor);
+}
+
+constexpr int64_t kSplitColumns = 4;
+
+struct Forest {
+    FlatForest flat;
+    Vector<float> splits;  // fields of Split per inner node, by id
+};
+
+inline Forest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
+                          Monitor& monitor) {
+    Vector<GrownTree> trees;
+    Vector<Split> splits;
+    for (Tree& one : grow_any(x, y, options, n_threads, monitor)) {
+        const auto before = static_cast<uint32_t>(splits.size());
+        for (GrownNode& node : one.tree.nodes) node.seed += before;
+        splits.insert(splits.end(), one.splits.begin(), one.splits.end());
+        trees.push_back(std::move(one.tree));
+    }
+    Forest forest{flatten(std::move(trees)), {}};
+    // `seed` of an inner node is the place of its split, which survives the renumbering.
+    for (const uint32_t place : forest.flat.seeds) {
+        const Split& s = splits[place];
+        forest.splits.insert(forest.splits.end(), {s.objective, s.balancedness, s.purity, s.running});
+    }
+    return forest;
+}
+
+}  // namespace labelwood::forest::ldsm

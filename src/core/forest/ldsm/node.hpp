@@ -1,5 +1,5 @@
-// One node of an LdSM tree: M linear regressors trained by the objective that favours balanced, pure splits
-// (Algorithms 2 and 3 of the paper; the twin is reference/ldsm.py).
+// One node of an LdSM tree: M linear regressors, trained by an objective that favours balanced, pure splits
+// (Algorithms 2 and 3 of the paper).
 //
 // The running probabilities are kept as sums: T_m = C_v P_m and S_m^k = l_v[k] P_m^k. Times C_v, the terms of
 // J that an assignment s of one example with labels y can change are
@@ -7,61 +7,60 @@
 //     sum_{j<l} |T_j - T_l + |y| (s_j - s_l)|  -  lambda_1 sum_{j<l} sum_{k in y} |S_j^k - S_l^k + s_j - s_l|
 //     + lambda_2 |sum_j T_j + |y| sum_j s_j - C_v|
 //
-// so the labels that the example does not have cancel. The inner sums depend on s_j - s_l in {-1, 0, 1} alone
-// and are tabulated: O(|y| M^2 + 2^M M^2) for the argmin.
+// so labels that the example does not have cancel. The inner sums depend only on s_j - s_l in {-1, 0, 1} and
+// are tabulated: the argmin takes O(|y| M^2 + 2^M M^2).
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
+#include "base/span.hpp"
 
-namespace labelwood {
+namespace labelwood::forest::ldsm {
 
-enum class LdsmOptimizer { kNag, kAdagrad, kSgd };
+enum class Optimizer { kNag, kAdagrad, kSgd };
 
-struct LdsmOptions {
+struct Options {
+    int32_t first_tree;  // number of the first tree; random draws depend on a tree's number
+    int32_t n_trees;
     int32_t arity;
     int64_t max_nodes;
     int32_t epochs;
     double lambda_integrity;
     double lambda_multiway;
-    LdsmOptimizer optimizer;
+    Optimizer optimizer;
     float learning_rate;
     float weight_threshold;  // weights that move a margin by less are dropped after training
     bool squared_loss;       // else logistic
     bool shuffle_epoch;      // a new order each epoch, else one order per tree
     bool divide_by_rows;     // leaf counts divided by the leaf's rows, else by their sum
     int32_t leaf_size;       // most frequent labels kept in a leaf; 0: all
+    uint64_t seed;
 };
 
-// The regressors of one node and their running sums; reused from node to node, and only what a node touched
-// is cleared.
+// The regressors of one node and their running sums. The object is reused from node to node, and clears only
+// what a node touched.
 template <int M>
-class LdsmNode {
+class Node {
   public:
     static constexpr int kPairs = M * (M - 1) / 2;
-    using Vector = std::array<float, M>;
+    using PerChild = FixedVector<float, M>;
 
-    LdsmNode(const Csr& x, const Csr& y, const LdsmOptions& options)
-        : x_(x),
-          y_(y),
-          options_(options),
-          features_(static_cast<size_t>(x.n_cols) + 1),
-          labels_(static_cast<size_t>(y.n_cols)) {}
+    Node(const Csr& x, const Csr& y, const Options& options)
+        : x_(x), y_(y), options_(options), features_(x.n_cols + 1), labels_(y.n_cols) {}
 
     // Algorithm 2: `epochs` passes over the rows, which are reordered.
-    void train(std::vector<int32_t>& rows, Rng& rng, const Monitor& monitor) {
+    void train(Vector<int32_t>& rows, Rng& rng, const Monitor& monitor) {
         clear();
         touch(static_cast<int32_t>(x_.n_cols));
         for (int32_t epoch = 0; epoch < options_.epochs; ++epoch) {
-            if (options_.shuffle_epoch) rng.shuffle(rows.data(), static_cast<int64_t>(rows.size()));
-            for (size_t i = 0; i < rows.size(); ++i) {
+            if (options_.shuffle_epoch) rng.shuffle(rows.data(), rows.size());
+            for (int64_t i = 0; i < rows.size(); ++i) {
                 if ((i & 1023) == 0 && monitor.stopped()) throw Interrupted();
                 if (i + 2 < rows.size()) prefetch(rows[i + 2]);
                 learn(rows[i], rng);
@@ -71,36 +70,34 @@ class LdsmNode {
     }
 
     // w_m^T x for every m.
-    Vector margins(int32_t row) const {
-        Vector sum = features_[static_cast<size_t>(x_.n_cols)].weight;
+    PerChild margins(int32_t row) const {
+        PerChild sum = features_[x_.n_cols].weight;
         for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            const Feature& f = features_[static_cast<size_t>(x_.indices[j])];
-            for (int m = 0; m < M; ++m) sum[at(m)] += x_.data[j] * f.weight[at(m)];
+            const Feature& f = features_[x_.indices[j]];
+            for (int m = 0; m < M; ++m) sum[m] += x_.data[j] * f.weight[m];
         }
         return sum;
     }
 
-    // Features with a weight, ascending, the bias left out.
-    const std::vector<int32_t>& used_features() {
+    // Features with a weight, ascending, without the bias.
+    const Vector<int32_t>& used_features() {
         std::sort(touched_features_.begin(), touched_features_.end());
         if (touched_features_.back() == x_.n_cols) touched_features_.pop_back();
         return touched_features_;
     }
-    float weight(int32_t feature, int m) const {
-        return features_[static_cast<size_t>(feature)].weight[at(m)];
-    }
+    float weight(int32_t feature, int m) const { return features_[feature].weight[m]; }
     float bias(int m) const { return weight(static_cast<int32_t>(x_.n_cols), m); }
 
-    // J of Equation 1 by the running probabilities, as Figures 3 and 7 follow it.
+    // J of Equation 1 by the running probabilities, as in Figures 3 and 7.
     double running_objective() const {
         double balance = 0.0, integrity = 0.0, sum = 0.0;
         for (int j = 0; j < M; ++j) {
-            sum += total_[at(j)];
+            sum += total_[j];
             for (int l = j + 1; l < M; ++l) {
-                balance += std::abs(total_[at(j)] - total_[at(l)]);
+                balance += std::abs(total_[j] - total_[l]);
                 for (const int32_t k : touched_labels_) {
-                    const Label& label = labels_[static_cast<size_t>(k)];
-                    integrity += std::abs(label.sum[at(j)] - label.sum[at(l)]);
+                    const Label& label = labels_[k];
+                    integrity += std::abs(label.sum[j] - label.sum[l]);
                 }
             }
         }
@@ -111,22 +108,21 @@ class LdsmNode {
 
   private:
     struct Feature {
-        Vector weight{};
-        Vector squares{};    // of the gradients so far
+        PerChild weight{};
+        PerChild squares{};  // of the gradients so far
         float scale = 0.0f;  // largest |x| so far
     };
     struct Label {
-        std::array<double, M> sum{};
+        FixedVector<double, M> sum{};
         bool seen = false;
     };
 
-    static constexpr size_t at(int m) { return static_cast<size_t>(m); }
-    static constexpr float kTiny = 1e-20f;  // keeps a vanished gradient from dividing by zero
+    static constexpr float kTiny = 1e-20f;  // avoids a division by zero if all gradients are zero
 
     void clear() {
-        for (const int32_t f : touched_features_) features_[static_cast<size_t>(f)] = Feature();
-        features_[static_cast<size_t>(x_.n_cols)] = Feature();
-        for (const int32_t k : touched_labels_) labels_[static_cast<size_t>(k)] = Label();
+        for (const int32_t f : touched_features_) features_[f] = Feature();
+        features_[x_.n_cols] = Feature();
+        for (const int32_t k : touched_labels_) labels_[k] = Label();
         touched_features_.clear();
         touched_labels_.clear();
         total_.fill(0.0);
@@ -137,7 +133,7 @@ class LdsmNode {
     void prune() {
         for (const int32_t feature : touched_features_) {
             if (feature == x_.n_cols) continue;
-            Feature& f = features_[static_cast<size_t>(feature)];
+            Feature& f = features_[feature];
             for (float& w : f.weight) {
                 if (std::abs(w) * f.scale < options_.weight_threshold) w = 0.0f;
             }
@@ -145,7 +141,7 @@ class LdsmNode {
     }
 
     void touch(int32_t feature) {
-        features_[static_cast<size_t>(feature)].scale = 1.0f;
+        features_[feature].scale = 1.0f;
         touched_features_.push_back(feature);
     }
 
@@ -162,67 +158,68 @@ class LdsmNode {
         const auto n_labels = static_cast<double>(y_.row_nnz(row));
         count_ += n_labels;
         ++visits_;
-        const Vector before = scaled_margins(row);
+        const PerChild before = scaled_margins(row);
         const uint32_t target = best_assignment(row, n_labels, rng);
-        Vector gradient;
+        PerChild gradient;
         for (int m = 0; m < M; ++m) {
-            const double wanted = (target >> m) & 1u ? 1.0 : 0.0, z = before[at(m)];
+            const double wanted = (target >> m) & 1u ? 1.0 : 0.0, z = before[m];
             const double value = options_.squared_loss ? z : 1.0 / (1.0 + std::exp(-z));
-            gradient[at(m)] = static_cast<float>(value - wanted);
+            gradient[m] = static_cast<float>(value - wanted);
         }
-        Vector after{};
+        PerChild after{};
         switch (options_.optimizer) {
-            case LdsmOptimizer::kNag:
-                after = step<LdsmOptimizer::kNag>(row, gradient);
+            case Optimizer::kNag:
+                after = step<Optimizer::kNag>(row, gradient);
                 break;
-            case LdsmOptimizer::kAdagrad:
-                after = step<LdsmOptimizer::kAdagrad>(row, gradient);
+            case Optimizer::kAdagrad:
+                after = step<Optimizer::kAdagrad>(row, gradient);
                 break;
-            case LdsmOptimizer::kSgd:
-                after = step<LdsmOptimizer::kSgd>(row, gradient);
+            case Optimizer::kSgd:
+                after = step<Optimizer::kSgd>(row, gradient);
                 break;
         }
-        std::array<double, M> clamped;
+        FixedVector<double, M> clamped;
         for (int m = 0; m < M; ++m) {
-            clamped[at(m)] = static_cast<double>(std::clamp(after[at(m)], 0.0f, 1.0f));
-            total_[at(m)] += n_labels * clamped[at(m)];
+            clamped[m] = static_cast<double>(std::clamp(after[m], 0.0f, 1.0f));
+            total_[m] += n_labels * clamped[m];
         }
         for (int64_t j = y_.indptr[row]; j < y_.indptr[row + 1]; ++j) {
-            Label& label = labels_[static_cast<size_t>(y_.indices[j])];
-            for (int m = 0; m < M; ++m) label.sum[at(m)] += clamped[at(m)];
+            Label& label = labels_[y_.indices[j]];
+            for (int m = 0; m < M; ++m) label.sum[m] += clamped[m];
         }
     }
 
-    // Margins before the step; takes up new features and larger scales (NAG rescales their weights).
-    Vector scaled_margins(int32_t row) {
-        const bool nag = options_.optimizer == LdsmOptimizer::kNag;
+    // Margins before the step. Records new features and larger scales; NAG rescales the weights of the
+    // latter.
+    PerChild scaled_margins(int32_t row) {
+        const bool nag = options_.optimizer == Optimizer::kNag;
         norms_ += 1.0;  // the bias
         double norms = 0.0;
-        Vector sum = features_[static_cast<size_t>(x_.n_cols)].weight;
+        PerChild sum = features_[x_.n_cols].weight;
         for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            Feature& f = features_[static_cast<size_t>(x_.indices[j])];
+            Feature& f = features_[x_.indices[j]];
             const float x = x_.data[j], size = std::abs(x);
             if (size > f.scale) {
                 if (f.scale == 0.0f) {
                     touched_features_.push_back(x_.indices[j]);
                 } else if (nag) {
-                    for (int m = 0; m < M; ++m) f.weight[at(m)] *= f.scale / size;
+                    for (int m = 0; m < M; ++m) f.weight[m] *= f.scale / size;
                 }
                 f.scale = size;
             }
             const float ratio = x / f.scale;
             norms += static_cast<double>(ratio * ratio);
-            for (int m = 0; m < M; ++m) sum[at(m)] += x * f.weight[at(m)];
+            for (int m = 0; m < M; ++m) sum[m] += x * f.weight[m];
         }
         norms_ += norms;
         return sum;
     }
 
-    // Algorithm 3: the best of the 2^M - 1 assignments, at random among equals.
+    // Algorithm 3: the best of the 2^M - 1 assignments; ties are broken at random.
     uint32_t best_assignment(int32_t row, double n_labels, Rng& rng) {
-        std::array<std::array<double, 3>, kPairs> integrity{};  // by s_j - s_l + 1
+        FixedVector<FixedVector<double, 3>, kPairs> integrity{};  // by s_j - s_l + 1
         for (int64_t i = y_.indptr[row]; i < y_.indptr[row + 1]; ++i) {
-            Label& label = labels_[static_cast<size_t>(y_.indices[i])];
+            Label& label = labels_[y_.indices[i]];
             if (!label.seen) {
                 label.seen = true;
                 touched_labels_.push_back(y_.indices[i]);
@@ -230,8 +227,8 @@ class LdsmNode {
             int pair = 0;
             for (int j = 0; j < M; ++j) {
                 for (int l = j + 1; l < M; ++l, ++pair) {
-                    const double gap = label.sum[at(j)] - label.sum[at(l)];
-                    auto& table = integrity[at(pair)];
+                    const double gap = label.sum[j] - label.sum[l];
+                    auto& table = integrity[pair];
                     table[0] += std::abs(gap - 1.0);
                     table[1] += std::abs(gap);
                     table[2] += std::abs(gap + 1.0);
@@ -239,7 +236,7 @@ class LdsmNode {
             }
         }
         double sum = 0.0;
-        for (int m = 0; m < M; ++m) sum += total_[at(m)];
+        for (int m = 0; m < M; ++m) sum += total_[m];
         double lowest = 0.0;
         uint32_t n_best = 0;
         std::array<uint32_t, (1u << M)> best;
@@ -250,8 +247,8 @@ class LdsmNode {
                 sent += static_cast<int>((s >> j) & 1u);
                 for (int l = j + 1; l < M; ++l, ++pair) {
                     const int gap = static_cast<int>((s >> j) & 1u) - static_cast<int>((s >> l) & 1u);
-                    balance += std::abs(total_[at(j)] - total_[at(l)] + n_labels * gap);
-                    pure += integrity[at(pair)][at(gap + 1)];
+                    balance += std::abs(total_[j] - total_[l] + n_labels * gap);
+                    pure += integrity[pair][gap + 1];
                 }
             }
             const double objective = balance - options_.lambda_integrity * pure +
@@ -266,48 +263,48 @@ class LdsmNode {
     }
 
     // One gradient step on one row; returns the margins after it.
-    template <LdsmOptimizer O>
-    Vector step(int32_t row, const Vector& gradient) {
+    template <Optimizer O>
+    PerChild step(int32_t row, const PerChild& gradient) {
         float rate = options_.learning_rate;
-        if constexpr (O == LdsmOptimizer::kNag) {
+        if constexpr (O == Optimizer::kNag) {
             rate = static_cast<float>(static_cast<double>(rate) *
                                       std::sqrt(static_cast<double>(visits_) / norms_));
         }
-        Feature& bias = features_[static_cast<size_t>(x_.n_cols)];
+        Feature& bias = features_[x_.n_cols];
         move<O>(bias, 1.0f, rate, gradient);
-        Vector sum = bias.weight;
+        PerChild sum = bias.weight;
         for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            Feature& f = features_[static_cast<size_t>(x_.indices[j])];
+            Feature& f = features_[x_.indices[j]];
             move<O>(f, x_.data[j], rate, gradient);
-            for (int m = 0; m < M; ++m) sum[at(m)] += x_.data[j] * f.weight[at(m)];
+            for (int m = 0; m < M; ++m) sum[m] += x_.data[j] * f.weight[m];
         }
         return sum;
     }
 
-    template <LdsmOptimizer O>
-    static void move(Feature& f, float x, float rate, const Vector& gradient) {
+    template <Optimizer O>
+    static void move(Feature& f, float x, float rate, const PerChild& gradient) {
         for (int m = 0; m < M; ++m) {
-            const float g = gradient[at(m)] * x;
-            if constexpr (O == LdsmOptimizer::kSgd) {
-                f.weight[at(m)] -= rate * g;
+            const float g = gradient[m] * x;
+            if constexpr (O == Optimizer::kSgd) {
+                f.weight[m] -= rate * g;
             } else {
-                f.squares[at(m)] += g * g;
-                const float root = std::sqrt(f.squares[at(m)] + kTiny);
-                const float scale = O == LdsmOptimizer::kNag ? f.scale : 1.0f;
-                f.weight[at(m)] -= rate * g / (scale * root);
+                f.squares[m] += g * g;
+                const float root = std::sqrt(f.squares[m] + kTiny);
+                const float scale = O == Optimizer::kNag ? f.scale : 1.0f;
+                f.weight[m] -= rate * g / (scale * root);
             }
         }
     }
 
     const Csr x_, y_;
-    const LdsmOptions options_;
-    std::vector<Feature> features_;  // one more than there are: the bias
-    std::vector<Label> labels_;
-    std::vector<int32_t> touched_features_, touched_labels_;
-    std::array<double, M> total_{};  // T_m
-    double count_ = 0.0;             // C_v
-    double norms_ = 0.0;             // N of NAG: the sum of squared, scaled features
-    int64_t visits_ = 0;             // t of NAG
+    const Options options_;
+    Vector<Feature> features_;  // the last one is the bias
+    Vector<Label> labels_;
+    Vector<int32_t> touched_features_, touched_labels_;
+    FixedVector<double, M> total_{};  // T_m
+    double count_ = 0.0;              // C_v
+    double norms_ = 0.0;              // N of NAG: the sum of squared, scaled features
+    int64_t visits_ = 0;              // t of NAG
 };
 
-}  // namespace labelwood
+}  // namespace labelwood::forest::ldsm

@@ -1,47 +1,47 @@
-"""What several commands take: data files and models, found, read and matched to each other."""
+"""Arguments that several commands share, and how models and data files are read from them."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Hashable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from labelwood import data
 from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
 from labelwood.data import Dataset, TextDataset
-from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS, load
-from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.methods.text_classifier import Model, estimator_of
+from labelwood.resources.memory import parse_bytes
 from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS
+from labelwood.validation.targets import named_rows
 
 DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
 
 
 def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = "data", **more: Any) -> None:
-    """Add DATA and the flags that say how to read it; ``label_names`` if its labels matter.
+    """Add DATA and the flags that say how to read it; ``label_names`` is False if the labels are not read.
 
-    ``flag`` is ``--data`` for commands that can do without; ``more`` goes to the parser.
+    ``flag`` is ``--data`` for commands in which DATA is optional; ``more`` goes to the parser.
     """
     parser.value(
         flag,
         **more,
         metavar="DATA",
         takes="a data file",
-        help="texts: .csv .tsv .jsonl .parquet, Annif, fastText, one a line, - for standard input; "
-        "or vectors: .txt or .xmc (XMC repository), .svm (svmlight), .npz, .lw; also .gz .bz2 .xz",
+        help="texts: .csv, .tsv, .jsonl, .parquet, Annif, fastText, one text per line, or - for standard input; "
+        "vectors: .txt or .xmc (XMC repository), .svm (svmlight), .npz, .lw; text files may be .gz, .bz2 or .xz",
     )
     parser.format_flag("--format", "DATA", (*data.TEXT_FORMATS, *VECTOR_FORMATS))
     parser.value(
         "--text",
         metavar="NAME,NAME",
-        takes="names of columns, with commas between",
+        takes="names of columns, separated by commas",
         convert=_names,
-        help="texts: the columns that hold the text (default: found by their names)",
+        help="texts: columns with the text (default: recognized by name)",
     )
     if not label_names:
         parser.set_defaults(label_names=False, labels=None, sep=None)
@@ -50,45 +50,59 @@ def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = 
         "--labels",
         metavar="NAME",
         takes="the name of a column, or a file with the labels of each line",
-        help="texts: the column that holds the labels (default: found by its name); for texts one a line, a file",
+        help="texts: column with the labels (default: recognized by name); for one text per line, a file with the "
+        "labels of each line",
     )
     parser.value(
         "--sep",
         metavar="MARK",
-        takes="what stands between two labels of a cell",
-        help="texts: what stands between two labels of a cell (default: ; or | or , if the cells have it)",
+        takes="the separator between two labels",
+        help="texts: separator between two labels of a cell (default: the first of ; | , that occurs)",
     )
     parser.value(
         "--label-names",
         metavar="FILE",
-        takes="a file with one label name a line, or none",
+        takes="a file with one label name per line, or none",
         convert=lambda text: text if text != "none" else False,
-        help="vectors: a file with one label name a line, or none for ids (default: labels.txt beside the data)",
+        help="vectors: file with one label name per line, or none to use ids (default: labels.txt beside DATA)",
     )
 
 
 def add_model_argument(parser: Parser) -> None:
-    """Add MODEL and the number of threads to use it with."""
+    """Add MODEL and ``--n-jobs``."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
     add_threads_argument(parser)
 
 
 def add_threads_argument(parser: Parser) -> None:
-    """Add the number of threads."""
+    """Add ``--n-jobs``."""
     parser.value(
-        "--n-jobs", metavar="N", takes="an integer, at least 1, or -1 for all cores", convert=_threads
+        "--n-jobs",
+        metavar="N",
+        takes="an integer, at least 1, or -1 for all cores",
+        convert=_threads,
+        help="number of threads; -1 uses all cores (default: all cores)",
     )
 
 
+def size_flag(parser: Parser, flag: str, *, help: str) -> None:
+    """Add a flag that takes a number of bytes."""
+
+    def convert(text: str) -> int:
+        return parse_bytes(text, owner=parser.prog, name=flag)
+
+    parser.value(flag, metavar="SIZE", takes="a number of bytes, such as 500MB", convert=convert, help=help)
+
+
 def has_texts(options: argparse.Namespace) -> bool:
-    """Whether DATA holds texts and not vectors: told by the flags, else by the file."""
+    """True if DATA holds texts, False if it holds vectors: the flags decide, else the file."""
     if options.format is not None:
         return options.format in data.TEXT_FORMATS
     return any((options.text, options.labels, options.sep)) or data.holds_text(options.data)
 
 
 def read_texts(options: argparse.Namespace, *, needs_labels: bool = True) -> TextDataset:
-    """The texts of the command line."""
+    """Read the texts in DATA."""
     return data.load_text(
         options.data,
         format=options.format,
@@ -100,27 +114,25 @@ def read_texts(options: argparse.Namespace, *, needs_labels: bool = True) -> Tex
 
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
-    """The vectors of the command line; ``n_features`` is what the model knows."""
+    """Read the vectors in DATA; ``n_features`` is the number of features of the model."""
     return data.load(
         options.data, format=options.format, label_names=options.label_names, n_features=n_features
     )
 
 
 def read_model(options: argparse.Namespace) -> Model:
-    """The model of the command line, set to the threads asked for and to progress bars on terminals."""
+    """Read MODEL and set its number of threads and its progress bars."""
     model = load(options.model)
     estimator = estimator_of(model)
     estimator.verbose = True
     if options.n_jobs is not None:
-        estimator.n_jobs = options.n_jobs
-        if isinstance(model, TextClassifier):
-            model.encoder_.n_jobs = options.n_jobs
+        model.set_threads(options.n_jobs)
     return model
 
 
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:
-    """The rows to predict: vectors, or texts that go through the model's encoder; DATA may be a text itself."""
-    if isinstance(model, TextClassifier) and is_a_text(options):
+    """Read the rows to predict: vectors, or texts, which the model encodes; DATA may be a literal text."""
+    if model.takes == "text" and is_a_text(options):
         return model.encode([options.data])
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
@@ -128,27 +140,33 @@ def read_rows(model: Model, options: argparse.Namespace) -> CSR:
 
 
 def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR, CSR]:
-    """The rows to predict and their labels as ids of the model."""
+    """Read rows and their true labels as label ids of the model.
+
+    Labels are matched by name if both sides have names, else by number.
+    """
     estimator = estimator_of(model)
     if not has_texts(options):
         dataset = read_data(options, n_features=estimator.n_features_in_)
-        return dataset.X, _truth_for(estimator, dataset)
+        labels: Any = dataset.Y
+        if dataset.label_names is not None and estimator.label_names.kind != "ids":
+            labels = named_rows(dataset.Y, dataset.label_names)
+        return dataset.X, estimator.encode_labels(labels)
     encoder = _encoder_of(model, options)
     documents = read_texts(options)
-    return encoder.encode(documents.texts), estimator._encode_labels(documents.labels)
+    return encoder.encode(documents.texts), estimator.encode_labels(documents.labels)
 
 
-def _encoder_of(model: Model, options: argparse.Namespace) -> TextClassifier:
-    if not isinstance(model, TextClassifier):
+def _encoder_of(model: Model, options: argparse.Namespace) -> Model:
+    if model.takes != "text":
         raise UsageError(
-            f"labelwood: {options.model} was trained on vectors and knows no texts; {options.data} holds texts. "
-            "Train on texts, or give it vectors."
+            f"labelwood: {options.model} was trained on vectors, but {options.data} holds texts. "
+            "Train a model on texts, or pass vectors."
         )
     return model
 
 
 def is_a_text(options: argparse.Namespace) -> bool:
-    """Whether DATA is a text and no file: there is no such file, and nothing looks like the name of one."""
+    """True if DATA is literal text rather than a path."""
     word = options.data
     if word == "-" or options.format is not None or _exists(word):
         return False
@@ -156,8 +174,8 @@ def is_a_text(options: argparse.Namespace) -> bool:
 
 
 def label_of(model: Model, text: str) -> Hashable:
-    """The label a word of the command line means: the name itself, or the number it spells."""
-    if text not in estimator_of(model)._names.index and text.lstrip("-").isdigit():
+    """Return the label that a word of the command line means: a name, or else a number."""
+    if text not in model.label_names.index and text.lstrip("-").isdigit():
         return int(text)
     return text
 
@@ -165,24 +183,15 @@ def label_of(model: Model, text: str) -> Hashable:
 def _exists(word: str) -> bool:
     try:
         return Path(word).exists()
-    except (OSError, ValueError):  # too long for a name
+    except (OSError, ValueError):  # too long for a path
         return False
 
 
-def _truth_for(model: TreeEstimator, dataset: Dataset) -> CSR:
-    """The labels of a data set as ids of the model: matched by name if both have names, else by number."""
-    names = dataset.label_names
-    if names is None or model._names.kind == "ids" or list(names) == model.classes_.tolist():
-        return model._encode_labels(dataset.Y)
-    bounds, ids = dataset.Y.indptr.tolist(), dataset.Y.indices.tolist()
-    return model._encode_labels([[names[i] for i in ids[start:stop]] for start, stop in pairwise(bounds)])
-
-
 def method_flag(parser: Parser, *more: str) -> None:
-    """Add ``--method``, which takes a method or one of the words ``more``."""
+    """Add ``--method``, which takes the name of a method or one of the words in ``more``."""
     names = (*METHODS, *more)
     takes = f"one of {', '.join(names)}"
-    text = f"how to learn: {takes} (default {DEFAULT_METHOD})"
+    text = f"method: {takes} (default {DEFAULT_METHOD})"
     parser.value(
         "--method", metavar="NAME", takes=takes, help=text, convert=one_of(names), default=DEFAULT_METHOD
     )
@@ -196,12 +205,12 @@ def objective_flag(parser: Parser) -> None:
         metavar="WORD",
         takes=takes,
         convert=one_of(OBJECTIVES),
-        help=f"what the list is for, {takes}: tail weighs labels by inverse propensity, macro by inverse frequency",
+        help=f"goal of the ranking: {takes}; tail weights labels by inverse propensity, macro by inverse frequency",
     )
 
 
 def executor_flag(parser: Parser, does: str) -> None:
-    """Add ``--executor``, the place where a command does its work."""
+    """Add ``--executor``."""
     takes = "threads, ray, or ray://host:port"
 
     def known(text: str) -> str:
@@ -214,19 +223,19 @@ def executor_flag(parser: Parser, does: str) -> None:
         metavar="WHERE",
         takes=takes,
         convert=known,
-        help=f"where to {does}: {takes}; ray is the cluster of RAY_ADDRESS, or this machine (default threads)",
+        help=f"where to {does}: {takes}; ray is the cluster at RAY_ADDRESS, or this machine (default threads)",
     )
 
 
 def encoder_flag(parser: Parser) -> None:
     """Add ``--encoder``."""
     takes = f"one of {', '.join(ENCODERS)}"
-    text = f"how texts become vectors: {takes} (default {DEFAULT_ENCODER})"
+    text = f"encoder that turns texts into vectors: {takes} (default {DEFAULT_ENCODER})"
     parser.value("--encoder", metavar="NAME", takes=takes, help=text, convert=one_of(ENCODERS))
 
 
 def named_in(argv: list[str], flag: str, default: str) -> str:
-    """The value of a flag before the words are parsed: the flags it brings decide how to parse them."""
+    """Find the value of a flag before parsing: it decides which other flags exist."""
     name = default
     for position, word in enumerate(argv):
         if word == flag:

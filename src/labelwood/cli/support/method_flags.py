@@ -1,4 +1,4 @@
-"""The flags of a method, read off the one declaration of its parameters."""
+"""The flags of a method, derived from the declarations of its parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError
 from labelwood.params import TEXT_KINDS, Declared, declared
 
-# What opens the destination of a flag, so that no other flag can have it: a method's or an encoder's.
+# Prefixes of the destination of a flag, so that it cannot clash with a flag of the command.
 METHOD, ENCODER = "parameter ", "encoder parameter "
 
 
@@ -25,38 +25,38 @@ def add_method_flags(
     owner: str = METHOD,
     without: Sequence[str] = (),
 ) -> None:
-    """Add a flag for every parameter of a method or an encoder that a command line can express.
+    """Add a flag for every parameter of a method or an encoder whose values can be written as text.
 
-    ``hidden_defaults`` replaces the default shown for parameters that the command itself sets; those in ``without`` get
-    no flag.
+    ``hidden_defaults`` gives the defaults of parameters that the command sets itself. Parameters in ``without`` get no
+    flag.
     """
     group = parser.add_argument_group(f"parameters of {name}")
     for parameter in map(_expressible, declared(cls).values()):
         if parameter.name in without:
             continue
         flag = flag_of(parameter.name)
-        if owner == ENCODER and parser.has_flag(flag):  # the method's parameter of this name comes first
+        if owner == ENCODER and parser.has_flag(flag):  # the method has a parameter of the same name
             flag = "--encoder-" + flag.removeprefix("--")
         default = _shown(hidden_defaults.get(parameter.name, parameter.default))
         common: dict[str, Any] = {"dest": owner + parameter.name, "default": argparse.SUPPRESS}
         if parameter.kinds == (bool,) and not parameter.choices:
-            text = _escaped(f"{parameter.param.help} (default {default})")
+            text = _escaped(f"{_lower_none(parameter.param.help)} (default {default})")
             group.add_argument(flag, action=argparse.BooleanOptionalAction, help=text, **common)
         elif parameter.kinds or parameter.choices:
             takes = _shown_rule(parameter)
-            text = _escaped(f"{parameter.param.help} ({takes}; default {default})")
+            text = _escaped(f"{_lower_none(parameter.param.help)} ({takes}; default {default})")
             metavar = _metavar(parameter)
             convert = parameter.read
             parser.value(flag, takes=takes, convert=convert, into=group, help=text, metavar=metavar, **common)
 
 
 def given_parameters(options: argparse.Namespace, owner: str = METHOD) -> dict[str, Any]:
-    """The parameters the user gave, by name."""
+    """Return the parameters that were given, by name."""
     return {key.removeprefix(owner): value for key, value in vars(options).items() if key.startswith(owner)}
 
 
 def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any], prog: str) -> Exception:
-    """Wrong usage if the error is about a parameter that was given, else the error itself."""
+    """Return a usage error if the error is about a parameter that was given, else the error itself."""
     match = re.match(rf"{type(model).__name__}: (\w+) (must .*)", str(error), re.DOTALL)
     if match is None or match[1] not in given:
         return error
@@ -64,12 +64,12 @@ def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any
 
 
 def flag_of(name: str) -> str:
-    """The flag of a parameter."""
+    """Return the flag of a parameter."""
     return "--" + name.replace("_", "-")
 
 
 def _expressible(parameter: Declared) -> Declared:
-    """The parameter without the kinds of value that no text stands for, such as arrays."""
+    """Return the parameter without the kinds of value that cannot be written as text, such as arrays."""
     return replace(parameter, kinds=tuple(kind for kind in parameter.kinds if kind in TEXT_KINDS))
 
 
@@ -80,11 +80,16 @@ def _metavar(parameter: Declared) -> str:
 
 
 def _shown_rule(parameter: Declared) -> str:
-    return parameter.rule.replace("None", "none").replace("'", "")
+    return _lower_none(parameter.rule).replace("'", "")
+
+
+def _lower_none(text: str) -> str:
+    """Spell None as the command line takes it."""
+    return re.sub(r"\bNone\b", "none", text)
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "%%")  # argparse fills in help texts
+    return text.replace("%", "%%")  # argparse expands % in help texts
 
 
 def _shown(value: Any) -> str:

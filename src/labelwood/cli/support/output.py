@@ -1,20 +1,22 @@
-"""How results look: tables, numbers, JSON, files that are whole or absent."""
+"""Output of the commands: tables, numbers, JSON, files that are written atomically."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
+from labelwood.data import Dataset
 from labelwood.progress import SHOWN
+from labelwood.resources.memory import shown_bytes
+from labelwood.storage.atomic import atomic_file
 
 _PLAIN_LABEL = re.compile(r'[^\s":]+')
 
@@ -25,7 +27,7 @@ def print_json(value: Any) -> None:
 
 
 def to_json(value: Any) -> str:
-    """JSON on one line; NumPy values become plain, text stays readable."""
+    """Convert a value to one line of JSON; NumPy values become plain, text is not escaped."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
@@ -38,13 +40,13 @@ def _plain(value: Any) -> Any:
 
 
 def remark(text: str) -> None:
-    """Tell people something on stderr, unless they asked for quiet."""
+    """Print a remark on stderr, unless -q is given."""
     if SHOWN.bars:
         print(text, file=sys.stderr, flush=True)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns: the first to the left, the others to the right."""
+    """Print a table: the first column aligned left, the others right."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     for row in [header, *rows]:
         cells = [
@@ -55,7 +57,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_facts(facts: Mapping[str, Any], *, indent: str = "") -> None:
-    """Print names and values in two columns; nested mappings are indented below their name."""
+    """Print names and values in two columns; a nested mapping is indented below its name."""
     width = max((len(name) for name, value in facts.items() if not isinstance(value, Mapping)), default=0)
     for name, value in facts.items():
         if isinstance(value, Mapping):
@@ -65,8 +67,26 @@ def print_facts(facts: Mapping[str, Any], *, indent: str = "") -> None:
             print(f"{indent}{name:<{width}}  {shown(value)}")
 
 
+def print_dataset(path: Path, dataset: Dataset, seconds: Mapping[str, float], *, as_json: bool) -> None:
+    """Print the counts and the size of a data set that was written to ``path``."""
+    size = sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else [path]))
+    facts = {
+        "file": str(path),
+        "rows": dataset.X.n_rows,
+        "features": dataset.X.n_cols,
+        "labels": dataset.Y.n_cols,
+        "feature_entries": dataset.X.nnz,
+        "label_entries": dataset.Y.nnz,
+    }
+    if as_json:
+        rounded = {name: round(value, 4) for name, value in seconds.items()}
+        print_json({**facts, "bytes": size, "seconds": rounded})
+    else:
+        print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(seconds)})
+
+
 def shown(value: Any) -> str:
-    """A value for people: thousands set apart, four digits of a fraction.
+    """Format a value for people: thousands separated, fractions with four digits.
 
     >>> shown(1234567), shown(0.123456), shown(None)
     ('1,234,567', '0.1235', 'none')
@@ -81,13 +101,13 @@ def shown(value: Any) -> str:
 
 
 def shown_seconds(seconds: Mapping[str, float]) -> str:
-    """Phases with their seconds on one line, the total first."""
+    """Format the seconds of phases on one line, the total first."""
     phases = ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
     return f"{sum(seconds.values()):.2f} s ({phases})"
 
 
 def shown_label(label: Any) -> str:
-    """A label as one word: itself, or a JSON string when it holds blanks, quotes or colons.
+    """Format a label as one word: a JSON string if it contains blanks, quotes or colons, else the label itself.
 
     >>> shown_label("tax"), shown_label("tax law")
     ('tax', '"tax law"')
@@ -97,22 +117,12 @@ def shown_label(label: Any) -> str:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path | None) -> Iterator[TextIO]:
-    """A text file that appears under its name only when all went well; stdout when there is no path."""
+def open_output(path: Path | None) -> Iterator[TextIO]:
+    """Open a text file that is written atomically, or stdout if there is no path."""
     if path is None:
         yield sys.stdout
         return
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with atomic_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8")
+        yield text
+        text.detach()  # flushes the text; atomic_file closes the file

@@ -1,10 +1,11 @@
-"""An argparse parser whose every complaint is one line: the flag, what it takes, what it got."""
+"""An argparse parser whose error messages are one line: the flag, what it takes, what it got."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NoReturn
 
 VECTOR_FORMATS = ("xmc", "svmlight", "npz", "lw")
@@ -17,7 +18,7 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """A command's parser: flags in full, errors raised as :class:`UsageError`, help only when asked for."""
+    """The parser of a command: no abbreviated flags, errors raised as :class:`UsageError`."""
 
     def __init__(self, *, prog: str, description: str | None = None, examples: Iterable[str] = ()) -> None:
         super().__init__(
@@ -31,8 +32,12 @@ class Parser(argparse.ArgumentParser):
         )
         self._takes: dict[str, str] = {}
         self.add_argument("-h", "--help", action="store_true", help="show this help")
-        self.add_argument("-q", dest="quiet", action="store_true", help="no progress bars, no remarks")
-        self.add_argument("-v", dest="loud", action="store_true", help="tell the seconds of every phase")
+        self.add_argument("-q", dest="quiet", action="store_true", help="hide progress bars and remarks")
+        self.add_argument("-v", dest="loud", action="store_true", help="print the time of every phase")
+
+    def flags(self) -> list[str]:
+        """Every flag of the command."""
+        return [flag for action in self._actions for flag in action.option_strings]
 
     def value(
         self,
@@ -42,9 +47,9 @@ class Parser(argparse.ArgumentParser):
         into: argparse._ArgumentGroup | None = None,
         **options: Any,
     ) -> None:
-        """Add a positional or a flag with one value; ``takes`` says in words what the value is.
+        """Add a positional argument or a flag with one value; ``takes`` describes the value in words.
 
-        ``convert`` turns the text into the value and raises ``ValueError`` if it is not what the flag takes.
+        ``convert`` turns the text into the value and raises ``ValueError`` if the text is not valid.
         """
 
         def checked(text: str) -> Any:
@@ -64,23 +69,23 @@ class Parser(argparse.ArgumentParser):
         self.value(flag, metavar="N", takes=takes, convert=at_least(1), default=default, help=text)
 
     def has_flag(self, flag: str) -> bool:
-        """Whether a flag was added already."""
+        """True if the parser has this flag."""
         return any(flag in action.option_strings for action in self._actions)
 
     def json_flag(self) -> None:
         """Add ``--json``, which every command has."""
-        self.add_argument("--json", action="store_true", help="print JSON for machines")
+        self.add_argument("--json", action="store_true", help="print JSON")
 
     def format_flag(self, flag: str, what: str, formats: Sequence[str] = VECTOR_FORMATS) -> None:
-        """Add a flag that says the format of a data file instead of its suffix."""
+        """Add a flag for the format of a data file whose suffix does not tell it."""
         takes = f"one of {', '.join(formats)}"
-        text = f"the format of {what}: {takes} (default: told by the suffix)"
+        text = f"format of {what}: {takes} (default: by suffix)"
         self.value(flag, metavar="NAME", takes=takes, convert=one_of(formats), help=text)
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parse, or raise the one line that says what is wrong."""
+        """Parse the words; raise :class:`UsageError` if they are wrong."""
         try:
             options, unknown = self.parse_known_args(args, namespace)
         except argparse.ArgumentError as error:
@@ -92,13 +97,13 @@ class Parser(argparse.ArgumentParser):
                 advice = nearest(word, flags) or f"; see {self.prog} --help"
                 raise UsageError(f"{self.prog}: there is no flag {word}{advice}")
             raise UsageError(f"{self.prog}: unexpected argument {word!r}; see {self.prog} --help")
-        for action in self._actions:  # argparse takes a second "--" for a value, and then for none
+        for action in self._actions:  # argparse takes a second "--" for a positional, then drops it
             if action.nargs is None and not action.option_strings and getattr(options, action.dest) == []:
                 self.error(f"{_REQUIRED}{action.metavar}")
         return options
 
     def error(self, message: str) -> NoReturn:
-        """Turn argparse's exit into an exception."""
+        """Raise :class:`UsageError`, where argparse would exit."""
         if message.startswith(_REQUIRED):
             missing = [name for name in self._takes if name in message.removeprefix(_REQUIRED).split(", ")]
             if missing:
@@ -117,20 +122,20 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help with room for long flags."""
+    """Help text with enough room for long flags."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=34, width=110)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean X?`` when something known is close to the word, else nothing."""
+    """Return ``; did you mean X?`` if a known word is close, else an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def one_of(words: Container[str]) -> Callable[[str], str]:
-    """A converter that lets only the given words pass."""
+    """A converter that accepts only the given words."""
 
     def convert(text: str) -> str:
         if text not in words:
@@ -141,7 +146,7 @@ def one_of(words: Container[str]) -> Callable[[str], str]:
 
 
 def at_least(minimum: int) -> Callable[[str], int]:
-    """A converter to integers with a lower bound."""
+    """A converter to integers that are at least ``minimum``."""
 
     def convert(text: str) -> int:
         number = int(text)
@@ -152,8 +157,26 @@ def at_least(minimum: int) -> Callable[[str], int]:
     return convert
 
 
+def number(
+    *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf
+) -> Callable[[str], float]:
+    """A converter to finite numbers in a range.
+
+    >>> number(above=0, most=1)("0.5")
+    0.5
+    """
+
+    def convert(text: str) -> float:
+        value = float(text)
+        if not (math.isfinite(value) and above < value and least <= value <= most):
+            raise ValueError(text)
+        return value
+
+    return convert
+
+
 def distinct_counts(text: str) -> tuple[int, ...]:
-    """A comma-separated list of positive integers, each once, in rising order.
+    """Read a comma-separated list of positive integers; return them sorted, without repetitions.
 
     >>> distinct_counts("5,1,3")
     (1, 3, 5)
@@ -162,40 +185,20 @@ def distinct_counts(text: str) -> tuple[int, ...]:
 
 
 def two_positive(text: str) -> tuple[float, float]:
-    """Two finite numbers greater than 0 with a comma between.
+    """Read two numbers greater than 0, separated by a comma.
 
     >>> two_positive("0.5,0.4")
     (0.5, 0.4)
     """
-    first, second = (float(part) for part in text.split(","))
-    if not (0 < first < float("inf") and 0 < second < float("inf")):
-        raise ValueError(text)
+    first, second = map(number(above=0), text.split(","))
     return first, second
 
 
 def duration(text: str) -> float:
-    """A time in seconds: a number with s, m or h behind it, or with nothing for seconds.
+    """Read a time in seconds: a number, with or without one of the units s, m and h.
 
     >>> duration("10m"), duration("90")
     (600.0, 90.0)
     """
-    return _with_unit(text, {"s": 1, "m": 60, "h": 3600})
-
-
-def byte_count(text: str) -> int:
-    """A number of bytes: with k, M, G or T behind it, or with nothing.
-
-    >>> byte_count("2G")
-    2000000000
-    """
-    return int(
-        _with_unit(text.removesuffix("B"), {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12})
-    )
-
-
-def _with_unit(text: str, units: Mapping[str, int]) -> float:
-    factor = units.get(text[-1:])
-    number = float(text if factor is None else text[:-1]) * (factor or 1)
-    if not 0 < number < float("inf"):
-        raise ValueError(text)
-    return number
+    factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
+    return number(above=0)(text if factor is None else text[:-1]) * (factor or 1)

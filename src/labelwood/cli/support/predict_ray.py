@@ -1,4 +1,4 @@
-"""Prediction of sharded data on a Ray cluster with Ray Data: every task reads its own shard, from a shared disk."""
+"""Prediction on a Ray cluster with Ray Data: every task reads its own shard of DATA from a shared disk."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from labelwood.data.mapped_directory import is_directory
 from labelwood.data.text_tables import parquet_files
 from labelwood.executors import RayExecutor
 from labelwood.methods import model_from_saved
-from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import Objective
 from labelwood.sparse import F32
 
 _SHARD_ROWS = 16_384
-_RESTORED: dict[str, Model] = {}  # the model that this process predicted with last, by its token
-atexit.register(_RESTORED.clear)  # kernels must go before the interpreter does
+_RESTORED: dict[str, Model] = {}  # the last model that this process used, by token
+atexit.register(_RESTORED.clear)  # free the kernels before the interpreter exits
 
 
 def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The shards of DATA: ranges of rows of a data set directory, files of Parquet; none if it is something else."""
+    """Split DATA into shards: row ranges of a data set directory, or Parquet files; none for other formats."""
     path = Path(options.data)
     if is_directory(path):
         n_rows = data.load(path).n_rows
@@ -45,7 +45,7 @@ def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
 def predict_shards(
     model: Model, shards: list[dict[str, Any]], options: argparse.Namespace, objective: Objective | None
 ) -> Iterator[tuple[npt.NDArray[Any], F32]]:
-    """Labels and scores of the rows of each shard, in order."""
+    """Yield the labels and scores of each shard, in order."""
     ray = RayExecutor(options.executor if options.executor != "ray" else None).connect()
     ray_data = import_module("ray.data")
     asked = {"k": options.k, "objective": objective, "text": options.text, "token": secrets.token_hex(8)}
@@ -56,13 +56,13 @@ def predict_shards(
     found = ray_data.from_items(shards, override_num_blocks=len(shards)).map_batches(
         predict_shard, batch_size=1, fn_args=(held,), batch_format="numpy"
     )
-    names = estimator_of(model)._names
+    names = model.label_names
     for batch in found.iter_batches(batch_size=None, batch_format="numpy"):
         yield names.take(np.asarray(batch["labels"])), np.asarray(batch["scores"])
 
 
 def predict_shard(batch: dict[str, npt.NDArray[Any]], held: Any) -> dict[str, npt.NDArray[Any]]:
-    """The best label ids of the rows of one shard."""
+    """Predict the best label ids of the rows of one shard."""
     ray = import_module("ray")
     (manifest, arrays), asked = ray.get(held)
     if asked["token"] not in _RESTORED:
@@ -72,10 +72,10 @@ def predict_shard(batch: dict[str, npt.NDArray[Any]], held: Any) -> dict[str, np
     estimator = estimator_of(model)
     estimator.n_jobs = 1
     path, start, stop = str(batch["path"][0]), int(batch["start"][0]), int(batch["stop"][0])
-    if isinstance(model, TextClassifier):
+    if model.takes == "text":
         texts = data.load_text(path, format="parquet", text=asked["text"], needs_labels=False).texts
         rows = model.encode(texts)
     else:
         rows = data.load(path, n_features=estimator.n_features_in_).X.rows(start, stop)
-    top = estimator._topk_ids(rows, asked["k"], asked["objective"])
+    top = estimator.topk_ids(rows, asked["k"], asked["objective"])
     return {"labels": top.labels, "scores": top.scores}

@@ -1,4 +1,4 @@
-"""What the commands that train, or tell what training would take, have in common: a method, its flags, its data."""
+"""The options of commands that train or estimate a training: method, encoder, their parameters, data."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from labelwood.tuning.rules_of_thumb import Auto, rule_of_thumb
 from labelwood.validation.targets import read_labels
 
 AUTO = "auto"
-# Progress is drawn on terminals only, so the command line may always ask for it.
+# Progress bars appear on terminals only, so the command line always asks for them.
 _SET_HERE = {"verbose": True}
 
 
 class Task(NamedTuple):
-    """A model that is not fitted yet, its data, and the parameters given for it and for its encoder.
+    """An unfitted model, its data, and the parameters given for the model and for its encoder.
 
-    ``encoder`` is one that is fitted already, where the method was chosen by looking at its vectors.
+    ``encoder`` is set if the encoder is already fitted, because the method was chosen by the encoded vectors.
     """
 
     model: Model
@@ -56,14 +56,12 @@ class Task(NamedTuple):
     encoder: TextEncoder | None = None
 
     def fitted(self) -> Model:
-        """The model to save, once it is fitted."""
-        if self.encoder is None or isinstance(self.model, TextClassifier):
-            return self.model
-        return TextClassifier.of(self.encoder, self.model)
+        """Return the model to save, after it was fitted."""
+        return self.model if self.encoder is None else TextClassifier.of(self.encoder, self.model.classifier_)
 
 
-def add_learning_arguments(parser: Parser, argv: list[str]) -> None:
-    """Add the method, the encoder and their parameters, and ``--json``."""
+def add_training_options(parser: Parser, argv: list[str]) -> None:
+    """Add flags for the method, the encoder and their parameters, and ``--json``."""
     method_flag(parser, AUTO)
     encoder_flag(parser)
     parser.json_flag()
@@ -80,12 +78,12 @@ def add_learning_arguments(parser: Parser, argv: list[str]) -> None:
         name=f"the encoder {encoder}, for texts",
         hidden_defaults={},
         owner=ENCODER,
-        without=("n_jobs",),  # as many as the method
+        without=("n_jobs",),  # the method's n_jobs counts
     )
 
 
-def read_learning(options: argparse.Namespace, clock: RunContext, prog: str) -> Task:
-    """The model that the flags describe, and the data."""
+def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task:
+    """Return the model that the flags describe, and its data."""
     given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
     if not has_texts(options):
         if options.encoder or encoder_given:
@@ -112,7 +110,7 @@ def read_learning(options: argparse.Namespace, clock: RunContext, prog: str) -> 
 
 
 def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
-    """The estimator to fit: the method named, or what the rules of thumb say of the data."""
+    """Return the estimator to fit: the named method, or the one that the rules of thumb choose for the data."""
     if options.method != AUTO:
         return METHODS[options.method](**{**_SET_HERE, **given})
     choice = rule_of_thumb(X, Y)
@@ -122,7 +120,7 @@ def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CS
 
 @contextlib.contextmanager
 def explained(task: Task, prog: str) -> Iterator[None]:
-    """Turn an error about a parameter into one about its flag."""
+    """Turn an error about a parameter into a usage error about its flag."""
     try:
         yield
     except LabelwoodError as error:
@@ -136,4 +134,4 @@ def explained(task: Task, prog: str) -> Iterator[None]:
 
 
 def _known(name: str, names: Mapping[str, Any], default: str) -> str:
-    return name if name in names else default  # a wrong name is told when the words are parsed
+    return name if name in names else default  # parsing reports a wrong name

@@ -1,4 +1,7 @@
-"""What the instance forests share: a packed forest that routes, averages, shrinks and is saved."""
+"""What the instance forests share: a packed forest that routes, averages, shrinks and is saved.
+
+``_fit`` prepares the rows, grows the trees and packs them. A subclass names its kernel and its options.
+"""
 
 from __future__ import annotations
 
@@ -11,53 +14,48 @@ import numpy.typing as npt
 from labelwood import executors
 from labelwood.errors import FormatError
 from labelwood.estimator import TreeEstimator
+from labelwood.executors.work_unit import MILLION, Function
 from labelwood.explain import Asked, Explanation, Missed, Place, Reranked, Suggestion
 from labelwood.explain.forest import RowInForest
-from labelwood.packed.routed_forest import Paths, RoutedForest, Routing, idf, is_counts, prepare
+from labelwood.methods.forest import sharding
+from labelwood.packed.routed_forest import Paths, RoutedForest, Routing, narrow, prepare
 from labelwood.params import Param
 from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
 from labelwood.scoring.rerank import CANDIDATES, MEANS, TailReranker
-from labelwood.sparse import CSR, F32, TopK
+from labelwood.sparse import CSR, F32, TopK, training_arrays
 
 NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
 Idf = Annotated[
     bool | Literal["auto"],
-    Param(
-        "weight features by inverse document frequency of the training rows; auto: if all values are whole"
-    ),
+    Param("weight features by inverse document frequency; auto: only if all values are whole numbers"),
 ]
 RowShare = Annotated[
     float,
-    Param(
-        "share of a row's squared length that its entries in use, the largest and at least 100, make up",
-        gt=0,
-        le=1,
-    ),
+    Param("keep a row's largest entries up to this share of its squared length, at least 100", gt=0, le=1),
 ]
-Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
 MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
-LeafSize = Annotated[int | None, Param("most probable labels kept in a leaf; None: all", ge=1)]
+LeafSize = Annotated[int | None, Param("labels kept in a leaf, the most probable; None: all", ge=1)]
 WeightDtype = Annotated[
     Literal["float16", "float32"], Param("number format of stored weights and probabilities")
 ]
 Rerank = Annotated[
     bool,
-    Param("order the trees' candidates also by nearness to the labels' mean rows, which helps rare labels"),
+    Param("rank the trees' candidates also by nearness to the labels' mean rows, which helps rare labels"),
 ]
 
 
 class ForestEstimator(TreeEstimator):
-    """An instance forest; subclasses implement ``_grow_forest``.
+    """An instance forest.
 
-    Parameters they declare: ``n_trees``, ``idf``, ``normalize``, ``rerank``, and ``row_share`` if they cut rows.
-    Fitted attributes: ``forest_``, the :class:`labelwood.forest.RoutedForest`, and with ``rerank`` the
-    :class:`labelwood.rerank.TailReranker` ``tail_``.
+    A subclass declares the parameters ``n_trees``, ``idf``, ``normalize``, ``rerank``, ``weight_dtype``, and
+    ``row_share`` if it cuts rows. It implements ``_kernel``, ``_options`` and ``_routing``. Fitted attributes:
+    ``forest_``, a :class:`~labelwood.packed.routed_forest.RoutedForest`, and with ``rerank`` ``tail_``, a
+    :class:`~labelwood.scoring.rerank.TailReranker`.
     """
 
-    _growth: ClassVar[Growth] = Growth(
-        0.85, 1.0
-    )  # measured over doublings from 700 rows to 170 000: 0.92 to 1
+    # Measured over doublings from 700 to 170,000 rows: 0.92 to 1.
+    _growth: ClassVar[Growth] = Growth(0.85, 1.0)
     _shared_arrays: ClassVar[tuple[str, ...]] = ("feature_weights", MEANS)
 
     n_trees: int
@@ -65,32 +63,76 @@ class ForestEstimator(TreeEstimator):
     normalize: bool
     row_share: float = 1.0
     rerank: bool
+    weight_dtype: str
     forest_: RoutedForest
     tail_: TailReranker
 
-    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
-        """The forest of prepared rows; ``feature_weights`` is what weighted them, to be stored with it."""
+    def _kernel(self) -> Function:
+        """The function that grows some trees of the forest."""
         raise NotImplementedError
+
+    def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
+        """The kernel's own options for these rows."""
+        raise NotImplementedError
+
+    def _routing(self, X: CSR) -> Routing:
+        """How the grown forest prepares and routes rows."""
+        raise NotImplementedError
+
+    def _used_rows(self, X: CSR, Y: CSR) -> tuple[CSR, CSR]:
+        """The rows to grow the trees from: those that have labels."""
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        return (X, Y) if len(labelled) == Y.n_rows else (X.take(labelled), Y.take(labelled))
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
         weighted = is_counts(X) if self.idf == "auto" else self.idf
         feature_weights = idf(X) if weighted else np.empty(0, np.float32)
         rows = prepare(X, feature_weights, normalize=self.normalize, row_share=self.row_share)
-        run.executor = run.executor or executors.active()
-        self.forest_ = self._grow_forest(rows, Y, feature_weights, run)
+        run.executor = run.executor or executors.joblib_executor()
+        used, targets = self._used_rows(rows, Y)
+        grown = self._grown(used, targets, self._options(used, targets), run)
+        self.forest_ = self._packed(grown, feature_weights, used, targets)
         if self.rerank:
             self.tail_ = TailReranker.learn(rows, Y, run)
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
+    def _grown(self, X: CSR, Y: CSR, options: dict[str, Any], run: RunContext) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of the trees, grown by this process or as work units."""
+        arrays, setting = training_arrays(X, Y), sharding.setting_of(X, Y, options, run.seed)
+        if run.is_divided:
+            seed_per_node = self._routing(X).seed_per_node
+            return sharding.grow(self._kernel(), self.n_trees, arrays, setting, run, node_seeds=seed_per_node)
+        with run.phase("grow", MILLION) as progress:
+            whole = {**setting, "first_tree": 0, "n_trees": self.n_trees}
+            return self._kernel()(arrays, whole, run.n_threads, progress)
+
+    def _packed(
+        self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR
+    ) -> RoutedForest:
+        return narrow(
+            {**grown, "feature_weights": feature_weights},
+            routing=self._routing(X),
+            n_features=X.n_cols,
+            n_labels=Y.n_cols,
+            weight_dtype=self.weight_dtype,
+            leaf_dtype=self.weight_dtype,
+        )
+
+    def trees(self) -> RoutedForest:
+        """The packed forest."""
+        return self.forest_
+
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels of highest averaged leaf probability, reranked if asked for."""
         if not self.rerank:
             return self.forest_.topk(X, k, run)
         top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
         return self.tail_.order(self.forest_.prepare(X), top, k, run)
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
-        top = self._topk(row, k, run)
+        """The routes of the row, and the share of each label in the leaves reached."""
+        top = self.topk_rows(row, k, run)
         prepared = self.forest_.prepare(row)
         view = RowInForest(self.forest_, prepared, self.forest_.paths(row, run), asked)
         suggestions = []
@@ -111,8 +153,8 @@ class ForestEstimator(TreeEstimator):
 
     def paths(self, X: Any) -> Paths:
         """The leaves each row reaches in each tree; ``forest_.path_to(leaf)`` gives the nodes on the way."""
-        rows = self._read_features(X)
-        return self.forest_.paths(rows, RunContext(n_threads=self._n_threads(), verbose=bool(self.verbose)))
+        rows = self.encode(X)
+        return self.forest_.paths(rows, self._own_run())
 
     def shrink(
         self,
@@ -121,7 +163,7 @@ class ForestEstimator(TreeEstimator):
         leaf_size: int | None = None,
         dtype: Literal["float16", "float32"] | None = None,
     ) -> Self:
-        """Cut the fitted model down in place: entries kept of a routing vector and of a leaf, number format.
+        """Shrink the fitted model in place: entries kept of a routing vector and of a leaf, number format.
 
         Returns the estimator. What quality it costs depends on the data: measure before shipping.
         """
@@ -153,3 +195,14 @@ class ForestEstimator(TreeEstimator):
             "leaf_entries": len(forest.leaf_values),
             **({"mean_entries": self.tail_.means.nnz} if self.rerank else {}),
         }
+
+
+def idf(X: CSR) -> F32:
+    """Smoothed inverse document frequencies, ``1 + log((1 + n) / (1 + n_j))``."""
+    counts = np.bincount(X.indices, minlength=X.n_cols)
+    return (1 + np.log((1 + X.n_rows) / (1 + counts))).astype(np.float32)
+
+
+def is_counts(X: CSR) -> bool:
+    """True if every value is a whole number: presence or counts, not yet weighted."""
+    return bool((X.data == np.rint(X.data)).all())

@@ -16,24 +16,22 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
-from labelwood.estimator import NJobs, RandomState, Verbose
-from labelwood.executors.work_unit import Arrays, Progress
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
+from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import (
     ForestEstimator,
     Idf,
     LeafSize,
     MaxLeaf,
-    Normalize,
     NTrees,
     Rerank,
     RowShare,
     WeightDtype,
 )
-from labelwood.packed.routed_forest import PROJECTIONS, RoutedForest, Routing, narrow
+from labelwood.packed.routed_forest import Routing
 from labelwood.params import Param
-from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR, Arrays, Progress
 
 _MOST_DENSE_ENTRIES = 2**31
 
@@ -61,7 +59,7 @@ class CraftForest(ForestEstimator):
         self,
         *,
         n_trees: NTrees = 50,
-        arity: Annotated[int, Param("clusters, and so children, of a node (k)", ge=2)] = 10,
+        arity: Annotated[int, Param("clusters, and thus children, of a node (k)", ge=2)] = 10,
         max_leaf: MaxLeaf = 10,
         sample: Annotated[int, Param("rows drawn to train a node (n_s)", ge=2)] = 20_000,
         kmeans_rounds: Annotated[int, Param("rounds of k-means (i)", ge=1)] = 2,
@@ -69,41 +67,30 @@ class CraftForest(ForestEstimator):
             Literal["hash", "gaussian", "none"], Param("random projection of features and labels")
         ] = "hash",
         feature_columns: Annotated[
-            int,
-            Param(
-                "columns of projected features (d'_x); more collide less, above 65536 ids take 4 bytes", ge=1
-            ),
+            int, Param("columns of projected features (d'_x); more of them collide less", ge=1)
         ] = 10_000,
         label_columns: Annotated[
-            int, Param("columns of projected labels (d'_y); more collide less", ge=1)
+            int, Param("columns of projected labels (d'_y); more of them collide less", ge=1)
         ] = 10_000,
         diversity: Annotated[
             Literal["SxSy", "SxDy", "DxSy", "DxDy"],
-            Param("whether the nodes of a tree share (S) or differ (D) in the projections of x and y"),
+            Param("nodes of a tree share (S) one projection of x and of y, or differ (D)"),
         ] = "SxSy",
         metric: Annotated[
-            Literal["cosine", "euclidean"], Param("of the clustering and of the routing")
+            Literal["cosine", "euclidean"], Param("distance used to cluster and to route")
         ] = "cosine",
         row_share: RowShare = 0.95,
         centroid_share: Annotated[
-            float,
-            Param(
-                "share of a centroid's squared length that its kept entries, the largest, make up, beyond 100",
-                gt=0,
-                le=1,
-            ),
+            float, Param("as row_share, for the entries of a centroid; at least 100 are kept", gt=0, le=1)
         ] = 0.95,
         centroid_size: Annotated[
             int | None,
-            Param(
-                "entries kept of a centroid at most, for every centroid_rows rows of its node; None: all",
-                ge=1,
-            ),
+            Param("entries kept of a centroid, see centroid_rows; None: all", ge=1),
         ] = 10,
         centroid_rows: Annotated[
             int,
             Param(
-                "rows of a node for each centroid_size entries of its centroids; below it, that many", ge=1
+                "a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1
             ),
         ] = 33,
         leaf_size: LeafSize = None,
@@ -115,51 +102,37 @@ class CraftForest(ForestEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.arity = arity
-        self.max_leaf = max_leaf
-        self.sample = sample
-        self.kmeans_rounds = kmeans_rounds
-        self.projection = projection
-        self.feature_columns = feature_columns
-        self.label_columns = label_columns
-        self.diversity = diversity
-        self.metric = metric
-        self.row_share = row_share
-        self.centroid_share = centroid_share
-        self.centroid_size = centroid_size
-        self.centroid_rows = centroid_rows
-        self.leaf_size = leaf_size
-        self.rerank = rerank
-        self.idf = idf
-        self.normalize = normalize
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.arity, self.max_leaf, self.sample = n_trees, arity, max_leaf, sample
+        self.kmeans_rounds, self.projection, self.feature_columns = kmeans_rounds, projection, feature_columns
+        self.label_columns, self.diversity, self.metric = label_columns, diversity, metric
+        self.row_share, self.centroid_share, self.centroid_size = row_share, centroid_share, centroid_size
+        self.centroid_rows, self.leaf_size, self.rerank, self.idf = centroid_rows, leaf_size, rerank, idf
+        self.normalize, self.weight_dtype, self.n_jobs = normalize, weight_dtype, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
-    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
-        labelled = np.flatnonzero(np.diff(Y.indptr))
-        if len(labelled) < Y.n_rows:  # rows without labels have no place among label clusters
-            X, Y = X.take(labelled), Y.take(labelled)
-        x_columns, y_columns = self.feature_columns, self.label_columns
-        if self.projection == "gaussian":
-            x_columns, y_columns = min(x_columns, X.n_cols), min(y_columns, Y.n_cols)
-            self._check_dense(X, Y, x_columns, y_columns)
+    def _kernel(self) -> Function:
+        return grow_trees
+
+    def _routing(self, X: CSR) -> Routing:
         projected = self.projection != "none"
-        routing = Routing(
+        return Routing(
             normalize=self.normalize,
             row_share=self.row_share,
             projection=self.projection,
-            n_columns=x_columns if projected else 0,
+            n_columns=self._columns(self.feature_columns, X) if projected else 0,
             seed_per_node=projected and "Dx" in self.diversity,
         )
-        options = {
+
+    def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
+        x_columns, y_columns = self._columns(self.feature_columns, X), self._columns(self.label_columns, Y)
+        if self.projection == "gaussian":
+            self._check_dense(X, Y, x_columns, y_columns)
+        return {
             "arity": self.arity,
             "max_leaf": self.max_leaf,
             "sample": self.sample,
             "rounds": self.kmeans_rounds,
-            "projection": PROJECTIONS.index(self.projection),
+            "projection": self.projection,
             "x_columns": x_columns,
             "y_columns": y_columns,
             "x_per_node": "Dx" in self.diversity,
@@ -171,22 +144,17 @@ class CraftForest(ForestEstimator):
             "centroid_rows": self.centroid_rows,
             "leaf_size": self.leaf_size or 0,
         }
-        arrays = sharding.grow(grow_trees, self.n_trees, X, Y, options, run, node_seeds=routing.seed_per_node)
-        return narrow(
-            {**arrays, "feature_weights": feature_weights},
-            routing=routing,
-            n_features=X.n_cols,
-            n_labels=Y.n_cols,
-            weight_dtype=self.weight_dtype,
-            leaf_dtype=self.weight_dtype,
-        )
+
+    def _columns(self, wanted: int, matrix: CSR) -> int:
+        """Columns of a projection; a Gaussian one has no more than its matrix."""
+        return min(wanted, matrix.n_cols) if self.projection == "gaussian" else wanted
 
     def _bytes_bound(self, X: CSR, Y: CSR) -> int:
-        """Proposition 2, made concrete.
+        """An upper bound after Proposition 2 of the paper.
 
-        A row ends in one leaf of a tree, which lists no more labels than its rows have; a tree has no more leaves
-        than rows, so fewer than twice as many centroids, each of at most as many entries as there are columns, or
-        as a root's centroids may keep. Entries take up to 8 bytes, a node with its pointers 40.
+        A row ends in one leaf of a tree, and a leaf lists no more labels than its rows have. A tree has no more leaves
+        than rows, so fewer than twice as many centroids. A centroid has at most as many entries as there are columns,
+        or as a root's centroids may keep. An entry takes up to 8 bytes, a node with its pointers 40.
         """
         n_rows = int(np.count_nonzero(np.diff(Y.indptr)))
         columns = X.n_cols if self.projection == "none" else self.feature_columns
@@ -196,7 +164,7 @@ class CraftForest(ForestEstimator):
 
     @staticmethod
     def _check_dense(X: CSR, Y: CSR, x_columns: int, y_columns: int) -> None:
-        """A Gaussian projection makes every row dense: refuse what would not fit in memory."""
+        """Refuse a Gaussian projection, which makes every row dense, if it would not fit in memory."""
         for matrix, columns, what in ((X, x_columns, "feature"), (Y, y_columns, "label")):
             if columns * max(matrix.n_rows, matrix.n_cols) > _MOST_DENSE_ENTRIES:
                 raise LabelwoodError(
@@ -209,7 +177,7 @@ def grow_trees(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest."""
-    found: dict[str, npt.NDArray[Any]] = _core.grow_craft(
-        **sharding.keywords(arrays, setting, n_threads, progress)
+    found: dict[str, npt.NDArray[Any]] = _core.grow_craft_forest(
+        *sharding.arguments(arrays, setting), n_threads, progress
     )
     return found

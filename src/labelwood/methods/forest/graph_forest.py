@@ -8,33 +8,27 @@ hyperplane on the features is learned that keeps neighbours on one side and rand
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.errors import LabelwoodError
-from labelwood.estimator import NJobs, RandomState, Verbose
-from labelwood.executors.work_unit import Arrays, Progress
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
+from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import (
     ForestEstimator,
     Idf,
     LeafSize,
     MaxLeaf,
-    Normalize,
     NTrees,
     Rerank,
     WeightDtype,
 )
-from labelwood.methods.forest.label_neighbors import GRAPHS
-from labelwood.packed.routed_forest import RoutedForest, Routing, narrow
+from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
-from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR, F32, Arrays, Progress
 
-STARTS = ("rows", "zero", "gaussian")
 BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of squared gradients)
 
 
@@ -42,7 +36,8 @@ class GraphForest(ForestEstimator):
     """A forest of hyperplanes that keep rows of like labels together.
 
     Use it where labels are many and rows carry several: it needs no label tree, its leaves are label distributions,
-    and its scores are probabilities. ``GraphForest.preset("paper")`` gives the settings of the paper.
+    and its scores are probabilities. Rows without labels are not used. ``GraphForest.preset("paper")`` gives the
+    settings of the paper.
 
     >>> import numpy as np
     >>> X = np.eye(6, dtype=np.float32)
@@ -58,27 +53,28 @@ class GraphForest(ForestEstimator):
         self,
         *,
         n_trees: NTrees = 50,
-        n_neighbors: Annotated[int, Param("nearest rows by labels that a row is kept with", ge=1)] = 10,
-        n_negatives: Annotated[int, Param("random rows that each row is parted from", ge=0)] = 10,
+        n_neighbors: Annotated[int, Param("nearest rows by labels that a row should stay with", ge=1)] = 10,
+        n_negatives: Annotated[int, Param("random rows that each row should be separated from", ge=0)] = 10,
         label_threshold: Annotated[
-            int, Param("labels of fewer rows of a node count for its graph", ge=2)
+            int, Param("only labels of fewer rows of a node count for its graph", ge=2)
         ] = 50,
         graph: Annotated[
             Literal["tail", "idf"],
-            Param("rows compared by the number of shared rare labels, or by all labels weighted by idf"),
+            Param("compare rows by the number of rare labels they share, or by all labels weighted by idf"),
         ] = "idf",
-        epochs: Annotated[int, Param("passes over a node's rows at most", ge=0)] = 3,
+        epochs: Annotated[int, Param("maximum passes over a node's rows", ge=0)] = 3,
         l1: Annotated[float, Param("L1 penalty of a hyperplane, once per node", ge=0)] = 1.0,
         learning_rate: Annotated[float, Param("first step of the AdaGrad rates", gt=0)] = 0.1,
         start: Annotated[
             Literal["rows", "zero", "gaussian"],
-            Param("a hyperplane starts at zero, as the difference of two random rows, or at random"),
+            Param("start of a hyperplane: the difference of two random rows, zero, or random"),
         ] = "zero",
         tolerance: Annotated[
             float, Param("stop when at most this share of a node's rows changes sides", ge=0)
         ] = 0.0,
         feature_rows: Annotated[
-            int, Param("a hyperplane uses features of at least so many of its node's rows", ge=1)
+            int,
+            Param("a hyperplane uses only features that occur in at least this many rows of its node", ge=1),
         ] = 1,
         max_leaf: MaxLeaf = 10,
         leaf_size: LeafSize = None,
@@ -90,26 +86,12 @@ class GraphForest(ForestEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.n_neighbors = n_neighbors
-        self.n_negatives = n_negatives
-        self.label_threshold = label_threshold
-        self.graph = graph
-        self.epochs = epochs
-        self.l1 = l1
-        self.learning_rate = learning_rate
-        self.start = start
-        self.tolerance = tolerance
-        self.feature_rows = feature_rows
-        self.max_leaf = max_leaf
-        self.leaf_size = leaf_size
-        self.rerank = rerank
-        self.idf = idf
-        self.normalize = normalize
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.n_neighbors, self.n_negatives = n_trees, n_neighbors, n_negatives
+        self.label_threshold, self.graph, self.epochs, self.l1 = label_threshold, graph, epochs, l1
+        self.learning_rate, self.start, self.tolerance = learning_rate, start, tolerance
+        self.feature_rows, self.max_leaf, self.leaf_size = feature_rows, max_leaf, leaf_size
+        self.rerank, self.idf, self.normalize, self.weight_dtype = rerank, idf, normalize, weight_dtype
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {
@@ -119,19 +101,15 @@ class GraphForest(ForestEstimator):
         },
     }  # fmt: skip
 
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """An estimator with a published setting, ``"paper"``, and any changes to it."""
-        if name not in cls.PRESETS:
-            raise LabelwoodError(f"GraphForest: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
-        return cls(**{**cls.PRESETS[name], **changes})
+    def _kernel(self) -> Function:
+        return grow_trees
 
-    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
-        labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
-        if 0 < len(labelled) < Y.n_rows:  # rows without labels have no neighbours and would empty the leaves
-            X, Y = X.take(labelled), Y.take(labelled)
-        options = {
-            "kind": GRAPHS.index(self.graph),
+    def _routing(self, X: CSR) -> Routing:
+        return Routing(normalize=self.normalize)
+
+    def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
+        return {
+            "graph": self.graph,
             "n_neighbors": min(self.n_neighbors, X.n_rows),
             "threshold": self.label_threshold,
             "n_negatives": self.n_negatives,
@@ -140,19 +118,15 @@ class GraphForest(ForestEstimator):
             "learning_rate": self.learning_rate,
             "beta": BETA,
             "tolerance": self.tolerance,
-            "start": STARTS.index(self.start),
+            "start": self.start,
             "feature_rows": self.feature_rows,
             "max_leaf": self.max_leaf,
         }
-        arrays = sharding.grow(grow_trees, self.n_trees, X, Y, options, run)
-        forest = narrow(
-            {**arrays, "feature_weights": feature_weights},
-            routing=Routing(normalize=self.normalize),
-            n_features=X.n_cols,
-            n_labels=Y.n_cols,
-            weight_dtype=self.weight_dtype,
-            leaf_dtype=self.weight_dtype,
-        )
+
+    def _packed(
+        self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR
+    ) -> RoutedForest:
+        forest = super()._packed(grown, feature_weights, X, Y)
         return forest if self.leaf_size is None else forest.shrink(leaf_size=self.leaf_size)
 
 
@@ -161,6 +135,6 @@ def grow_trees(
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest."""
     found: dict[str, npt.NDArray[Any]] = _core.grow_graph_forest(
-        **sharding.keywords(arrays, setting, n_threads, progress)
+        *sharding.arguments(arrays, setting), n_threads, progress
     )
     return found

@@ -16,20 +16,20 @@ GRAPHS = ("tail", "idf")
 
 
 class Neighbors(NamedTuple):
-    """``rows`` i32 and ``similarity`` f32, both [rows, k], most alike first; short rows end in -1 and 0."""
+    """``rows`` i32 and ``similarity`` f32, both [rows, k], most similar first; short rows end in -1 and 0."""
 
     rows: I32
     similarity: F32
 
 
 def label_neighbors(Y: Any, k: int = 10, *, label_threshold: int = 50, graph: str = "tail") -> Neighbors:
-    """The k rows whose labels are most like those of each row, found through an inverted index.
+    """The k rows with the most similar labels for each row, found through an inverted index.
 
-    Y is a 0/1 matrix or lists of label names. ``graph`` "tail" compares rows by shared labels over the
-    product of their numbers of labels and counts only labels of fewer than ``label_threshold`` rows; where
-    nobody has a neighbour, the threshold doubles until someone has. "idf" compares by cosine with labels
-    weighted ``log(n / n_l)``, and follows a label of ``label_threshold`` rows or more only to the next
-    ``label_threshold - 1`` of them. A row is never its own neighbour; rows that share nothing are none.
+    Y is a 0/1 matrix or lists of label names. ``graph`` "tail" divides the number of shared labels by the product of
+    the rows' numbers of labels, and counts only labels of fewer than ``label_threshold`` rows; if no row has a
+    neighbour, the threshold doubles until one has. "idf" takes the cosine of labels weighted by ``log(n / n_l)``; of a
+    label of ``label_threshold`` rows or more it compares a row only with the next ``label_threshold - 1``. A row is
+    never its own neighbour, and rows that share no label are not neighbours.
 
     >>> label_neighbors([["sea", "ship"], ["sea", "ship"], ["sea", "fish"], ["tree"]], k=2).rows.tolist()
     [[1, 2], [0, 2], [0, 1], [-1, -1]]
@@ -51,9 +51,8 @@ def label_neighbors(Y: Any, k: int = 10, *, label_threshold: int = 50, graph: st
 
 def label_graph(Y: CSR, k: int, *, label_threshold: int, graph: str) -> tuple[I64, I32, F32]:
     """The same graph as (ptr, neighbors, similarity): those of row i are ``ptr[i]:ptr[i + 1]``."""
-    ptr, neighbors, similarity = _core.label_graph(
-        Y.indptr, Y.indices, Y.n_cols, GRAPHS.index(graph), min(k, max(Y.n_rows, 1)), label_threshold
-    )
+    options = {"graph": graph, "n_neighbors": min(k, max(Y.n_rows, 1)), "threshold": label_threshold}
+    ptr, neighbors, similarity = _core.label_graph(Y, options)
     return ptr, neighbors, similarity
 
 

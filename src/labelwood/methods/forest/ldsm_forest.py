@@ -11,39 +11,35 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError
-from labelwood.estimator import NJobs, RandomState, Verbose
-from labelwood.executors.work_unit import Arrays, Progress
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
+from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import (
     ForestEstimator,
     Idf,
     LeafSize,
-    Normalize,
     NTrees,
     Rerank,
     WeightDtype,
 )
 from labelwood.methods.forest.split_plots import plot_by_level
-from labelwood.packed.routed_forest import RoutedForest, Routing, narrow
+from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
-from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR, F32, Arrays, Progress
 
 SENT_ABOVE = 0.5  # Algorithm 4: a row goes to every child whose margin exceeds this
-OPTIMIZERS = ("nag", "adagrad", "sgd")
 SPLIT_COLUMNS = ("objective", "balancedness", "purity", "running_objective")
 
 
 class LdsmForest(ForestEstimator):
     """Shallow decision trees, trained node by node in passes over the data.
 
-    A node sends a row to every child whose linear regressor asks for it; what the regressors learn is chosen
-    row by row so that children get equally many rows, rows of one label stay together, and few rows go more
-    than one way. Use it for up to some ten thousand labels when fast prediction matters and rows have many
-    labels.
+    A node sends a row to every child whose linear regressor asks for it. Training chooses the regressors' targets row
+    by row, so that children get equally many rows, rows of one label stay together, and few rows go more than one
+    way. Use it for up to some ten thousand labels when fast prediction matters and rows have many labels.
 
-    Fitted attributes besides those of every forest: ``splits_``, one row per inner node (in the order of
-    ids) with its objective J, balancedness and purity (0 is perfect for both), and J as training saw it.
+    Fitted attributes besides those of every forest: ``splits_``, one row per inner node (in the order of ids) with its
+    objective J, balancedness and purity (0 is perfect for both), and J as training saw it.
 
     >>> import numpy as np
     >>> X = np.eye(4, dtype=np.float32).repeat(5, axis=0)
@@ -62,12 +58,12 @@ class LdsmForest(ForestEstimator):
         *,
         n_trees: NTrees = 50,
         arity: Annotated[int, Param("children of an inner node", ge=2, le=8)] = 2,
-        max_nodes: Annotated[int, Param("nodes of a tree, leaves included, at most", ge=1, le=2**30)] = 8000,
+        max_nodes: Annotated[int, Param("maximum nodes of a tree, leaves included", ge=1, le=2**30)] = 8000,
         epochs: Annotated[int, Param("passes over a node's rows", ge=1)] = 10,
         lambda_integrity: Annotated[float, Param("weight of keeping a label's rows together", ge=0)] = 2.0,
         lambda_multiway: Annotated[float, Param("weight against sending rows several ways", ge=0)] = 1.0,
         loss: Annotated[
-            Literal["logistic", "squared"], Param("what a regressor minimises on its margin")
+            Literal["logistic", "squared"], Param("loss of a regressor on its margin")
         ] = "logistic",
         optimizer: Annotated[
             Literal["nag", "adagrad", "sgd"],
@@ -75,10 +71,10 @@ class LdsmForest(ForestEstimator):
         ] = "nag",
         learning_rate: Annotated[float, Param("step size", gt=0)] = 0.1,
         weight_threshold: Annotated[
-            float, Param("weights that can move a margin by less are dropped; 0 keeps all", ge=0)
+            float, Param("drop weights that can move a margin by less than this; 0 keeps all", ge=0)
         ] = 0.03,
         shuffle: Annotated[
-            Literal["epoch", "tree"], Param("a new order of the rows for every pass, or one per tree")
+            Literal["epoch", "tree"], Param("shuffle the rows for every pass, or once per tree")
         ] = "epoch",
         leaf_counts: Annotated[
             Literal["rows", "labels"],
@@ -93,36 +89,35 @@ class LdsmForest(ForestEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.arity = arity
-        self.max_nodes = max_nodes
-        self.epochs = epochs
-        self.lambda_integrity = lambda_integrity
-        self.lambda_multiway = lambda_multiway
-        self.loss = loss
-        self.optimizer = optimizer
-        self.learning_rate = learning_rate
-        self.weight_threshold = weight_threshold
-        self.shuffle = shuffle
-        self.leaf_counts = leaf_counts
-        self.idf = idf
-        self.normalize = normalize
-        self.leaf_size = leaf_size
-        self.rerank = rerank
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.arity, self.max_nodes, self.epochs = n_trees, arity, max_nodes, epochs
+        self.lambda_integrity, self.lambda_multiway, self.loss = lambda_integrity, lambda_multiway, loss
+        self.optimizer, self.learning_rate, self.weight_threshold = optimizer, learning_rate, weight_threshold
+        self.shuffle, self.leaf_counts, self.idf, self.normalize = shuffle, leaf_counts, idf, normalize
+        self.leaf_size, self.rerank, self.weight_dtype, self.n_jobs = leaf_size, rerank, weight_dtype, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
-    def _grow_forest(self, X: CSR, Y: CSR, feature_weights: F32, run: RunContext) -> RoutedForest:
-        X = _without_zeros(X)
-        options = {
+    def _kernel(self) -> Function:
+        return grow_trees
+
+    def _used_rows(self, X: CSR, Y: CSR) -> tuple[CSR, CSR]:
+        """All rows, without explicit zeros, which have no scale for the normalised steps to divide by."""
+        if X.data.all():
+            return X, Y
+        kept = X.data != 0
+        indptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])[X.indptr]
+        return CSR(indptr, X.indices[kept], X.data[kept], X.n_cols), Y
+
+    def _routing(self, X: CSR) -> Routing:
+        return Routing(threshold=SENT_ABOVE, normalize=self.normalize)
+
+    def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
+        return {
             "arity": self.arity,
             "max_nodes": self.max_nodes,
             "epochs": self.epochs,
             "lambda_integrity": self.lambda_integrity,
             "lambda_multiway": self.lambda_multiway,
-            "optimizer": OPTIMIZERS.index(self.optimizer),
+            "optimizer": self.optimizer,
             "learning_rate": self.learning_rate,
             "weight_threshold": self.weight_threshold,
             "squared_loss": self.loss == "squared",
@@ -130,16 +125,12 @@ class LdsmForest(ForestEstimator):
             "divide_by_rows": self.leaf_counts == "rows",
             "leaf_size": self.leaf_size or 0,
         }
-        arrays = sharding.grow(grow_trees, self.n_trees, X, Y, options, run)
-        self.splits_ = arrays.pop("splits")
-        return narrow(
-            {**arrays, "feature_weights": feature_weights},
-            routing=Routing(threshold=SENT_ABOVE, normalize=self.normalize),
-            n_features=X.n_cols,
-            n_labels=Y.n_cols,
-            weight_dtype=self.weight_dtype,
-            leaf_dtype=self.weight_dtype,
-        )
+
+    def _packed(
+        self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR
+    ) -> RoutedForest:
+        self.splits_ = grown.pop("splits")
+        return super()._packed(grown, feature_weights, X, Y)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         facts, arrays = super()._state()
@@ -172,14 +163,7 @@ def grow_trees(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Some trees of a forest, and the figures of their splits."""
-    found, splits = _core.grow_ldsm_forest(**sharding.keywords(arrays, setting, n_threads, progress))
-    return {**found, "splits": splits}
-
-
-def _without_zeros(X: CSR) -> CSR:
-    """X without explicit zeros, which have no scale for the normalised steps to divide by."""
-    if X.data.all():
-        return X
-    kept = X.data != 0
-    indptr = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])[X.indptr]
-    return CSR(indptr, X.indices[kept], X.data[kept], X.n_cols)
+    found: dict[str, npt.NDArray[Any]] = _core.grow_ldsm_forest(
+        *sharding.arguments(arrays, setting), n_threads, progress
+    )
+    return found

@@ -1,4 +1,4 @@
-"""Instance forests grown some trees at a time, and put together as if they had grown at once."""
+"""Instance forests grown some trees at a time, and merged as if they had grown at once."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import executors
-from labelwood.executors.work_unit import Arrays, Function, Progress, Unit
+from labelwood.executors.work_unit import Function, Unit
 from labelwood.packed.tree_shape import level_bounds
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR
+from labelwood.sparse import CSR, Arrays, label_matrix
+
+
+def setting_of(X: CSR, Y: CSR, options: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What all trees have in common: sizes, the kernel's own options, the seed."""
+    return {"n_features": X.n_cols, "n_labels": Y.n_cols, "options": dict(options), "seed": seed}
 
 
 def grow(
     function: Function,
     n_trees: int,
-    X: CSR,
-    Y: CSR,
-    options: Mapping[str, Any],
+    arrays: Arrays,
+    setting: Mapping[str, Any],
     run: RunContext,
     *,
-    node_seeds: bool = False,
+    node_seeds: bool,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a forest; ``function`` grows some of its trees with :func:`keywords`; ``options`` are its own.
+    """The arrays of a forest whose trees ``function`` grows as work units.
 
-    ``node_seeds``: the array ``seeds`` has one number an inner node, not one a tree.
+    ``node_seeds``: the array ``seeds`` has one number per inner node, not one per tree.
     """
-    shared: dict[str, npt.NDArray[Any]] = {
-        "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr, "y_indices": Y.indices,
-    }  # fmt: skip
-    common = {"n_features": X.n_cols, "n_labels": Y.n_cols, "options": dict(options), "seed": run.seed}
     units = [
         Unit(
             f"trees{trees.start}-{trees.stop}",
             function,
-            setting={**common, "first_tree": trees.start, "n_trees": len(trees)},
+            setting={**setting, "first_tree": trees.start, "n_trees": len(trees)},
             cost=len(trees),
         )
         for trees in executors.tree_ranges(n_trees, run)
     ]
-    return merge(executors.complete("grow", units, shared, run), node_seeds=node_seeds)
+    return merge(executors.complete("grow", units, arrays, run), node_seeds=node_seeds)
 
 
-def keywords(
-    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
-) -> dict[str, Any]:
-    """What a growing kernel takes: features and labels, its options, which trees to grow and how."""
-    own = {name: setting[name] for name in ("n_features", "n_labels", "first_tree", "n_trees", "seed")}
-    return {**arrays, **setting["options"], **own, "n_threads": n_threads, "progress": progress}
+def arguments(arrays: Arrays, setting: Mapping[str, Any]) -> tuple[CSR, CSR, dict[str, Any]]:
+    """What a growing kernel takes: features, labels, and its options with the trees to grow."""
+    X = CSR(arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"])
+    Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
+    which = {name: setting[name] for name in ("first_tree", "n_trees", "seed")}
+    return X, Y, {**setting["options"], **which}
 
 
 def merge(parts: Sequence[dict[str, npt.NDArray[Any]]], *, node_seeds: bool) -> dict[str, npt.NDArray[Any]]:
-    """One forest of several: its nodes go level by level, and within a level tree by tree."""
+    """One forest of several; its nodes are ordered by level, within a level by tree."""
     if len(parts) == 1:
         return parts[0]
     levels = [_Levels(part) for part in parts]

@@ -15,7 +15,7 @@ _QUANTILES = (0.1, 0.5, 0.9)
 
 
 def by_level(forest: RoutedForest, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Quantiles of a value per inner node (in the order of ids): one row per level that has inner nodes."""
+    """Quantiles by level of a value per inner node; one row per level with inner nodes."""
     inner = np.flatnonzero(np.diff(forest.child_ptr))
     level = np.searchsorted(forest.level_ptr, inner, "right") - 1
     parts = np.split(values, np.searchsorted(level, np.arange(1, forest.depth)))
@@ -25,7 +25,7 @@ def by_level(forest: RoutedForest, values: npt.NDArray[Any]) -> npt.NDArray[np.f
 def plot_by_level(
     forest: RoutedForest, values: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str]
 ) -> None:
-    """Draw the median and the middle four fifths of each value by level, and write the picture to ``path``."""
+    """Draw the median and the 10th to 90th percentile of each value by level, and write the picture to ``path``."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
     except ImportError:

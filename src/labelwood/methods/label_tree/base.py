@@ -1,4 +1,8 @@
-"""What LinearTree and OneVsRest share: label trees with a linear classifier on every edge, trained and searched."""
+"""What LinearTree and OneVsRest share: label trees with a linear classifier on every edge.
+
+``_fit`` grows the trees, checks that training fits in memory, trains the classifiers and packs them. A packed model can
+be shrunk: ``prune`` drops small weights, ``quantize`` stores them in fewer bits.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,11 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import _core, executors
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
@@ -19,7 +22,7 @@ from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.methods.label_tree import subtrees
 from labelwood.methods.label_tree.training_rows import TrainingRows
 from labelwood.packed import compress, tree_shape
-from labelwood.packed.label_tree import LOGISTIC, PackedTree, average, narrow
+from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.params import Param
 from labelwood.resources import label_tree, memory
@@ -31,33 +34,26 @@ Loss = Annotated[
     Literal["squared_hinge", "logistic"],
     Param("loss of a node's classifiers; logistic scores are probabilities"),
 ]
-Cost = Annotated[float, Param("C: weight of the loss against the L2 penalty", gt=0)]
+Cost = Annotated[float, Param("weight of the loss against the L2 penalty", gt=0)]
 Tolerance = Annotated[
     float, Param("a classifier stops when its projected gradients spread less than this", gt=0)
 ]
-MaxPasses = Annotated[int, Param("passes over a node's rows at most", ge=1)]
-Intercept = Annotated[
-    float, Param("value that a classifier's intercept is pulled towards: most labels are rare")
-]
-Bias = Annotated[
-    float,
-    Param("value of the constant feature by which intercepts are learned; 0: all stay as they start", ge=0),
-]
-Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
+MaxPasses = Annotated[int, Param("maximum passes over a node's rows", ge=1)]
+Intercept = Annotated[float, Param("start of the intercepts; negative, because most labels are rare")]
+Bias = Annotated[float, Param("value of the bias feature; 0 keeps intercepts at their start", ge=0)]
 WeightThreshold = Annotated[
-    float | None, Param("weights of at most this size are not stored; None: every weight is, exactly", ge=0)
+    float | None, Param("drop weights of at most this size; None keeps every weight exactly", ge=0)
 ]
 WeightDtype = Annotated[
     Literal["int8", "float16", "float32"],
     Param("number format of stored weights when weight_threshold is set"),
 ]
 
-# Coordinates whose projected gradient is below this share of the tolerance are left alone: a tenth costs no accuracy
-# and lets a whole row be skipped once its lanes have settled.
+# The solver skips coordinates whose projected gradient is below this share of the tolerance: a tenth costs no
+# accuracy and lets it skip a whole row once its lanes have settled.
 _SKIP = 0.1
 _THRESHOLDS = (0.1, 0.3)  # to propose where a model does not fit
-_ENSEMBLE_CANDIDATES = 4  # times k: how many labels each tree contributes to an average
-
+_ENSEMBLE_CANDIDATES = 4  # times k: labels that each tree contributes to an average
 
 Dtype = Literal["float32", "float16", "int8"]
 DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
@@ -71,77 +67,12 @@ class Shrunk(NamedTuple):
     precision: dict[int, float]
 
 
-class Shrinkable(TreeEstimator):
+class LinearModel(TreeEstimator):
     """A method whose fitted state is a list of packed label trees, ``trees_``."""
 
+    can_shrink: ClassVar[bool] = True
+
     trees_: list[PackedTree]
-
-    def prune(self, *, threshold: float | None = None, target_size: str | int | None = None) -> Self:
-        """Drop small weights of the fitted model in place: those of at most ``threshold``, or as many as it takes.
-
-        ``target_size``, such as ``"10MB"``, is what the model's arrays may take. Returns the estimator. What
-        quality it costs depends on the data: :meth:`shrink_curve` measures it.
-        """
-        self._check_fitted()
-        owner = type(self).__name__
-        if (threshold is None) == (target_size is None):
-            raise LabelwoodError(f"{owner}: prune takes either threshold or target_size")
-        if threshold is None:
-            assert target_size is not None
-            wanted = memory.parse_bytes(target_size, owner=owner, name="target_size")
-            if self._model_bytes() <= wanted:
-                return self
-            threshold = compress.threshold_for(self.trees_, wanted - self._names_bytes())
-        elif not 0 <= threshold < float("inf"):
-            raise LabelwoodError(f"{owner}: threshold must be finite and at least 0; got {threshold!r}")
-        self.trees_ = [compress.prune(packed, threshold) for packed in self.trees_]
-        return self
-
-    def quantize(self, dtype: Dtype) -> Self:
-        """Store the weights of the fitted model as ``"float16"`` or ``"int8"``, in place; returns the estimator."""
-        self._check_fitted()
-        if dtype not in DTYPES:
-            raise LabelwoodError(
-                f"{type(self).__name__}: dtype must be one of {', '.join(DTYPES)}; got {dtype!r}"
-            )
-        self.trees_ = [compress.quantize(packed, dtype) for packed in self.trees_]
-        return self
-
-    def shrink_curve(
-        self,
-        X: Any,
-        Y: Any,
-        *,
-        thresholds: Sequence[float] = (0.05, 0.1, 0.2, 0.3, 0.5),
-        dtypes: Sequence[Dtype] = ("float16", "int8"),
-        ks: Sequence[int] = (1, 3, 5),
-    ) -> list[Shrunk]:
-        """Bytes and precision on a held-out set, as it is and after each way of shrinking; nothing changes.
-
-        Thresholds are tried in the present number format, number formats at the present threshold.
-        """
-        rows, truth = self._read_features(X), self._encode_labels(Y)
-        points = [self._point("as it is", rows, truth, ks)]
-        for threshold in thresholds:
-            pruned = copy.copy(self).prune(threshold=threshold)
-            points.append(pruned._point(f"threshold {threshold:g}", rows, truth, ks))
-        points += [copy.copy(self).quantize(dtype)._point(dtype, rows, truth, ks) for dtype in dtypes]
-        return points
-
-    def _point(self, setting: str, rows: CSR, truth: CSR, ks: Sequence[int]) -> Shrunk:
-        from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
-
-        top = self._topk_ids(rows, max(ks))
-        return Shrunk(setting, self._model_bytes(), {k: float(precision_at_k(truth, top, k)) for k in ks})
-
-    def _model_bytes(self) -> int:
-        """Bytes of all arrays of a saved model."""
-        return self._names_bytes() + sum(array.nbytes for array in self._state()[1].values())
-
-
-class LinearModel(Shrinkable):
-    """What LinearTree and OneVsRest share: training, search and saving of packed trees."""
-
     loss: str
     C: float
     tolerance: float
@@ -153,23 +84,54 @@ class LinearModel(Shrinkable):
     weight_dtype: str
     score_power: int = 2
 
-    def _link(self) -> int:
-        return LOGISTIC if self.loss == "logistic" else self.score_power
-
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
-        """From a seed to a tree; what trees have in common is made once."""
+        """A function from a seed to a tree; what the trees have in common is made once."""
+        raise NotImplementedError
+
+    def _shapes(self, n_labels: int) -> dict[str, LabelTree]:
+        """Random trees by the setting they stand for: first the present setting, then smaller ones."""
         raise NotImplementedError
 
     def _search(self) -> tuple[int, bool]:
-        """Beam width, and whether to search exactly instead."""
+        """Beam width, and True to search exactly instead."""
         raise NotImplementedError
 
     def _n_trees(self) -> int:
         return 1
 
-    def _shapes(self, n_labels: int) -> dict[str, LabelTree]:
-        """Random trees by the setting they stand for: first the present one, then others that may be smaller."""
-        raise NotImplementedError
+    def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
+        rows = TrainingRows.of(X, run, normalize=self.normalize)
+        grow = self._grower(rows, Y, run)
+        trees = [_grown(grow, 0, run)]
+        self._check_memory(rows, Y, trees[0], run)
+        trees += [_grown(grow, number, run) for number in range(1, self._n_trees())]
+        self.trees_ = self._train(rows, Y, trees, run)
+
+    def _check_limit(self, X: CSR, Y: CSR, run: RunContext, *, is_given: bool) -> None:
+        """Nothing here: memory is checked once the first tree has grown."""
+
+    def _check_memory(self, rows: TrainingRows, Y: CSR, tree: LabelTree, run: RunContext) -> None:
+        """Refuse a training that would not fit: first by an upper bound, then by an estimate from a sample."""
+        if run.limit is None:
+            return
+        plan = rows.count(Y, tree, run)
+        if self._size_setting(run).bound(plan) <= run.limit.bytes:
+            return
+        found = self._sampled(rows, Y, plan, Banded(0.0, 0.0, 0.0), run)
+        if found.peak_bytes.high > run.limit.bytes:
+            found = self._with_shapes(rows, Y, found, run)
+        found.check(run.limit, owner=type(self).__name__)
+
+    def _with_shapes(self, rows: TrainingRows, Y: CSR, found: Estimate, run: RunContext) -> Estimate:
+        """The estimate with other trees to propose, by how much smaller random trees of their shape are."""
+        weights = {name: rows.count(Y, tree, run).weights for name, tree in self._shapes(Y.n_cols).items()}
+        present, before = next(iter(weights.values())), memory.resident()
+        others = [
+            Choice(name, size * found.model_bytes.value, before + size * (found.peak_bytes.high - before))
+            for name, size in ((name, n / present) for name, n in weights.items())
+            if size < 1
+        ]
+        return replace(found, choices=(*found.choices, *others))
 
     def _sketch(self, rows: TrainingRows, Y: CSR, run: RunContext) -> tuple[label_tree.Plan, Banded]:
         """The plan of a tree like the one that fit grows, and the seconds that growing takes."""
@@ -217,80 +179,18 @@ class LinearModel(Shrinkable):
                 smaller[f"weight_dtype={dtype}"] = setting._replace(dtype=dtype)
         return smaller
 
-    def _check_limit(self, X: CSR, Y: CSR, run: RunContext, *, is_given: bool) -> None:
-        """Nothing yet: the first tree is planned once it has grown."""
-
-    def _check_memory(self, rows: TrainingRows, Y: CSR, tree: LabelTree, run: RunContext) -> None:
-        """Refuse a training that would not fit: by what cannot be exceeded, and if that is too much, by a sample."""
-        if run.limit is None:
-            return
-        plan = rows.count(Y, tree, run)
-        if self._size_setting(run).bound(plan) <= run.limit.bytes:
-            return
-        found = self._sampled(rows, Y, plan, Banded(0.0, 0.0, 0.0), run)
-        if found.peak_bytes.high > run.limit.bytes:
-            found = self._with_shapes(rows, Y, found, run)
-        found.check(run.limit, owner=type(self).__name__)
-
-    def _with_shapes(self, rows: TrainingRows, Y: CSR, found: Estimate, run: RunContext) -> Estimate:
-        """The estimate with other trees to propose, by how much smaller random trees of their shape are."""
-        weights = {name: rows.count(Y, tree, run).weights for name, tree in self._shapes(Y.n_cols).items()}
-        present, before = next(iter(weights.values())), memory.resident()
-        others = [
-            Choice(name, size * found.model_bytes.value, before + size * (found.peak_bytes.high - before))
-            for name, size in ((name, n / present) for name, n in weights.items())
-            if size < 1
-        ]
-        return replace(found, choices=(*found.choices, *others))
-
-    def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        rows = TrainingRows.of(X, run, normalize=self.normalize)
-        self.trees_ = self._train(rows, Y, self._grown(rows, Y, run), run)
-
-    def _grown(self, rows: TrainingRows, Y: CSR, run: RunContext) -> list[LabelTree]:
-        """All trees, without weights; refused after the first if they would not fit."""
-        grow, grown = self._grower(rows, Y, run), []
-        for number in range(self._n_trees()):
-            grown.append(self._shape(number, grow, run))
-            if number == 0:
-                self._check_memory(rows, Y, grown[0], run)
-        return grown
-
-    def _shape(self, number: int, grow: Callable[[int], LabelTree], run: RunContext) -> LabelTree:
-        """The tree of this number, grown or from the checkpoint."""
-        name = f"tree{number}.shape"
-        found = {} if run.checkpoint is None else run.checkpoint.read([name])
-        if name in found:
-            return LabelTree(**found[name])
-        tree = grow(_seed_of(number, run))
-        if run.checkpoint is not None:
-            run.checkpoint.write(name, {"child_ptr": tree.child_ptr, "label": tree.label})
-        return tree
-
     def _train(
-        self, rows: TrainingRows, Y: CSR, grown: Sequence[LabelTree], run: RunContext
+        self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext
     ) -> list[PackedTree]:
-        """Trees with weights: each a unit of its own, or in parts."""
-        divided = executors.is_divided(run)
-        counts = np.bincount(Y.indices, minlength=Y.n_cols)
-        divisions, units = [], []
-        for number, tree in enumerate(grown):
-            name, setting = f"tree{number}", self._setting(rows, tree, _seed_of(number, run), run)
-            if divided:
-                divisions.append(subtrees.divide(tree, counts))
-                units.append(subtrees.units(divisions[-1], Y, name, setting))
-            else:
-                units.append([subtrees.whole(tree, Y, name, setting)])
-        every = [unit for of_tree in units for unit in of_tree]
-        results = executors.complete("train", every, rows.shared(), run)
-        moved = sum(int(result.pop("weight_bytes")) for result in results)
+        """The trees with their weights, packed."""
+        settings = [
+            self._setting(rows, tree, _seed_of(number, run), run) for number, tree in enumerate(trees)
+        ]
+        train = subtrees.train_divided if run.is_divided else subtrees.train_whole
+        trained = train(trees, settings, rows.shared(), Y, run)
+        moved = sum(int(arrays.pop("weight_bytes")) for arrays in trained)
         logger.debug("train: %.2f GB of weights moved", moved / 1e9)
-        trained = []
-        for number, tree in enumerate(grown):
-            own, results = results[: len(units[number])], results[len(units[number]) :]
-            arrays = subtrees.join(tree, divisions[number], own) if divided else own[0]
-            trained.append(self._packed(tree, arrays, rows.X.n_cols))
-        return trained
+        return [self._packed(tree, own, rows.X.n_cols) for tree, own in zip(trees, trained, strict=True)]
 
     def _setting(self, rows: TrainingRows, tree: LabelTree, seed: int, run: RunContext) -> dict[str, Any]:
         return {
@@ -300,16 +200,10 @@ class LinearModel(Shrinkable):
             "seed": seed,
             "widest": int(np.diff(tree.child_ptr).max()),
             "weight_dtype": "float32" if self.weight_dtype == "int8" else self.weight_dtype,
-            # Only here are the arrays the mapped file itself; what arrives elsewhere is a copy in memory.
-            "resident": rows.X.resident if executors.is_local(run) else 0,
+            # Only here are the arrays the mapped file itself; other processes get a copy in memory.
+            "resident": rows.X.resident if run.is_local else 0,
             "most_entries": rows.most_entries,
         }
-
-    def _packed(self, tree: LabelTree, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> PackedTree:
-        if self.weight_dtype != "int8" or self.weight_threshold is None:
-            return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self._link(), n_features)
-        exact = PackedTree(tree, narrow(arrays, tree, "float32"), self._link(), n_features)
-        return compress.quantize(exact, self.weight_dtype)
 
     def _solver(self) -> dict[str, Any]:
         """The settings of a node's classifiers, under the names that the kernels give them."""
@@ -323,18 +217,36 @@ class LinearModel(Shrinkable):
             "offset": self.intercept,
         }
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
-        return average(self._members(self._prepare(X), k, run), k)
+    def _packed(self, tree: LabelTree, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> PackedTree:
+        if self.weight_dtype != "int8" or self.weight_threshold is None:
+            return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self._link(), n_features)
+        exact = PackedTree(tree, narrow(arrays, tree, "float32"), self._link(), n_features)
+        return compress.quantize(exact, self.weight_dtype)
+
+    def _link(self) -> int:
+        return LOGISTIC if self.loss == "logistic" else self.score_power
+
+    def trees(self) -> list[LabelledTree]:
+        """The packed trees."""
+        return [LabelledTree(packed) for packed in self.trees_]
+
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels of highest averaged score."""
+        return average(self.topk_by_tree(X, k, run), k)
+
+    def topk_by_tree(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
+        """The labels that each tree proposes for rows."""
+        return self._members(self._prepare(X), k, run)
 
     def _members(self, rows: CSR, k: int, run: RunContext) -> list[TopK]:
-        """What each tree proposes for prepared rows."""
         beam_width, exact = self._search()
         wide = k if len(self.trees_) == 1 else min(_ENSEMBLE_CANDIDATES * k, self.n_labels_)
         return [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
+        """The paths to the labels in every tree."""
         prepared = self._prepare(row)
         beam_width, exact = self._search()
         members = self._members(prepared, k, run)
@@ -348,8 +260,11 @@ class LinearModel(Shrinkable):
             missed=missed,
         )
 
+    def _prepare(self, X: CSR) -> CSR:
+        return X.unit_rows() if self.normalize else X
+
     def _label_depths(self) -> I32 | None:
-        """Of several trees the mean depth, rounded."""
+        """The depth of each label; of several trees the mean, rounded."""
         total = np.zeros(self.n_labels_)
         for packed in self.trees_:
             tree = packed.tree
@@ -357,10 +272,68 @@ class LinearModel(Shrinkable):
             total[tree.label[leaves]] += np.searchsorted(tree.level_ptr, leaves, side="right") - 1
         return np.round(total / len(self.trees_)).astype(np.int32)
 
-    def _prepare(self, X: CSR) -> CSR:
-        if not self.normalize:
-            return X
-        return CSR(X.indptr, X.indices, _core.unit_rows(X.indptr, X.indices, X.data), X.n_cols)
+    def prune(self, *, threshold: float | None = None, target_size: str | int | None = None) -> Self:
+        """Drop small weights of the fitted model, in place: those of at most ``threshold``, or as many as needed.
+
+        ``target_size``, such as ``"10MB"``, is the most that the model's arrays may take. Returns the estimator. What
+        quality it costs depends on the data: :meth:`shrink_curve` measures it.
+        """
+        self._check_fitted()
+        owner = type(self).__name__
+        if (threshold is None) == (target_size is None):
+            raise LabelwoodError(f"{owner}: prune takes either threshold or target_size")
+        if threshold is None:
+            assert target_size is not None
+            wanted = memory.parse_bytes(target_size, owner=owner, name="target_size")
+            if self._model_bytes() <= wanted:
+                return self
+            threshold = compress.threshold_for(self.trees_, wanted - self._names_bytes())
+        elif not 0 <= threshold < float("inf"):
+            raise LabelwoodError(f"{owner}: threshold must be finite and at least 0; got {threshold!r}")
+        self.trees_ = [compress.prune(packed, threshold) for packed in self.trees_]
+        return self
+
+    def quantize(self, dtype: Dtype) -> Self:
+        """Store the weights of the fitted model as ``"float16"`` or ``"int8"``, in place; returns the estimator."""
+        self._check_fitted()
+        if dtype not in DTYPES:
+            raise LabelwoodError(
+                f"{type(self).__name__}: dtype must be one of {', '.join(DTYPES)}; got {dtype!r}"
+            )
+        self.trees_ = [compress.quantize(packed, dtype) for packed in self.trees_]
+        return self
+
+    def shrink_curve(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        thresholds: Sequence[float] = (0.05, 0.1, 0.2, 0.3, 0.5),
+        dtypes: Sequence[Dtype] = ("float16", "int8"),
+        ks: Sequence[int] = (1, 3, 5),
+    ) -> list[Shrunk]:
+        """Bytes and precision on held-out rows, as the model is and after each way of shrinking a copy of it.
+
+        Thresholds are tried in the present number format, number formats at the present threshold.
+        """
+        rows, truth = self.encode(X), self.encode_labels(Y)
+        points = [self.measured("as it is", rows, truth, ks)]
+        for threshold in thresholds:
+            pruned = copy.copy(self).prune(threshold=threshold)
+            points.append(pruned.measured(f"threshold {threshold:g}", rows, truth, ks))
+        points += [copy.copy(self).quantize(dtype).measured(dtype, rows, truth, ks) for dtype in dtypes]
+        return points
+
+    def measured(self, setting: str, rows: CSR, truth: CSR, ks: Sequence[int]) -> Shrunk:
+        """The point of this model on a curve; ``truth`` has its label ids."""
+        from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
+
+        top = self.topk_ids(rows, max(ks))
+        return Shrunk(setting, self._model_bytes(), {k: float(precision_at_k(truth, top, k)) for k in ks})
+
+    def _model_bytes(self) -> int:
+        """Bytes of all arrays of a saved model."""
+        return self._names_bytes() + sum(array.nbytes for array in self._state()[1].values())
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         arrays: dict[str, npt.NDArray[Any]] = {}
@@ -383,9 +356,21 @@ class LinearModel(Shrinkable):
             "depth": max(packed.tree.depth for packed in self.trees_),
             "nodes": sum(packed.tree.n_nodes for packed in self.trees_),
             "inner_nodes": sum(len(packed.tree.inner) for packed in self.trees_),
-            "nonzero_weights": sum(packed.chunks.n_weights for packed in self.trees_),
-            "stored_as": str(self.trees_[0].chunks.weights.dtype),
+            "nonzero_weights": sum(packed.node_weights.n_weights for packed in self.trees_),
+            "stored_as": str(self.trees_[0].node_weights.weights.dtype),
         }
+
+
+def _grown(grow: Callable[[int], LabelTree], number: int, run: RunContext) -> LabelTree:
+    """The tree of this number, grown or from the checkpoint."""
+    name, checkpoint = f"tree{number}.shape", run.checkpoint
+    found = {} if checkpoint is None else checkpoint.read([name])
+    if name in found:
+        return LabelTree(**found[name])
+    tree = grow(_seed_of(number, run))
+    if checkpoint is not None:
+        checkpoint.write(name, {"child_ptr": tree.child_ptr, "label": tree.label})
+    return tree
 
 
 def _seed_of(number: int, run: RunContext) -> int:

@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from labelwood import _core
-from labelwood.errors import LabelwoodError
-from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.methods.label_tree.base import (
     Bias,
     Cost,
@@ -27,7 +26,6 @@ from labelwood.methods.label_tree.base import (
     LinearModel,
     Loss,
     MaxPasses,
-    Normalize,
     Tolerance,
     WeightDtype,
     WeightThreshold,
@@ -39,7 +37,7 @@ from labelwood.params import Param
 from labelwood.resources.estimate import Banded
 from labelwood.resources.label_tree import Plan
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32, I32, I64
+from labelwood.sparse import CSR
 
 # A quick tree for estimates: rows and features per label, rounds; the bytes of the real tree over those of this one,
 # and the seconds, if the clustering takes a part of the features or all.
@@ -72,21 +70,21 @@ class LinearTree(LinearModel):
         n_trees: Annotated[int, Param("trees, whose scores are averaged", ge=1)] = 1,
         tree: Annotated[
             Literal["balanced", "kmeans", "random", "huffman"],
-            Param(
-                "how labels are arranged: balanced 2-means, k-means, at random, or frequent labels near the root"
-            ),
+            Param("shape of the tree: balanced 2-means, k-means, random, or frequent labels near the root"),
         ] = "balanced",
         arity: Annotated[int, Param("children of an inner node above the last level", ge=2)] = 32,
-        max_leaf: Annotated[int, Param("labels below a last inner node (balanced, random)", ge=1)] = 400,
+        max_leaf: Annotated[
+            int, Param("labels below an inner node of the last level (balanced, random)", ge=1)
+        ] = 400,
         max_depth: Annotated[int, Param("depth of the deepest label (kmeans)", ge=1)] = 6,
         hierarchy: Annotated[
             str | list[Any] | dict[str, Any] | np.ndarray | None,
-            Param("a tree of your own instead: nested JSON or its path, or an array of parents"),
+            Param("your own tree instead: nested JSON or its path, or an array of parents"),
         ] = None,
-        cluster_rounds: Annotated[int, Param("rounds of a clustering at most", ge=1)] = 20,
+        cluster_rounds: Annotated[int, Param("maximum rounds of a clustering", ge=1)] = 20,
         cluster_features: Annotated[
             int | None,
-            Param("largest entries of a label's representation used for clustering; None: all", ge=1),
+            Param("entries of a label's vector used to cluster, the largest; None: all", ge=1),
         ] = 100,
         loss: Loss = "squared_hinge",
         C: Cost = 0.7,
@@ -99,13 +97,13 @@ class LinearTree(LinearModel):
         weight_dtype: WeightDtype = "float16",
         search: Annotated[
             Literal["beam", "exact"],
-            Param("beam search, or exact uniform-cost search, which may open many nodes"),
+            Param("beam search, or exact uniform-cost search, which may visit many nodes"),
         ] = "beam",
         beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 10,
         score_power: Annotated[
             int,
             Param(
-                "a step's score is exp(-slack^score_power), slack = max(0, 1 - margin), unless logistic",
+                "score of a step is exp(-slack^score_power), slack = max(0, 1 - margin); not for logistic",
                 ge=1,
                 le=8,
             ),
@@ -114,29 +112,13 @@ class LinearTree(LinearModel):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.tree = tree
-        self.arity = arity
-        self.max_leaf = max_leaf
-        self.max_depth = max_depth
-        self.hierarchy = hierarchy
-        self.cluster_rounds = cluster_rounds
-        self.cluster_features = cluster_features
-        self.loss = loss
-        self.C = C
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.intercept = intercept
-        self.bias = bias
-        self.normalize = normalize
-        self.weight_threshold = weight_threshold
-        self.weight_dtype = weight_dtype
-        self.search = search
-        self.beam_width = beam_width
-        self.score_power = score_power
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.n_trees, self.tree, self.arity, self.max_leaf = n_trees, tree, arity, max_leaf
+        self.max_depth, self.hierarchy, self.cluster_rounds = max_depth, hierarchy, cluster_rounds
+        self.cluster_features, self.loss, self.C, self.tolerance = cluster_features, loss, C, tolerance
+        self.max_passes, self.intercept, self.bias, self.normalize = max_passes, intercept, bias, normalize
+        self.weight_threshold, self.weight_dtype, self.search = weight_threshold, weight_dtype, search
+        self.beam_width, self.score_power, self.n_jobs = beam_width, score_power, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "C": 1.0, "tolerance": 0.1, "weight_threshold": None,
@@ -144,13 +126,6 @@ class LinearTree(LinearModel):
         "parabel": {"tree": "balanced", "arity": 2, "max_leaf": 100, "n_trees": 3, "C": 1.0, "tolerance": 0.1,
                     "score_power": 2, "cluster_features": None, "intercept": 0.0, "bias": 1.0},
     }  # fmt: skip
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """An estimator with a published setting, ``"paper"`` or ``"parabel"``, and any changes to it."""
-        if name not in cls.PRESETS:
-            raise LabelwoodError(f"LinearTree: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
-        return cls(**{**cls.PRESETS[name], **changes})
 
     def _n_trees(self) -> int:
         return self.n_trees
@@ -168,7 +143,7 @@ class LinearTree(LinearModel):
         shapes = {}
         for change in changes:
             arity, max_leaf = change.get("arity", self.arity), change.get("max_leaf", self.max_leaf)
-            if self.tree == "kmeans":  # nodes have all their children until at most that many labels are left
+            if self.tree == "kmeans":  # every node has all its children until at most `arity` labels are left
                 max_leaf = n_labels
                 while max_leaf > arity:
                     max_leaf = -(-max_leaf // arity)
@@ -186,7 +161,7 @@ class LinearTree(LinearModel):
         started, counts = time.process_time(), np.bincount(Y.indices, minlength=Y.n_cols)
         taken = np.random.default_rng(run.seed).random(Y.nnz) * counts[Y.indices] < _SKETCH_ROWS
         indptr = np.concatenate([[0], np.cumsum(taken)])[Y.indptr]
-        quick = copy.copy(self)
+        quick: LinearTree = copy.copy(self)
         quick.cluster_rounds = min(self.cluster_rounds, _SKETCH_ROUNDS)
         quick.cluster_features = min(self.cluster_features or _SKETCH_FEATURES, _SKETCH_FEATURES)
         tree = quick._grower(rows, CSR(indptr, Y.indices[taken], Y.data[taken], Y.n_cols), run)(run.seed)
@@ -206,33 +181,37 @@ class LinearTree(LinearModel):
             counts = np.bincount(Y.indices, minlength=Y.n_cols)
             return lambda seed: tree_shape.huffman_tree(counts, arity=self.arity)
         if self.tree == "balanced" and Y.n_cols <= max(self.max_leaf, 2):
-            return lambda seed: tree_shape.flat_tree(Y.n_cols)  # what clustering would give
+            return lambda seed: tree_shape.flat_tree(Y.n_cols)  # clustering would give the same
 
         @cache
-        def vectors() -> tuple[I64, I32, F32]:
+        def vectors() -> CSR:
             with run.phase("label vectors") as progress:
-                return _core.label_vectors(
-                    *rows.arguments, Y.indptr, Y.indices, Y.n_cols, self.cluster_features or 0, run.n_threads,
-                    progress, scale=rows.scale, resident=rows.X.resident,
-                )  # fmt: skip
+                indptr, indices, data = _core.label_vectors(
+                    rows.X, Y, self.cluster_features or 0, run.n_threads, progress, scale=rows.scale
+                )
+            return CSR(indptr, indices, data, rows.X.n_cols)
 
         def cluster(seed: int) -> LabelTree:
-            indptr, indices, data = vectors()
+            options = {
+                "balanced": self.tree == "balanced",
+                "arity": self.arity,
+                "max_leaf": self.max_leaf,
+                "max_depth": self.max_depth,
+                "max_rounds": self.cluster_rounds,
+                "seed": seed,
+            }
             with run.phase("cluster") as progress:
-                grown = _core.grow_tree(
-                    indptr, indices, data, rows.X.n_cols, self.tree == "balanced", self.arity, self.max_leaf,
-                    self.max_depth, self.cluster_rounds, seed, run.n_threads, progress,
-                )  # fmt: skip
+                grown = _core.grow_tree(vectors(), options, run.n_threads, progress)
             return tree_shape.freeze(*grown)
 
         return cluster
 
 
 class OneVsRest(LinearModel):
-    """One linear classifier per label against all the others: LinearTree with depth 1.
+    """One linear classifier per label against all others: LinearTree with depth 1.
 
-    The most accurate linear model and the most expensive one: time and memory grow with rows times labels. Use it up to
-    a few thousand labels, or to see what a tree gives away. Rows without labels are not used, as in the trees.
+    The most accurate linear model and the most expensive: time and memory grow with rows times labels. Use it for up to
+    a few thousand labels, or to measure what a tree loses. Rows without labels are not used.
 
     >>> import numpy as np
     >>> X, Y = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.int64)
@@ -258,18 +237,10 @@ class OneVsRest(LinearModel):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.loss = loss
-        self.C = C
-        self.tolerance = tolerance
-        self.max_passes = max_passes
-        self.intercept = intercept
-        self.bias = bias
-        self.normalize = normalize
-        self.weight_threshold = weight_threshold
-        self.weight_dtype = weight_dtype
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self.loss, self.C, self.tolerance, self.max_passes = loss, C, tolerance, max_passes
+        self.intercept, self.bias, self.normalize = intercept, bias, normalize
+        self.weight_threshold, self.weight_dtype, self.n_jobs = weight_threshold, weight_dtype, n_jobs
+        self.random_state, self.verbose = random_state, verbose
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
         return lambda seed: tree_shape.flat_tree(Y.n_cols)

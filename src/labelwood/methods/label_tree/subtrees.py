@@ -1,14 +1,15 @@
-"""A label tree in parts that are trained apart: its upper levels, and the subtrees below them.
+"""Training the classifiers of a label tree: as a whole, or in parts that are trained apart.
 
-A node's classifiers depend on its own rows, its children and its number alone. So a part is a label tree of its own:
-the leaves of the upper part are the roots of the subtrees, whose labels it sees as one; a subtree sees only the rows
-that have one of its labels.
+The parts of a tree are its upper levels and the subtrees below them. A node's classifiers depend on its own rows, its
+children and its number alone. So a part is a label tree of its own: the leaves of the upper part are the roots of the
+subtrees, and all labels of a subtree count as one there; a subtree sees only the rows that have one of its labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,18 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.executors.work_unit import Arrays, Progress, Unit
+from labelwood.executors.work_unit import MILLION, Unit, complete
 from labelwood.packed.label_tree import child_type
 from labelwood.packed.tree_shape import LabelTree
-from labelwood.sparse import CSR, I32, I64
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, F64, I32, I64, Arrays, MappedCSR, Progress, label_matrix
 
-_PARTS = 32  # a subtree of more than this share of the work is cut further, where it has further nodes
-_LANES = 16  # siblings that the solver takes side by side
+_PARTS = 32  # a subtree with more than 1/32 of the work is cut further, if it has inner nodes
+_LANES = 16  # siblings that the solver trains side by side
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some nodes of a tree, as a tree whose leaves are its labels 0, 1, ..., and their numbers in the whole one."""
+    """Some nodes of a tree, as a tree with labels 0, 1, ...; ``ids`` are the nodes' numbers in the whole tree."""
 
     tree: LabelTree
     ids: I32
@@ -36,9 +38,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Division:
-    """The parts of a tree, the upper one first; by label the part it is in and its label there and in the upper one.
+    """The parts of a tree, the upper part first.
 
-    The labels of a part of its own are leaves of the upper part too: those right below its nodes have no other part.
+    ``part_of``, ``label_in_part`` and ``label_in_upper`` give each label's part, its label there and its label in the
+    upper part. Labels right below the nodes of the upper part have no other part.
     """
 
     parts: Sequence[Part]
@@ -48,7 +51,7 @@ class Division:
 
 
 def divide(tree: LabelTree, label_counts: I64) -> Division:
-    """Cut a tree into parts of about equal work, told by how many rows the labels have."""
+    """Cut a tree into parts of about equal work, estimated from the number of rows of each label."""
     cost = _work(tree, label_counts)
     below = cost.copy()
     for level in reversed(range(1, len(tree.level_ptr) - 1)):
@@ -90,19 +93,19 @@ def divide(tree: LabelTree, label_counts: I64) -> Division:
     return Division(parts, part_of, in_part, in_upper)
 
 
-def _work(tree: LabelTree, label_counts: I64) -> npt.NDArray[np.float64]:
-    """About what training each node takes: the rows of its labels times blocks of its children."""
+def _work(tree: LabelTree, label_counts: I64) -> F64:
+    """The estimated work of training each node: the rows of its labels times the blocks of its children."""
     rows = np.zeros(tree.n_nodes)
     leaves = tree.label >= 0
     rows[leaves] = label_counts[tree.label[leaves]]
     for level in reversed(range(1, len(tree.level_ptr) - 1)):
         nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])
         np.add.at(rows, tree.parent[nodes], rows[nodes])
-    work: npt.NDArray[np.float64] = (rows + 1) * -(-np.diff(tree.child_ptr) // _LANES)
+    work: F64 = (rows + 1) * -(-np.diff(tree.child_ptr) // _LANES)
     return work
 
 
-def _roots(tree: LabelTree, below: npt.NDArray[np.float64]) -> I64:
+def _roots(tree: LabelTree, below: F64) -> I64:
     """Roots of the subtrees: inner nodes as high as their work allows."""
     roots, pending = [], [0]
     while pending:
@@ -116,15 +119,42 @@ def _roots(tree: LabelTree, below: npt.NDArray[np.float64]) -> I64:
     return np.array(sorted(roots), np.int64)
 
 
-def whole(tree: LabelTree, Y: CSR, name: str, setting: Mapping[str, Any]) -> Unit:
-    """The unit that trains all of a tree."""
-    own: dict[str, npt.NDArray[Any]] = {
-        "child_ptr": tree.child_ptr,
-        "label": tree.label,
-        "y_indptr": Y.indptr,
-        "y_indices": Y.indices,
-    }
-    return Unit(name, train_part, own, {**setting, "n_labels": Y.n_cols})
+def train_whole(
+    trees: Sequence[LabelTree], settings: Sequence[Mapping[str, Any]], shared: Arrays, Y: CSR, run: RunContext
+) -> list[dict[str, npt.NDArray[Any]]]:
+    """The weights of trees, each trained as a whole by this process."""
+    trained = []
+    with run.phase("train", len(trees) * MILLION) as progress:
+        for number, (tree, setting) in enumerate(zip(trees, settings, strict=True)):
+            data: dict[str, npt.NDArray[Any]] = {
+                "child_ptr": tree.child_ptr, "label": tree.label, "y_indptr": Y.indptr, "y_indices": Y.indices,
+            }  # fmt: skip
+            part = None if progress is None else partial(_ahead, progress, number * MILLION)
+            trained.append(
+                train_part({**shared, **data}, {**setting, "n_labels": Y.n_cols}, run.n_threads, part)
+            )
+    return trained
+
+
+def _ahead(progress: Callable[[int], None], before: int, done: int) -> None:
+    progress(before + done)
+
+
+def train_divided(
+    trees: Sequence[LabelTree], settings: Sequence[Mapping[str, Any]], shared: Arrays, Y: CSR, run: RunContext
+) -> list[dict[str, npt.NDArray[Any]]]:
+    """The weights of trees, whose parts are trained as work units."""
+    counts = np.bincount(Y.indices, minlength=Y.n_cols)
+    divisions = [divide(tree, counts) for tree in trees]
+    parts = [
+        units(division, Y, f"tree{number}", setting)
+        for number, (division, setting) in enumerate(zip(divisions, settings, strict=True))
+    ]
+    results = iter(complete("train", [unit for of_tree in parts for unit in of_tree], shared, run))
+    return [
+        join(tree, division, [next(results) for _ in division.parts])
+        for tree, division in zip(trees, divisions, strict=True)
+    ]
 
 
 def units(division: Division, Y: CSR, name: str, setting: Mapping[str, Any]) -> list[Unit]:
@@ -159,11 +189,16 @@ def units(division: Division, Y: CSR, name: str, setting: Mapping[str, Any]) -> 
 def train_part(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
-    """Train the nodes of one part, or of a whole tree; weights come back in the type they will be stored in."""
-    named = ("n_features", "n_labels", "threshold", "seed", "resident", "most_entries")
-    options = {**setting["solver"], **{name: setting[name] for name in named}}
-    data: dict[str, Any] = {("scale" if name == "x_scale" else name): array for name, array in arrays.items()}
-    trained: dict[str, Any] = _core.train_tree(**data, **options, n_threads=n_threads, progress=progress)
+    """Train the nodes of a part or of a whole tree; the weights have the type in which they are stored."""
+    entries = arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"]
+    X = MappedCSR(*entries, maps=(), limit=setting["resident"]) if setting["resident"] else CSR(*entries)
+    Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
+    tree = LabelTree(arrays["child_ptr"], arrays["label"])
+    options = {**setting["solver"], **{name: setting[name] for name in ("threshold", "seed", "most_entries")}}
+    trained: dict[str, Any] = _core.train_tree(
+        X, Y, tree, options, n_threads, progress,
+        scale=arrays.get("x_scale"), ids=arrays.get("ids"), rows=arrays.get("rows"),
+    )  # fmt: skip
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
     if len(trained["row_start"]):
         trained["child"] = trained["child"].astype(child_type(setting["widest"]))
@@ -180,7 +215,8 @@ def join(tree: LabelTree, division: Division, results: Sequence[Arrays]) -> dict
         owner[part.ids[inner]], place[part.ids[inner]] = number, np.arange(len(inner))
         bias[part.ids[1:]] = found["bias"][1:]
     where = list(zip(owner[tree.inner].tolist(), place[tree.inner].tolist(), strict=True))
-    joined: dict[str, npt.NDArray[Any]] = {"bias": bias}
+    moved = sum(int(found["weight_bytes"]) for found in results)
+    joined: dict[str, npt.NDArray[Any]] = {"bias": bias, "weight_bytes": np.array(moved)}
     for pointer, names in (("feature_ptr", ("features", "row_start")), ("weight_ptr", ("child", "weights"))):
         bounds = [result[pointer].tolist() for result in results]
         counts = [bounds[number][at + 1] - bounds[number][at] for number, at in where]

@@ -1,4 +1,4 @@
-"""The growing state behind OnlineTree: how rows reach it, how it is searched, frozen, saved and restored."""
+"""The growing tree behind OnlineTree: learning, search, explanation, saving and restoring."""
 
 from __future__ import annotations
 
@@ -13,35 +13,27 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.saved_state import RECORDS, check_growing, check_records
-from labelwood.methods.online.stream_inputs import (
-    GrowingNames,
-    as_i32,
-    check_size,
-    read_features,
-    read_targets,
-)
-from labelwood.packed.label_tree import LOGISTIC, PackedTree
+from labelwood.methods.online.stream_inputs import GrowingNames, as_i32, read_targets
+from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
-from labelwood.validation.column_names import column_names
+from labelwood.sparse import CSR, I32, TopK
 
-_POLICIES = ("best-greedy", "random", "complete", "flat")
-# Work between two looks at the world outside, in features times labels: a few tenths of a second.
+# Work of one kernel call, in features times labels: a few tenths of a second, then Python handles signals.
 CHUNK = 1_000_000
 _RECORD = "record."
 _PACKED = "packed."
 
 
-class GrowingEstimator(TreeEstimator):
+class GrowingEstimator(StreamLearner):
     """An estimator whose fitted state is a growing tree, or the packed tree it was frozen into."""
 
-    _held_in_training: ClassVar[float] = 1.3  # the tree as it is, and room that its tables have left
+    _held_in_training: ClassVar[float] = 1.3  # the tree, and free room in its tables
     _growth: ClassVar[Growth] = Growth(0.0, 1.3, slowing=0.88)
 
     policy: str
@@ -56,8 +48,6 @@ class GrowingEstimator(TreeEstimator):
     search: str
     beam_width: int
 
-    rows_learned_: int
-    _names: GrowingNames
     _tree: _core.OnlineTree | None
     _packed: PackedTree | None
     _leaf_labels: I32
@@ -71,20 +61,37 @@ class GrowingEstimator(TreeEstimator):
             return {
                 "depth": tree.depth,
                 "nodes": tree.n_nodes,
-                "nonzero_weights": self._packed.chunks.n_weights,
+                "nonzero_weights": self._packed.node_weights.n_weights,
             }
         facts = self._growing_tree().facts()
         kept = ("depth", "nodes", "auxiliary_classifiers", "seen", "updates", "bytes")
         return {**{name: facts[name] for name in kept}, "features_seen": facts["features"]}
 
+    def learn_rows(self, X: CSR, Y: CSR, n_threads: int) -> None:
+        """Learn checked rows, in their order; ``rows_learned_`` counts them, also after an interrupt."""
+        tree = self._growing_tree()
+        before = tree.seen
+        try:
+            self._learn(X, Y, np.arange(X.n_rows, dtype=np.int64), None, n_threads)
+        finally:
+            # The tree's own count: an interrupt may come between the end of a call and the next line here.
+            self.rows_learned_ = tree.seen - before
+            self._count(X, Y, self.rows_learned_)
+
+    def predict_then_learn(self, X: CSR, Y: CSR, k: int) -> TopK:
+        """Learn checked rows, in their order; the k best labels of each row before it was learned."""
+        labels, scores = self._growing_tree().progressive(X, Y, k)
+        self._count(X, Y, X.n_rows)
+        return TopK(labels, scores)
+
     def _epochs(
         self, X: CSR, Y: CSR, order: npt.NDArray[Any], random: np.random.Generator, run: RunContext
     ) -> None:
         for epoch in range(self.epochs):
-            with run.phase("learn", int(_work(X, Y, order)[-1])) as progress:
-                self._learn(
-                    X, Y, order if epoch == 0 else random.permutation(X.n_rows), progress, count=False
-                )
+            with run.phase("learn", int(work_of(X, Y, order)[-1])) as progress:
+                rows = order if epoch == 0 else random.permutation(X.n_rows)
+                self._learn(X, Y, rows, progress, run.n_threads)
+        self.rows_learned_ = X.n_rows
 
     def _learn(
         self,
@@ -92,75 +99,69 @@ class GrowingEstimator(TreeEstimator):
         Y: CSR,
         order: npt.NDArray[Any],
         progress: Callable[[int], None] | None,
-        *,
-        count: bool = True,
+        n_threads: int,
     ) -> None:
         """Learn the rows ``order``; between chunks Python sees signals, and other threads may predict."""
-        assert self._tree is not None
-        tree, n_threads = self._tree, self._n_threads()
-        order = np.ascontiguousarray(order, np.int64)
-        # Most batches of a stream are small; the bound spares them the sums.
-        small = (X.nnz + X.n_rows) * (Y.nnz + Y.n_rows) <= CHUNK
-        work = None if small else _work(X, Y, order)
-        before = tree.seen
-        try:
-            for start, stop in pairwise([0, len(order)] if work is None else _cuts(work)):
-                rows, marks, chunk = X, Y, order[start:stop]
-                if X.resident:  # rows in a file come into memory a chunk at a time
-                    rows, marks, chunk = X.take(chunk), Y.take(chunk), np.arange(len(chunk))
-                tree.learn(
-                    rows.indptr, rows.indices, rows.data, marks.indptr, marks.indices, Y.n_cols, chunk, n_threads
-                )  # fmt: skip
-                if progress is not None and work is not None:
-                    progress(int(work[stop - 1]))
-        except KeyboardInterrupt as interrupt:
-            interrupt.add_note(f"OnlineTree: the first {tree.seen - before} of {len(order)} rows are learned")
-            raise
-        finally:
-            # The tree's own count: an interrupt may come between the end of a call and the next line here.
-            self.rows_learned_ = tree.seen - before
-            if count:
-                self._count(X, Y, self.rows_learned_)
+        tree, order = self._growing_tree(), np.ascontiguousarray(order, np.int64)
+        bounds, work = chunk_bounds(X, Y, order)
+        for start, stop in pairwise(bounds):
+            rows, marks, chunk = X, Y, order[start:stop]
+            if X.resident:  # rows in a file come into memory a chunk at a time
+                rows, marks, chunk = X.take(chunk), Y.take(chunk), np.arange(len(chunk))
+            tree.learn(rows, marks, chunk, n_threads)
+            if progress is not None and work is not None:
+                progress(int(work[stop - 1]))
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k best labels of each row: exactly on a live tree, by ``search`` on a frozen one."""
         if self._packed is not None:
             return self._topk_packed(X, k, run)
         with run.phase("search", X.nnz) as progress:
             tree = self._growing_tree()
-            return TopK(*tree.search(X.indptr, X.indices, X.data, k, run.n_threads, progress))
+            return TopK(*tree.search(X, k, run.n_threads, progress))
 
     def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
-        """Rows as a packed tree takes them: scaled if the method scales, without features it has not seen."""
-        values = (
-            _core.unit_rows(X.indptr, as_i32(X, MAX_COLUMNS).indices, X.data) if self.normalize else X.data
-        )
+        """Rows for a packed tree: scaled if the method scales, without features that the tree has not seen."""
+        values = _core.unit_rows(X.indptr, X.data) if self.normalize else X.data
         return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
 
     def _topk_packed(self, X: CSR, k: int, run: RunContext) -> TopK:
         assert self._packed is not None
         rows = self._packed_rows(X, self._packed)
-        # Leaves of merged labels suggest the same label: ask for as many more as there are doubles.
+        # Leaves of merged labels suggest the same label: ask for more, by the number of such leaves.
         doubles = len(self._leaf_labels) - len(np.unique(self._leaf_labels))
         wide = min(k + doubles, len(self._leaf_labels))
         top = self._packed.topk(rows, wide, beam_width=self.beam_width, exact=self.search == "exact", run=run)
         found = np.where(top.labels >= 0, self._leaf_labels[top.labels], -1).astype(np.int32)
         return TopK(found, top.scores) if doubles == 0 else _first_of_each(TopK(found, top.scores), k)
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
-        """Explained on the packed tree; a live one is packed for it with every weight, which takes a copy."""
-        frozen = self if self._packed is not None else self.freeze()
-        packed, leaf_labels = frozen._packed, frozen._leaf_labels
-        assert packed is not None
-        top = self._topk(row, k, run)
-        view = RowInTree(packed, self._packed_rows(row, packed), asked, number=0, leaf_labels=leaf_labels)
+        """Explain on the packed tree; a live tree is packed for it with every weight, which takes a copy."""
+        top = self.topk_rows(row, k, run)
+        view = self.row_in_tree(row, asked, number=0)
         beam_width = self.beam_width if self._packed is not None and self.search == "beam" else None
         return explain_row([view], [members_of(top)], top, asked, beam_width=beam_width, missed=missed)
 
-    def freeze(self, *, weight_threshold: float | None = None) -> Self:
-        """A packed copy for prediction only."""
-        raise NotImplementedError
+    def row_in_tree(self, row: CSR, asked: Asked, *, number: int) -> RowInTree:
+        """A row in this tree, packed, as tree ``number`` of an explanation."""
+        (tree,) = self.trees()
+        rows = self._packed_rows(row, tree.packed)
+        return RowInTree(tree.packed, rows, asked, number=number, leaf_labels=tree.leaf_labels)
+
+    def trees(self) -> list[LabelledTree]:
+        """The packed tree; a live one is packed for it."""
+        if self._packed is None:
+            return self.freeze().trees()
+        return [LabelledTree(self._packed, self._leaf_labels)]
+
+    def follow(self, forest: StreamLearner) -> None:
+        """Know the labels and features of the forest that this tree is part of."""
+        self._names, self.n_features_in_ = forest.label_names, forest.n_features_in_
+        if hasattr(forest, "feature_names_in_"):
+            self.feature_names_in_ = forest.feature_names_in_
+            self._fitted |= {"feature_names_in_"}
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         self._fit_counts()
@@ -213,13 +214,13 @@ class GrowingEstimator(TreeEstimator):
         self._kept_records = check_records(records, self.n_labels_)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled and copied: the kernel's tree as its saved state."""
+        """The state to pickle and copy: the kernel's tree as its saved state."""
         state: dict[str, Any] = super().__getstate__()
         tree = state.get("_tree")
         return state if tree is None else {**state, "_tree": (tree.facts(), tree.state())}
 
     def __copy__(self) -> Self:
-        """A copy shares nothing: what grows would grow in both."""
+        """A copy shares nothing: else learning would change both."""
         return copy.deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -227,43 +228,12 @@ class GrowingEstimator(TreeEstimator):
         if isinstance(state.get("_tree"), tuple):
             self._restore_growing(*state["_tree"])
 
-    def _read_features(self, X: Any) -> CSR:
-        self._check_fitted()
-        self._check_columns(X, may_grow=True)
-        return self._rows_of(X, type(self).__name__)
-
-    def _rows_of(self, X: Any, owner: str) -> CSR:
-        features = read_features(X, self.n_features_in_, owner=owner)
-        if not self.normalize:
-            check_size(features, owner)
-        return features
-
-    def _read_batch(
-        self, X: Any, Y: Any, label_names: Sequence[Hashable] | None, owner: str
-    ) -> tuple[CSR, CSR]:
-        """X and Y of a stream, checked against each other before anything of them is kept."""
-        features = self._rows_of(X, owner)
-        columns = column_names(X)
-        if self._growing_tree().seen > 0:
-            self._check_columns(X, may_grow=True)
-        n_rows = Y.shape[0] if hasattr(Y, "shape") else len(Y) if hasattr(Y, "__len__") else features.n_rows
-        if n_rows != features.n_rows:
-            raise LabelwoodError(
-                f"{owner}: X and Y must have the same number of rows; got {features.n_rows} and {n_rows}"
-            )
-        if not self._growing_tree().growing:
-            self._refuse_new_labels(Y, label_names, owner)
-        targets = read_targets(Y, label_names, self._names, owner=owner)
-        self.n_features_in_ = max(self.n_features_in_, features.n_cols)
-        if self._growing_tree().seen == 0 or self._feature_names is not None:
-            self._name_features(columns)
-            self._fitted |= {"feature_names_in_"} & vars(self).keys()
-        return features, targets
-
-    def _refuse_new_labels(self, Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> None:
+    def _refuse_new_labels(self, Y: Any, label_names: Sequence[Hashable] | None) -> None:
+        tree, owner = self._growing_tree(), type(self).__name__
+        if tree.growing:
+            return
         trial = GrowingNames(self._names)
         targets = read_targets(Y, label_names, trial, owner=owner)
-        tree = self._growing_tree()
         missing = [label for label in np.unique(targets.indices).tolist() if not tree.has_label(label)]
         if missing:
             name = trial.array.tolist()[missing[0]]
@@ -271,47 +241,51 @@ class GrowingEstimator(TreeEstimator):
                 f"{owner}: the tree given to learn_tree has no label {name!r} and is closed; use warm_start_from"
             )
 
-    def _adopt(self, fresh: Self) -> Self:
-        """Take over the fitted state of a copy."""
-        fresh._note_fitted()
-        kept = {name: value for name, value in vars(self).items() if name not in self._fitted}
-        self.__dict__ = {**kept, **{name: vars(fresh)[name] for name in fresh._fitted}}
-        return self
-
     def _start(self, names: GrowingNames, seed: int) -> None:
         self._names, self._seed, self._packed, self.rows_learned_ = names, seed, None, 0
         self._tree = self._new_tree()
 
     def _new_tree(self) -> _core.OnlineTree:
-        return _core.OnlineTree(
-            _POLICIES.index(self.policy), int(self.arity), int(self.max_leaf), float(self.alpha), self._seed,
-            float(self.learning_rate), float(self.epsilon), float(self.bias), bool(self.normalize),
-        )  # fmt: skip
+        named = ("policy", "arity", "max_leaf", "alpha", "learning_rate", "epsilon", "bias")
+        options = {name: getattr(self, name) for name in named}
+        return _core.OnlineTree({**options, "normalize": bool(self.normalize), "seed": self._seed})
 
     def _plant(self, tree: LabelTree, labels: npt.NDArray[Any], *, growing: bool) -> None:
-        """Start from a tree whose label j is our ``labels[j]``."""
+        """Start from a tree whose label j is this model's label ``labels[j]``."""
         assert self._tree is not None
         label = np.where(tree.label >= 0, labels[tree.label], -1).astype(np.int32)
         self._tree.plant(tree.parent, label, growing)
 
-    def _live(self) -> _core.OnlineTree | None:
-        self._check_fitted()
-        return self._tree
-
-    def _growing_tree(self) -> _core.OnlineTree:
-        tree = self._live()
-        if tree is None:
-            raise LabelwoodError(
-                "OnlineTree: this model was frozen or saved with inference_only and cannot learn or change; "
-                "use the model it was made from"
-            )
-        return tree
-
-    def _records(self) -> dict[str, npt.NDArray[Any]]:
+    def label_records(self) -> dict[str, npt.NDArray[Any]]:
+        """Support, first and last sight, retirement and target of every label that was seen."""
         return self._kept_records if self._packed is not None else self._growing_tree().records()
 
+    def set_lifecycle(self, label: int, *, retired: bool, answers_as: int) -> None:
+        """Retire a label id, or let it answer as another."""
+        self._growing_tree().set_lifecycle(label, retired, answers_as)
+
+    @property
+    def can_learn(self) -> bool:
+        """True if the model is fitted and neither frozen nor saved with ``inference_only``."""
+        return self.__sklearn_is_fitted__() and self._tree is not None
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of examples learned, every pass counted."""
+        self._check_fitted()
+        return int(self.trained_.get("seen", 0)) if self._tree is None else self._tree.seen
+
+    @property
+    def _normalizes(self) -> bool:
+        return self.normalize
+
+    def _growing_tree(self) -> _core.OnlineTree:
+        self._check_can_learn()
+        assert self._tree is not None
+        return self._tree
+
     def _count(self, X: CSR, Y: CSR, n_rows: int) -> None:
-        """Note when and from how much the model has learned: the first rows of X and Y."""
+        """Count the first ``n_rows`` rows of X and Y as learned, and note the time."""
         trained, n_marks = self.trained_, int(Y.indptr[n_rows])
         trained["at"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         trained["rows"] += n_rows
@@ -321,26 +295,30 @@ class GrowingEstimator(TreeEstimator):
         np.add.at(self.label_counts_, Y.indices[:n_marks], 1)
 
     def _fit_counts(self) -> None:
-        """Give the labels that are new a count of 0."""
+        """Give new labels a count of 0."""
         lacking = len(self._names) - len(self.label_counts_)
         if lacking:
             self.label_counts_ = np.pad(self.label_counts_, (0, lacking))
 
 
-def _work(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def work_of(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Running total of the work of rows: features times labels."""
     per_row = (np.diff(X.indptr) + 1) * (np.diff(Y.indptr) + 1)
     return np.cumsum(per_row[order])
 
 
-def _cuts(work: npt.NDArray[np.int64]) -> list[int]:
-    """Bounds of chunks of rows of about equal work."""
+def chunk_bounds(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> tuple[list[int], npt.NDArray[np.int64] | None]:
+    """Bounds of chunks of rows of about equal work, and the running total of it; None if one chunk is enough."""
+    # Most batches of a stream are small; the bound spares them the sums.
+    if (X.nnz + X.n_rows) * (Y.nnz + Y.n_rows) <= CHUNK:
+        return [0, len(order)], None
+    work = work_of(X, Y, order)
     cuts = np.searchsorted(work, np.arange(CHUNK, int(work[-1]), CHUNK), side="right").tolist()
-    return [0, *(cut for cut in dict.fromkeys(cuts) if 0 < cut < len(work)), len(work)]
+    return [0, *(cut for cut in dict.fromkeys(cuts) if 0 < cut < len(work)), len(work)], work
 
 
 def _first_of_each(top: TopK, k: int) -> TopK:
-    """Lists in which every label keeps its best place only, k wide."""
+    """Lists of k in which every label has only its best place."""
     n_rows = len(top.labels)
     labels, scores = np.full((n_rows, k), -1, np.int32), np.zeros((n_rows, k), np.float32)
     for row in range(n_rows):

@@ -1,48 +1,31 @@
-"""Labels as living things: listed, renamed, retired, merged and restored while the model goes on learning."""
+"""The labels of a model that learns: listed, renamed, retired, merged and restored while it goes on learning."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from labelwood.errors import LabelwoodError
+from labelwood.label_names import LabelEntry
 
 if TYPE_CHECKING:
-    from labelwood.methods.online.online_tree import OnlineTree
-
-_OWNER = "OnlineTree.labels"
-
-
-class LabelEntry(NamedTuple):
-    """What is known of a label.
-
-    ``support`` is the number of examples seen with it, ``age`` how many examples ago the first of them was,
-    ``idle`` how many ago the last. ``state`` is ``active``, ``retired``, ``merged`` (into ``target``) or ``unseen``.
-    """
-
-    name: Any
-    id: int
-    state: str
-    support: int
-    age: int | None
-    idle: int | None
-    target: Any = None
+    from labelwood.methods.online.learner import StreamLearner
 
 
 class Labels:
-    """The labels of a growing :class:`OnlineTree`, as ``model.labels``."""
+    """The labels of a model that learns from a stream, as ``model.labels``."""
 
-    def __init__(self, model: OnlineTree) -> None:
-        self._model = model
+    def __init__(self, model: StreamLearner) -> None:
+        self._model, self._owner = model, f"{type(model).__name__}.labels"
 
     def list(self) -> list[LabelEntry]:
         """Every label in the order of its id."""
         model = self._model
-        records, seen = model._records(), model.n_seen_
+        records, seen = model.label_records(), model.n_seen_
         columns = [
             records[name].tolist() for name in ("support", "first_seen", "last_seen", "retired", "answers_as")
         ]
-        entries, names = [], model._names.array.tolist()
+        entries, names = [], model.label_names.array.tolist()
         for label, name in enumerate(names):
             support, first, last, retired, target = (
                 (column[label] for column in columns) if label < len(columns[0]) else (0, -1, -1, 0, label)
@@ -56,24 +39,26 @@ class Labels:
         return entries
 
     def rename(self, old: Hashable, new: Hashable) -> None:
-        """Give a label another name; what it has learned stays."""
-        self._model._names.rename(old, new, owner=_OWNER)
+        """Give a label another name; it keeps what was learned."""
+        self._model.label_names.rename(old, new, owner=self._owner)
 
     def retire(self, name: Hashable) -> None:
-        """Never suggest the label again. Its statistics stay, and examples that carry it go on teaching it."""
+        """Stop suggesting the label. Its statistics stay, and examples that have it still teach it."""
         label = self._id(name)
         self._set(label, retired=True, answers_as=self._target(label))
 
     def merge(self, source: Hashable, target: Hashable) -> None:
         """Let one label answer as another.
 
-        From now on examples with ``source`` count as examples of ``target``, and where the leaf of ``source`` would be
-        suggested, ``target`` is: nothing learned is lost. A label is still suggested once, with the better score.
+        From here on, examples with ``source`` count as examples of ``target``, and where the leaf of ``source`` is
+        found, ``target`` is suggested: nothing learned is lost. A label is suggested once, with its better score.
         """
         one, other = self._id(source), self._target(self._id(target))
         if one == other:
-            raise LabelwoodError(f"{_OWNER}: two different labels are needed to merge; got {source!r} twice")
-        for entry in self.list():  # labels merged into the source follow it
+            raise LabelwoodError(
+                f"{self._owner}: two different labels are needed to merge; got {source!r} twice"
+            )
+        for entry in self.list():  # labels merged into the source are merged into the target too
             if entry.id == one or (entry.state == "merged" and self._target(entry.id) == one):
                 self._set(entry.id, retired=False, answers_as=other)
 
@@ -83,11 +68,11 @@ class Labels:
         self._set(label, retired=False, answers_as=label)
 
     def _id(self, name: Hashable) -> int:
-        return self._model._names.id_of(name, owner=_OWNER)
+        return self._model.label_names.id_of(name, owner=self._owner)
 
     def _target(self, label: int) -> int:
-        targets = self._model._records()["answers_as"]
+        targets = self._model.label_records()["answers_as"]
         return int(targets[label]) if label < len(targets) else label
 
     def _set(self, label: int, *, retired: bool, answers_as: int) -> None:
-        self._model._growing_tree().set_lifecycle(label, retired, answers_as)
+        self._model.set_lifecycle(label, retired=retired, answers_as=answers_as)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Self
+import copy
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,30 +15,34 @@ from sklearn.base import clone
 
 from labelwood import executors
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimator import NJobs, RandomState, TreeEstimator, Verbose
-from labelwood.executors.work_unit import Arrays, Progress, Unit
+from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.executors.work_unit import Unit
 from labelwood.explain import Asked, Explanation, Place
-from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.explain.label_tree import explain_row, members_of
 from labelwood.label_names import LabelNames
 from labelwood.methods._nested_models import own_arrays, saved_members
+from labelwood.methods.online.growing import chunk_bounds
+from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.online_tree import OnlineTree
-from labelwood.methods.online.stream_inputs import GrowingNames, read_features
-from labelwood.packed.label_tree import average
+from labelwood.methods.online.stream_inputs import GrowingNames
+from labelwood.packed.label_tree import LabelledTree, average
 from labelwood.params import Param, check_parameters
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, TopK
+from labelwood.sparse import CSR, Arrays, Progress, TopK, training_arrays
 
-_CANDIDATES = 4  # times k: how many labels each tree contributes to an average
-_COUNTERS = ("growing", "seen", "updates", "decisions", "cursor", "rows_learned")
+T = TypeVar("T")
+
+_CANDIDATES = 4  # times k: labels that each tree contributes to an average
 _SEEDS = 2**32
+_MANIFEST = "manifest"  # the array that holds the manifest of a learned tree, as JSON
 
 
-class OnlineForest(TreeEstimator):
+class OnlineForest(StreamLearner):
     """Several label trees that grow as they learn; their scores are averaged.
 
-    Use it instead of OnlineTree where quality matters more than time and memory, of which it takes ``n_trees`` times
-    as much. Trees are trained apart, on as many machines as an executor has. ``partial_fit`` teaches all trees the
-    same rows in the same order: they differ only in how labels are placed, if the policy draws at random.
+    Use it instead of OnlineTree where quality matters more: it takes ``n_trees`` times the time and memory. ``fit``
+    trains the trees apart, on all machines of an executor. ``partial_fit`` teaches all trees the same rows in the same
+    order: they differ only in the places of labels, if the policy draws at random.
 
     Fitted attributes: ``trees_``, the :class:`OnlineTree` estimators.
 
@@ -59,22 +67,8 @@ class OnlineForest(TreeEstimator):
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
-        self.n_trees = n_trees
-        self.tree = tree
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self.n_trees, self.tree, self.n_jobs, self.random_state = n_trees, tree, n_jobs, random_state
         self.verbose = verbose
-
-    def partial_fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
-        """Learn some rows, in their order, on top of what is known; see OnlineTree's ``partial_fit``."""
-        if not self.__sklearn_is_fitted__():
-            check_parameters(self)
-            self.trees_ = [self._unfitted(self._seed(number)) for number in range(self.n_trees)]
-        for tree in self.trees_:
-            tree.partial_fit(X, Y, label_names=label_names)
-        self._follow(self.trees_[0])
-        self._note_fitted()
-        return self
 
     def describe(self) -> dict[str, Any]:
         """Trees, and depth, nodes and size of them."""
@@ -82,82 +76,145 @@ class OnlineForest(TreeEstimator):
         total = {name: sum(one[name] for one in found) for name in found[0] if name != "depth"}
         return {"n_trees": len(found), "depth": max(one["depth"] for one in found), **total}
 
-    def _seed(self, number: int, first: int | None = None) -> int:
-        start = (self.random_state or 0) if first is None else first
-        return (int(start) + number) % _SEEDS
+    def _first_seed(self) -> int:
+        return secrets.randbits(32) if self.random_state is None else int(self.random_state)
 
-    def _unfitted(self, seed: int) -> OnlineTree:
+    def _unfitted(self, seed: int) -> list[OnlineTree]:
+        """The trees before learning, with seeds that count up from ``seed``."""
+        seeds = [(seed + number) % _SEEDS for number in range(self.n_trees)]
         try:
-            tree = OnlineTree(**{**(self.tree or {}), "random_state": seed, "n_jobs": self.n_jobs})
+            own = {**(self.tree or {}), "n_jobs": self.n_jobs}
+            trees = [OnlineTree(**{**own, "random_state": one}) for one in seeds]
         except TypeError as error:
             raise LabelwoodError(
                 f"OnlineForest: tree must hold parameters of OnlineTree by name; {error}"
             ) from None
-        check_parameters(tree)
-        return tree
+        check_parameters(trees[0])
+        return trees
 
-    def _follow(self, tree: OnlineTree) -> None:
-        """Know the labels and features that the trees know."""
-        self._names, self.n_features_in_ = tree._names, tree.n_features_in_
+    def learn_rows(self, X: CSR, Y: CSR, n_threads: int) -> None:
+        """Learn checked rows, in their order; ``rows_learned_`` counts them, also after an interrupt."""
+        before = self.n_seen_
+        bounds, _ = chunk_bounds(X, Y, np.arange(X.n_rows))
+        try:
+            for start, stop in pairwise(bounds):
+                self._learn_chunk(X.rows(start, stop), Y.rows(start, stop), n_threads)
+        finally:
+            self.rows_learned_ = self.n_seen_ - before
+
+    def _learn_chunk(self, X: CSR, Y: CSR, n_threads: int) -> None:
+        self._teach(X, Y, lambda tree: tree.learn_rows(X, Y, n_threads))
+
+    def predict_then_learn(self, X: CSR, Y: CSR, k: int) -> TopK:
+        """Learn checked rows, in their order; the k best labels of each row before it was learned."""
+        wide = self._candidates(k)
+        return average(self._teach(X, Y, lambda tree: tree.predict_then_learn(X, Y, wide)), k)
+
+    def _teach(self, X: CSR, Y: CSR, step: Callable[[OnlineTree], T]) -> list[T]:
+        """Teach every tree the same rows; an interrupt is raised after all trees have learned them."""
+        self._lead()
+        before = [tree.n_seen_ for tree in self.trees_]
+        try:
+            return [step(tree) for tree in self.trees_]
+        except KeyboardInterrupt:
+            for tree, seen in zip(self.trees_, before, strict=True):
+                done = tree.n_seen_ - seen
+                tree.learn_rows(X.rows(done, X.n_rows), Y.rows(done, Y.n_rows), self.n_threads)
+            raise
+        finally:
+            self._follow()
+
+    def freeze(self, *, weight_threshold: float | None = None) -> Self:
+        """A copy for prediction only, of frozen trees; see OnlineTree's ``freeze``."""
+        self._check_can_learn()
+        frozen: Self = clone(self)
+        frozen.trees_ = [tree.freeze(weight_threshold=weight_threshold) for tree in self.trees_]
+        frozen._names, frozen.rows_learned_ = GrowingNames(self._names), self.rows_learned_
+        frozen.n_features_in_ = self.n_features_in_
+        frozen._name_features(self._feature_names)
+        frozen._lead()
+        frozen._follow()
+        frozen._note_fitted()
+        return frozen
+
+    def label_records(self) -> dict[str, npt.NDArray[Any]]:
+        """Support, first and last sight, retirement and target of every label that was seen."""
+        self._check_fitted()
+        return self.trees_[0].label_records()
+
+    def set_lifecycle(self, label: int, *, retired: bool, answers_as: int) -> None:
+        """Retire a label id, or let it answer as another, in every tree."""
+        self._check_can_learn()
+        for tree in self.trees_:
+            tree.set_lifecycle(label, retired=retired, answers_as=answers_as)
+
+    @property
+    def can_learn(self) -> bool:
+        """True if the model is fitted and neither frozen nor saved with ``inference_only``."""
+        return self.__sklearn_is_fitted__() and all(tree.can_learn for tree in self.trees_)
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of examples learned, every pass counted."""
+        self._check_fitted()
+        return self.trees_[0].n_seen_
+
+    @property
+    def _normalizes(self) -> bool:
+        return self.trees_[0].normalize
+
+    def begun(self, names: LabelNames) -> Self:
+        """A copy of the parameters that has seen nothing."""
+        fresh: Self = clone(self)
+        fresh._names, fresh.rows_learned_, fresh.n_features_in_ = GrowingNames(names), 0, 1
+        fresh.trees_ = [tree.begun(names) for tree in self._unfitted(self._first_seed())]
+        fresh._lead()
+        fresh._follow()
+        fresh._note_fitted()
+        return fresh
+
+    def _lead(self) -> None:
+        """Let the trees know the labels and features of the forest."""
+        for tree in self.trees_:
+            tree.follow(self)
+
+    def _follow(self) -> None:
+        """Know the counts and times of the trees."""
+        tree = self.trees_[0]
         self.label_counts_, self.trained_ = tree.label_counts_, dict(tree.trained_)
         self.fit_seconds_ = dict(tree.fit_seconds_)
-        self._name_features(tree._feature_names)
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        run.executor = run.executor or executors.active()
-        fresh = [self._unfitted(self._seed(number, run.seed)) for number in range(self.n_trees)]
-        shared: dict[str, npt.NDArray[Any]] = {
-            "x_indptr": X.indptr, "x_indices": X.indices, "x_data": X.data, "y_indptr": Y.indptr,
-            "y_indices": Y.indices,
-        }  # fmt: skip
-        sizes = {"n_features": X.n_cols, "n_labels": Y.n_cols}
-        units = [
-            Unit(f"tree{number}", learn_tree, setting={**sizes, "parameters": tree.get_params()})
-            for number, tree in enumerate(fresh)
-        ]
-        self.trees_ = [
-            self._restored(tree, arrays, X, Y)
-            for tree, arrays in zip(fresh, executors.complete("learn", units, shared, run), strict=True)
-        ]
+        self._names, self.rows_learned_ = GrowingNames(self._names), X.n_rows
+        run.executor = run.executor or executors.joblib_executor()
+        trees = self._unfitted(run.seed)
+        learn = _learn_divided if run.is_divided else _learn_here
+        # Restored trees lack the spare room of learning: the model is the same wherever its trees were learned.
+        self.trees_ = [_from_arrays(arrays) for arrays in learn(trees, X, Y, run)]
+        self._lead()
 
-    def _restored(self, tree: OnlineTree, arrays: dict[str, npt.NDArray[Any]], X: CSR, Y: CSR) -> OnlineTree:
-        """A tree that was learned elsewhere, as if it had been learned here."""
-        facts = dict(zip(_COUNTERS, arrays.pop("counters").tolist(), strict=True))
-        tree._start(GrowingNames(self._names), int(tree.random_state or 0))
-        tree.n_features_in_, tree.label_counts_ = self.n_features_in_, self.label_counts_.copy()
-        tree.rows_learned_, tree.fit_seconds_ = facts["rows_learned"], {}
-        tree.trained_ = {
-            "rows": X.n_rows, "feature_entries": X.nnz, "label_entries": Y.nnz, "seed": tree._seed,
-        }  # fmt: skip
-        tree._name_features(self._feature_names)
-        tree._note_fitted()
-        tree._restore_growing(facts, arrays)
-        return tree
+    def _candidates(self, k: int) -> int:
+        """The labels that each tree contributes to a list of k."""
+        return k if len(self.trees_) == 1 else max(k, min(_CANDIDATES * k, self.n_labels_))
 
-    def _read_features(self, X: Any) -> CSR:
-        self._check_fitted()
-        self._check_columns(X, may_grow=True)
-        return read_features(X, self.n_features_in_, owner=type(self).__name__)
+    def topk_by_tree(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
+        """The labels that each tree proposes for rows."""
+        return [tree.topk_rows(X, self._candidates(k), run) for tree in self.trees_]
 
-    def _members(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
-        wide = k if len(self.trees_) == 1 else min(_CANDIDATES * k, self.n_labels_)
-        return [tree._topk(X, wide, run) for tree in self.trees_]
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels of highest averaged score."""
+        return average(self.topk_by_tree(X, k, run), k)
 
-    def _topk(self, X: CSR, k: int, run: RunContext) -> TopK:
-        return average(self._members(X, k, run), k)
+    def trees(self) -> list[LabelledTree]:
+        """The packed trees; live ones are packed for it."""
+        return [packed for tree in self.trees_ for packed in tree.trees()]
 
-    def _explain(
+    def explain_one(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> Explanation:
-        members = self._members(row, k, run)
-        views = []
-        for number, tree in enumerate(self.trees_):
-            frozen = tree.freeze()
-            assert frozen._packed is not None
-            rows = tree._packed_rows(row, frozen._packed)
-            views.append(
-                RowInTree(frozen._packed, rows, asked, number=number, leaf_labels=frozen._leaf_labels)
-            )
+        """Explain on the packed trees."""
+        members = self.topk_by_tree(row, k, run)
+        views = [tree.row_in_tree(row, asked, number=number) for number, tree in enumerate(self.trees_)]
         lists = [members_of(member) for member in members]
         return explain_row(views, lists, average(members, k), asked, beam_width=None, missed=missed)
 
@@ -175,18 +232,55 @@ class OnlineForest(TreeEstimator):
         for tree in self.trees_:
             if tree.n_labels_ != self.n_labels_ or tree.n_features_in_ != self.n_features_in_:
                 raise FormatError("the trees of a forest must have its labels and features")
+        self._names, self.rows_learned_ = GrowingNames(self._names), self.trees_[0].rows_learned_
+        self._lead()
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing: else learning would change both."""
+        return copy.deepcopy(self)
+
+
+def _learn_here(
+    trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext
+) -> list[dict[str, npt.NDArray[Any]]]:
+    """The arrays of the trees, learned one after the other."""
+    names, found = LabelNames.columns(Y.n_cols), []
+    with run.phase("learn", len(trees)) as progress:
+        for number, tree in enumerate(trees, 1):
+            found.append(_as_arrays(tree.fit_rows(X, Y, names, run.n_threads)))
+            if progress is not None:
+                progress(number)
+    return found
+
+
+def _learn_divided(
+    trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext
+) -> list[dict[str, npt.NDArray[Any]]]:
+    """The arrays of the trees, each learned by a work unit."""
+    sizes = {"n_features": X.n_cols, "n_labels": Y.n_cols}
+    units = [
+        Unit(f"tree{number}", learn_tree, setting={**sizes, "parameters": tree.get_params()})
+        for number, tree in enumerate(trees)
+    ]
+    return executors.complete("learn", units, training_arrays(X, Y), run)
 
 
 def learn_tree(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
-    """One tree, learned from all rows: its saved state and counters."""
-    tree: OnlineTree = clone(OnlineTree(**setting["parameters"])).set_params(n_jobs=n_threads)
+    """One tree, learned from all rows, as arrays."""
     X = CSR(arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"])
     ones = np.ones(len(arrays["y_indices"]), np.float32)
     Y = CSR(arrays["y_indptr"], arrays["y_indices"], ones, setting["n_labels"])
-    tree._names, tree.n_features_in_ = GrowingNames(LabelNames.columns(Y.n_cols)), X.n_cols
-    tree.label_counts_ = np.zeros(Y.n_cols, np.int64)
-    tree._fit(X, Y, RunContext(n_threads=n_threads, seed=int(tree.random_state or 0)))
-    facts, state = tree._state()
-    return {**state, "counters": np.array([int(facts[name]) for name in _COUNTERS], np.int64)}
+    tree = OnlineTree(**setting["parameters"])
+    return _as_arrays(tree.fit_rows(X, Y, LabelNames.columns(Y.n_cols), n_threads))
+
+
+def _as_arrays(tree: OnlineTree) -> dict[str, npt.NDArray[Any]]:
+    manifest, arrays = tree.to_saved()
+    return {**arrays, _MANIFEST: np.frombuffer(json.dumps(manifest).encode(), np.uint8)}
+
+
+def _from_arrays(arrays: dict[str, npt.NDArray[Any]]) -> OnlineTree:
+    manifest = json.loads(arrays.pop(_MANIFEST).tobytes())
+    return OnlineTree.from_saved(manifest, arrays, where="a learned tree")

@@ -10,17 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.sparse import CSR, I32
-
-F64 = npt.NDArray[np.float64]
+from labelwood.sparse import CSR, F64, I32
 
 
 @dataclass(frozen=True)
 class Progressive:
-    """What progressive validation saw, row by row.
+    """The result of progressive validation, row by row.
 
-    ``hits[i, j]`` tells whether the label predicted at rank j for row i was right, before row i was learned;
-    ``constant[i]`` the same of a predictor that always names the most frequent label so far.
+    ``hits[i, j]`` is true if the label predicted at rank j for row i, before it was learned, is right. ``constant[i]``
+    is the same for a predictor that always names the most frequent label so far.
     """
 
     hits: npt.NDArray[np.bool_]
@@ -45,7 +43,7 @@ class Progressive:
         return _running_mean(self.hits[:, 0])
 
     def entropy_reduction_curve(self) -> F64:
-        """The entropy reduction up to each row; NaN until both have been right once."""
+        """The entropy reduction up to each row; NaN until both predictors have been right once."""
         ours, theirs = _running_mean(self.hits[:, 0]), _running_mean(self.constant)
         curve = np.full(len(ours), np.nan)
         known = (ours > 0) & (theirs > 0)
@@ -71,8 +69,8 @@ class Progressive:
         figure.savefig(path)
 
 
-def judge(predicted: I32, truth: CSR, known_counts: npt.NDArray[np.int64]) -> Progressive:
-    """The result from the labels predicted [rows, k] and the true ones; counts are those before the first row."""
+def judge_progressive(predicted: I32, truth: CSR, known_counts: npt.NDArray[np.int64]) -> Progressive:
+    """The result from predicted labels [rows, k] and true ones; ``known_counts`` are counts before the first row."""
     rows = np.repeat(np.arange(truth.n_rows, dtype=np.int64), np.diff(truth.indptr))
     keys = rows * truth.n_cols + truth.indices
     asked = np.arange(truth.n_rows, dtype=np.int64)[:, None] * truth.n_cols + predicted

@@ -1,15 +1,15 @@
-"""Saved growing trees: the checks that a damaged file must not pass."""
+"""Checks of a saved growing tree: a damaged file must not reach the kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.errors import FormatError
-from labelwood.sparse import HEAVIEST, are_light, never_falls
+from labelwood.packed.base import check_pointer, require
+from labelwood.sparse import HEAVIEST, Arrays, are_light
 
 _TYPES = {
     "parent": np.int32, "label": np.int32, "auxiliary": np.uint8, "answers_as": np.int32, "retired": np.uint8,
@@ -19,19 +19,15 @@ _TYPES = {
 }  # fmt: skip
 RECORDS = ("answers_as", "retired", "support", "first_seen", "last_seen")
 
-_LARGEST = 2**62  # a count that learning on will not bring to overflow
+_LARGEST = 2**62  # counts below this cannot overflow by learning on
 
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-
-
-def _require(condition: Any, message: str) -> None:
-    if not bool(condition):
-        raise FormatError(f"the growing tree is damaged: {message}")
+_OWNER = "the growing tree is damaged"
+_require = partial(require, _OWNER)
 
 
 def check_records(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
-    """The label records, if they fit ``n_labels`` labels."""
+    """The label records, checked against ``n_labels`` labels."""
     kept = {name: np.ascontiguousarray(arrays[name]) for name in RECORDS}
     count = len(kept["support"])
     for name, array in kept.items():
@@ -45,7 +41,7 @@ def check_records(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
 
 
 def check_growing(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a growing tree, every one that the kernel reads, if nothing in them leads it astray."""
+    """The arrays of a growing tree, checked for every invariant that the kernel relies on."""
     kept = {name: np.ascontiguousarray(arrays[name]) for name in _TYPES}
     for name, array in kept.items():
         _require(array.dtype == _TYPES[name] and array.ndim == 1, f"{name} must be {np.dtype(_TYPES[name])}")
@@ -67,7 +63,7 @@ def check_growing(arrays: Arrays, n_labels: int) -> dict[str, npt.NDArray[Any]]:
 
 
 def _check_no_cycle(parent: npt.NDArray[np.int32]) -> None:
-    # Pointer doubling: after log2(n) rounds every node must have arrived at the root.
+    # Pointer doubling: after log2(n) rounds every node must have reached the root.
     above = np.maximum(parent, 0)
     for _ in range(max(1, len(parent).bit_length())):
         above = above[above]
@@ -78,9 +74,7 @@ def _check_blocks(kept: dict[str, npt.NDArray[Any]], lanes: npt.NDArray[np.int64
     n_blocks = len(lanes)
     ends = {"feature_ptr": "features", "row_ptr": "weights", "gradient_ptr": "gradients"}
     for pointer, target in ends.items():
-        values = kept[pointer]
-        fits = len(values) == n_blocks + 1 and values[0] == 0 and values[-1] == len(kept[target])
-        _require(fits and never_falls(values), f"{pointer} does not fit")
+        check_pointer(_OWNER, pointer, kept[pointer], n_blocks, len(kept[target]))
     n_features = len(kept["features"])
     _require(len(kept["first"]) == len(kept["value"]) == n_features, "features do not agree")
     _require(len(kept["sums"]) == len(kept["weights"]), "weights and sums do not agree")

@@ -1,4 +1,4 @@
-"""Label names that grow: ids are given in order of first sight and never change."""
+"""Reading the rows and labels of a stream: new features and label names get ids in order of appearance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTHING = np.empty(0, np.int32)
 
 
 class GrowingNames(LabelNames):
-    """The names of labels 0..L-1, to which names are added and in which they are changed.
+    """Label names that can be added and changed; ids never change.
 
     ``kind`` is ``ids`` while labels are columns of a matrix, else ``mixed``, whatever their types.
     """
@@ -48,7 +48,7 @@ class GrowingNames(LabelNames):
         self._count = max(self._count, count)
 
     def add(self, names: Iterable[Hashable]) -> None:
-        """Give ids to the names that have none, in order."""
+        """Give the next ids to names that have none."""
         for name in names:
             if name not in self._index:
                 self._index[name] = self._count
@@ -56,7 +56,7 @@ class GrowingNames(LabelNames):
                 self._count += 1
 
     def rename(self, old: Hashable, new: Hashable, *, owner: str) -> None:
-        """Change a name; the id stays."""
+        """Change a name; its id stays."""
         label = self.id_of(old, owner=owner)
         check_name(new, owner)
         if new in self.index:
@@ -67,14 +67,14 @@ class GrowingNames(LabelNames):
         self._mixed[label], self._index[new], self._array = new, label, None
 
     def id_of(self, name: Hashable, *, owner: str) -> int:
-        """The id of a name that must be there."""
+        """The id of a name; raise if there is no such label."""
         try:
             return self.index[name]
         except (KeyError, TypeError):
             raise LabelwoodError(f"{owner}: there is no label {name!r}") from None
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What to save: that of a :class:`LabelNames`."""
+        """What to save, as :class:`LabelNames` does."""
         return self._frozen().state()
 
     def _frozen(self) -> LabelNames:
@@ -82,7 +82,7 @@ class GrowingNames(LabelNames):
 
 
 def check_name(name: Any, owner: str) -> None:
-    """Refuse names that could not be told from a missing value, or not be looked up."""
+    """Refuse names that look like a missing value, or that cannot be looked up."""
     if name is None:
         raise LabelwoodError(f"{owner}: a label name must not be None, which stands for no label")
     try:
@@ -94,7 +94,7 @@ def check_name(name: Any, owner: str) -> None:
 
 
 def read_targets(Y: Any, label_names: Sequence[Hashable] | None, names: GrowingNames, *, owner: str) -> CSR:
-    """A user's Y with ids of ``names``, which grows by what is new in it; nothing changes if Y is refused."""
+    """A user's Y with ids of ``names``, to which new labels are added; if Y is refused, nothing changes."""
     if not is_matrix(Y):
         if label_names is not None:
             raise LabelwoodError(
@@ -154,10 +154,10 @@ LARGEST_VALUE = 1e15
 
 
 def read_features(X: Any, n_known: int, *, owner: str) -> CSR:
-    """What the user calls X. Indices are int64 where a feature id needs it, else int32.
+    """A user's X. Indices are int64 if a feature id needs it, else int32.
 
-    A matrix must have at least the ``n_known`` columns of earlier ones: fewer would mean other features. Duplicate
-    entries are summed. A list of dicts from feature id (0 to 2^63 - 1) to value says nothing about columns.
+    A matrix must have at least the ``n_known`` columns of earlier ones: fewer columns would mean other features.
+    Duplicate entries are summed. A list of dicts maps feature ids (0 to 2^63 - 1) to values.
     """
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
         return _from_dicts(X, n_known, owner)
@@ -173,7 +173,7 @@ def read_features(X: Any, n_known: int, *, owner: str) -> CSR:
 
 
 def check_size(X: CSR, owner: str) -> None:
-    """Refuse values that are so large that sums of their squares leave float32: one of them would spoil the model."""
+    """Refuse values whose squares could overflow float32 sums: one of them would spoil the model."""
     if X.nnz and np.abs(X.data).max() > LARGEST_VALUE:
         raise LabelwoodError(
             f"{owner}: values of X must be at most {LARGEST_VALUE:g} in size unless normalize is on; "
@@ -182,7 +182,7 @@ def check_size(X: CSR, owner: str) -> None:
 
 
 def as_i32(X: CSR, n_features: int) -> CSR:
-    """The same rows with int32 indices and without the columns from ``n_features`` on."""
+    """The same rows with int32 indices, without columns from ``n_features`` on."""
     if X.n_cols <= n_features and X.indices.dtype == np.int32:
         return X
     kept = X.indices < n_features

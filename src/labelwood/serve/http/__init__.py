@@ -1,1 +1,1 @@
-"""The service's side towards the network."""
+"""The HTTP side of the service: routes, limits, tokens."""

@@ -4,8 +4,8 @@
     backend=http
     endpoint=http://localhost:8765/v1/projects/labelwood/suggest
 
-Annif knows subjects by URI. A label has one if its name is a URI, or if the vocabulary given with ``--uris`` lists it;
-labels without are left out.
+Annif identifies subjects by URI. A label has a URI if its name is one, or if the vocabulary given with ``--uris`` lists
+the label. Labels without a URI are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from labelwood.errors import FormatError
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.http.messages import MAX_K, Problem, SuggestRequest
+from labelwood.serve.messages import MAX_K, Problem, SuggestRequest
 from labelwood.serve.service import Service
 
 PROJECT = "labelwood"
@@ -46,13 +46,13 @@ _FORM = {
 
 
 class Backend(BaseModel):
-    """What answers for the project."""
+    """The backend of the project."""
 
     backend_id: str
 
 
 class Project(BaseModel):
-    """Project information as Annif gives it."""
+    """Project information in the form of Annif."""
 
     project_id: str
     name: str
@@ -63,7 +63,7 @@ class Project(BaseModel):
 
 
 class Projects(BaseModel):
-    """All projects: the one."""
+    """All projects. There is one."""
 
     projects: list[Project]
 
@@ -84,7 +84,7 @@ class Hits(BaseModel):
 
 
 def read_uris(path: Path) -> dict[str, str]:
-    """Label to URI from a vocabulary of Annif, TSV: <uri> TAB label."""
+    """The URI of each label, from an Annif vocabulary: lines of <uri> TAB label."""
     uris = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         uri, tab, label = line.partition("\t")
@@ -95,7 +95,7 @@ def read_uris(path: Path) -> dict[str, str]:
 
 
 def uri_of(label: str, uris: Mapping[str, str]) -> str | None:
-    """The URI of a label, if it has one."""
+    """The URI of a label; None if it has none."""
     if label in uris:
         return uris[label]
     return label if label.startswith(("http://", "https://", "urn:")) else None
@@ -106,7 +106,7 @@ def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, An
     router = APIRouter(prefix="/v1/projects", tags=["Annif"], **common)
 
     def project() -> Project:
-        with service.view.read() as model:
+        with service.current.read() as model:
             trained = estimator_of(model).trained_
         return Project(
             project_id=PROJECT, name="Labelwood", language="en", backend=Backend(backend_id=PROJECT),
@@ -119,21 +119,21 @@ def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, An
 
     @router.get("")
     async def projects() -> Projects:
-        """The one project."""
+        """List the projects. There is one."""
         return Projects(projects=[project()])
 
     @router.get("/{project_id}", responses={404: {"model": Problem}})
     async def information(project_id: str) -> Project:
-        """What Annif asks before it uses a project."""
+        """Describe the project, which Annif asks for before it uses the project."""
         known(project_id)
         return project()
 
     @router.post("/{project_id}/suggest", responses={404: {"model": Problem}}, openapi_extra=_FORM)
     async def suggest(project_id: str, request: Annotated[Request, "a form"]) -> Hits:
-        """Subjects of a text."""
+        """Suggest subjects for a text."""
         known(project_id)
         wanted = _read_form(await request.body())
-        found = service.suggest(wanted)
+        found = await service.suggest(wanted)
         hits = [
             Hit(uri=uri, label=str(one.label), score=one.score)
             for one in found

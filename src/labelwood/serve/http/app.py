@@ -1,4 +1,4 @@
-"""The ASGI application: routes from messages to the service, and what is answered when something is wrong."""
+"""The ASGI application: the routes, and the responses to errors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from starlette.types import ASGIApp
 from labelwood import __version__
 from labelwood.errors import LabelwoodError
 from labelwood.explain import Explanation
-from labelwood.serve.http import fast_path
 from labelwood.serve.http.annif_api import annif_routes
 from labelwood.serve.http.auth import Tokens
-from labelwood.serve.http.gate import Door, Limits
-from labelwood.serve.http.messages import (
+from labelwood.serve.http.fast_path import FastPath
+from labelwood.serve.http.gate import Gate, Limits
+from labelwood.serve.messages import (
     BatchSuggestions,
     ChangedLabel,
     ExplainRequest,
@@ -50,16 +50,16 @@ _STATUS: dict[type[Exception], int] = {
 }
 _READ: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "the body is not JSON"},
-    401: {"model": Problem, "description": "a token is needed"},
+    401: {"model": Problem, "description": "a token is required"},
     403: {"model": Problem, "description": "the token may not do this"},
     413: {"model": Problem, "description": "the body is too large"},
-    422: {"model": Problem, "description": "the request is not as it should be"},
-    503: {"model": Problem, "description": "too busy, too slow, or shutting down; try again"},
+    422: {"model": Problem, "description": "the request is invalid"},
+    503: {"model": Problem, "description": "too many requests, a timeout, or a shutdown; try again"},
 }
 _WRITE: dict[int | str, dict[str, Any]] = {
     **_READ,
-    409: {"model": Problem, "description": "this model does not learn"},
-    429: {"model": Problem, "description": "too much is waiting to be learned; try again"},
+    409: {"model": Problem, "description": "the model does not learn"},
+    429: {"model": Problem, "description": "too many examples are waiting to be learned; try again"},
     507: {"model": Problem, "description": "the disk is full; nothing was learned"},
 }
 _PAGE = {
@@ -70,7 +70,7 @@ _PAGE = {
 
 Key = Annotated[
     KeyText | None,
-    Header(alias="Idempotency-Key", description="a request that comes again with the same key counts once"),
+    Header(alias="Idempotency-Key", description="repeated requests with the same key count once"),
 ]
 
 
@@ -82,11 +82,11 @@ def create_app(
     uris: Mapping[str, str] | None = None,
     inner: Callable[[ASGIApp], ASGIApp] | None = None,
 ) -> ASGIApp:
-    """The application, with its door in front, and what ``inner`` puts between the two."""
+    """The application behind its gate; ``inner`` may add middleware between the two."""
     app = FastAPI(
         title="Labelwood",
         version=__version__,
-        description="Suggests labels for texts, and learns from corrections without losing any.",
+        description="Suggests labels for texts, and learns from corrections without losing one.",
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan(service),
@@ -98,9 +98,9 @@ def create_app(
     _add_watching(app, service, {"dependencies": bearer, "responses": _READ})
     _add_page(app)
     app.include_router(annif_routes(service, uris or {}, {"dependencies": bearer, "responses": _READ}))
-    short = fast_path.Direct(app, service, _refusal)
-    behind = short if inner is None else inner(short)
-    return Door(behind, limits=limits or Limits(), tokens=tokens or Tokens(), metrics=service.metrics)
+    fast = FastPath(app, service, _refusal)
+    behind = fast if inner is None else inner(fast)
+    return Gate(behind, limits=limits or Limits(), tokens=tokens or Tokens(), metrics=service.metrics)
 
 
 def _lifespan(service: Service) -> Any:
@@ -108,8 +108,8 @@ def _lifespan(service: Service) -> Any:
     async def live(app: FastAPI) -> AsyncIterator[None]:
         yield
         service.closing = True
-        if service.learner is not None:
-            await asyncio.to_thread(service.learner.close)
+        if service.writer is not None:
+            await asyncio.to_thread(service.writer.close)
 
     return live
 
@@ -117,19 +117,19 @@ def _lifespan(service: Service) -> Any:
 def _add_reading(app: FastAPI, service: Service, common: dict[str, Any]) -> None:
     @app.post("/suggest", **common)
     async def suggest(request: SuggestRequest) -> Suggestions:
-        """The best labels of a text, or of features."""
-        return as_message(await fast_path.suggest(service, request))
+        """Suggest the best labels of a text, or of features."""
+        return as_message(await service.suggest(request))
 
     @app.post("/suggest-batch", **common)
     async def suggest_batch(request: SuggestBatchRequest) -> BatchSuggestions:
-        """The best labels of each of several inputs."""
-        found = await asyncio.to_thread(service.suggest_batch, request)
+        """Suggest the best labels of each of several inputs."""
+        found = await service.suggest_batch(request)
         return BatchSuggestions(results=[as_message(row) for row in found])
 
     @app.post("/explain", **common)
     async def explain(request: ExplainRequest) -> Explanation:
-        """Why labels are suggested, word by word and step by step, and where missed ones were lost."""
-        return await asyncio.to_thread(service.explain, request)
+        """Explain suggestions, word by word and step by step, and say where missed labels were lost."""
+        return await service.explain(request)
 
     @app.get("/labels", **common)
     async def labels(
@@ -137,39 +137,37 @@ def _add_reading(app: FastAPI, service: Service, common: dict[str, Any]) -> None
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
         contains: Annotated[str, Query(max_length=1000)] = "",
     ) -> LabelList:
-        """The labels, with their state and support."""
-        return await asyncio.to_thread(service.labels, start=start, limit=limit, contains=contains)
+        """List labels with their state and support."""
+        return await service.labels(start=start, limit=limit, contains=contains)
 
     @app.get("/model", **common)
     async def model() -> ModelInfo:
-        """What is served, and how it is doing."""
+        """Describe the model and the service."""
         return service.info()
 
 
 def _add_writing(app: FastAPI, service: Service, common: dict[str, Any]) -> None:
     @app.post("/learn", **common)
     async def learn(request: LearnRequest, key: Key = None) -> LearnedExamples:
-        """Learn examples; once this answers, they are on disk and suggestions reflect them."""
-        return LearnedExamples(**await fast_path.learn(service, request, key))
+        """Learn examples. When the answer comes, they are on disk and suggestions reflect them."""
+        return LearnedExamples(**await service.learn(request, key))
 
     @app.patch("/labels", **common)
     async def change_label(request: LabelChange, key: Key = None) -> ChangedLabel:
         """Rename, retire, merge or restore a label."""
-        done = await asyncio.wrap_future(service.change_label(request, key))
-        return ChangedLabel(**fast_path.answer_of(done))
+        return ChangedLabel(**await service.change_label(request, key))
 
 
 def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> None:
     @app.get("/healthz")
     async def healthz() -> Status:
-        """Whether the process is alive."""
+        """Tell that the process is alive."""
         return Status(status="alive")
 
     @app.get("/readyz", responses={503: {"model": Status}})
     async def readyz(response: Response) -> Status:
-        """Whether requests should be sent here."""
-        learner = service.learner
-        trouble = "" if learner is None else learner.failed or learner.refused
+        """Tell whether to send requests to this process."""
+        trouble = "" if service.writer is None else service.writer.trouble
         if service.closing:
             response.status_code = 503
             return Status(status="shutting down", learning=trouble)
@@ -179,7 +177,7 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
 
     @app.get("/metrics", **{**common, "responses": {**common["responses"], 200: text}}, response_model=None)
     async def metrics() -> PlainTextResponse:
-        """Counts, latencies, drift, for Prometheus."""
+        """Report counts, latencies and drift for Prometheus."""
         service.push_gauges()
         return PlainTextResponse(service.metrics.render(), media_type="text/plain; version=0.0.4")
 
@@ -217,5 +215,5 @@ def _refusal(error: LabelwoodError) -> JSONResponse:
 
 
 def _printable(text: str) -> str:
-    """A message that any JSON reader takes, whatever the request had in it."""
+    """The text without half characters, which a request may contain and UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""Who may do what: bearer tokens with a role each, from a file or the environment.
+"""Bearer tokens and their roles, from a file or the environment.
 
-A line is ``read TOKEN`` or ``write TOKEN``; ``#`` opens a comment. Writers may read. Tokens are kept and compared as
-digests, every one of them each time, so that the time taken says nothing about them.
+A line is ``read TOKEN`` or ``write TOKEN``; ``#`` opens a comment. A write token also allows reading. Tokens are stored
+as digests. Every request is compared with all of them, so that the time of a comparison tells nothing about a token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RANK: dict[Role, int] = {"open": 0, "read": 1, "write": 2}
 
 
 class Tokens:
-    """The tokens of a service; without any, everybody may do everything (on loopback, see :func:`check_host`)."""
+    """The tokens of a service. Without tokens everybody may read and write, on loopback only: :func:`check_host`."""
 
     def __init__(self, lines: Iterable[str] = (), *, where: str = "tokens") -> None:
         self._digests: list[tuple[bytes, Role]] = []
@@ -43,7 +43,7 @@ class Tokens:
 
     @classmethod
     def find(cls, path: Path | None) -> Tokens:
-        """The tokens of a file, else of the environment variable LABELWOOD_TOKENS (commas or lines between)."""
+        """The tokens of a file, or of the environment variable LABELWOOD_TOKENS, separated by commas or lines."""
         if path is not None:
             tokens = cls(path.read_text(encoding="utf-8").splitlines(), where=str(path))
             if not tokens:
@@ -55,7 +55,7 @@ class Tokens:
         return bool(self._digests)
 
     def role_of(self, authorization: str | None) -> Role:
-        """What a request with this Authorization header may do."""
+        """The role of a request with this Authorization header."""
         if not self._digests:
             return "write"
         given = _digest(_token_in(authorization or ""))
@@ -67,12 +67,12 @@ class Tokens:
 
 
 def allows(role: Role, needed: Role) -> bool:
-    """Whether a role is enough."""
+    """True if a role includes the needed one."""
     return _RANK[role] >= _RANK[needed]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine only."""
+    """True if a host name or address means this machine only."""
     if host == "localhost":
         return True
     try:
@@ -82,7 +82,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_host(host: str, tokens: Tokens) -> None:
-    """Refuse to listen to the network without tokens."""
+    """Raise if the service would listen to the network without tokens."""
     if not tokens and not is_loopback(host):
         raise LabelwoodError(
             f"serve: --host must be loopback (127.0.0.1, ::1, localhost) unless there are tokens; got {host!r}. "
@@ -91,13 +91,13 @@ def check_host(host: str, tokens: Tokens) -> None:
 
 
 def names_loopback(header: str) -> bool:
-    """Whether a Host header names this machine: a page of another site cannot, even if its name leads here."""
+    """True if a Host header names this machine. A page of another site cannot send such a header (DNS rebinding)."""
     host = header.rsplit(":", 1)[0] if not header.endswith("]") else header
     return is_loopback(host.strip("[]"))
 
 
 def _token_in(authorization: str) -> str:
-    """The token of a header: after Bearer, or the password of Basic, for clients that only know user:password@host."""
+    """The token of a header: Bearer, or the password of Basic for clients that only support user:password@host."""
     scheme, _, rest = authorization.partition(" ")
     if scheme.lower() == "basic":
         try:

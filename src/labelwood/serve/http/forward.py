@@ -1,4 +1,4 @@
-"""What a reader does with a request that changes the model: it hands it on to the writer, and the answer back."""
+"""Forwards requests that change the model from a reader process to the writer process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_HANDED_ON = frozenset({"/learn", "/labels"})
+_FORWARDED = frozenset({"/learn", "/labels"})
 _HEADERS = ("authorization", "content-type", "idempotency-key")
 
 
@@ -24,14 +24,14 @@ class Forward:
         self._client = httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on, or let through."""
-        if scope["type"] != "http" or scope["path"] not in _HANDED_ON:
+        """Forward the request, or pass it on."""
+        if scope["type"] != "http" or scope["path"] not in _FORWARDED:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
         try:
-            told = await self._client.request(
+            answered = await self._client.request(
                 request.method,
                 scope["path"],
                 params=request.url.query,
@@ -40,11 +40,13 @@ class Forward:
             )
         except httpx.TransportError as error:
             answer: Response = JSONResponse(
-                {"detail": f"the writer does not answer: {error}"}, 503, headers={"Retry-After": "1"}
+                {"detail": f"the writer process does not answer: {error}"}, 503, headers={"Retry-After": "1"}
             )
         else:
             kept = {
-                name: told.headers[name] for name in ("content-type", "retry-after") if name in told.headers
+                name: answered.headers[name]
+                for name in ("content-type", "retry-after")
+                if name in answered.headers
             }
-            answer = Response(told.content, told.status_code, headers=kept)
+            answer = Response(answered.content, answered.status_code, headers=kept)
         await answer(scope, receive, send)

@@ -1,10 +1,9 @@
-"""The door: every request passes the limits, the tokens and the clock before a route sees it."""
+"""The gate: checks the size, token and number of requests before a route sees them, and ends slow ones."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +31,7 @@ HEADERS = [
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request, and all together, may take."""
+    """Limits of one request (bytes of the body, seconds) and of all requests together (number at once)."""
 
     body_bytes: int = 4 * 2**20
     seconds: float = 30.0
@@ -43,15 +42,15 @@ class _TooLargeError(Exception):
     pass
 
 
-class Door:
-    """ASGI middleware: 401 and 403 by token, 413 by size, 503 by time and number at once; counts everything."""
+class Gate:
+    """ASGI middleware: answers 401 and 403 by token, 413 by size, 503 by time and number; counts all requests."""
 
     def __init__(self, app: ASGIApp, *, limits: Limits, tokens: Tokens, metrics: Metrics) -> None:
         self._app, self._limits, self._tokens, self._metrics = app, limits, tokens, metrics
         self._inside = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it here."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -94,36 +93,29 @@ class Door:
         if self._inside > self._limits.at_once and path != "/healthz":
             return 503, "too many requests at once; try again"
         if not self._tokens and not names_loopback(headers.get(b"host", b"localhost").decode("latin-1")):
-            return 403, "without tokens the service answers to localhost only"
+            return 403, "without tokens the service answers requests to localhost only"
         role = self._tokens.role_of(headers.get(b"authorization", b"").decode("latin-1"))
         if allows(role, needed_role(scope["method"], path)):
             return None
         if role == "open":
-            return 401, "a bearer token is needed"
-        return 403, "this token may read, not write"
+            return 401, "a bearer token is required"
+        return 403, "this token allows reading, not writing"
 
     async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         most = self._limits.body_bytes
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > most:
             raise _TooLargeError
-        return await read_body(receive, most)
-
-
-async def read_body(receive: Receive, most: float = math.inf) -> bytes:
-    """The body of a request, of at most so many bytes."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return b"".join(parts)
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most:
-            raise _TooLargeError
-        if not message.get("more_body", False):
-            return b"".join(parts)
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return bytes(body)
+            body += message.get("body", b"")
+            if len(body) > most:
+                raise _TooLargeError
+            if not message.get("more_body", False):
+                return bytes(body)
 
 
 def needed_role(method: str, path: str) -> Role:
@@ -139,7 +131,7 @@ def route_of(path: str) -> str:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """What gives a body that was read once more."""
+    """A ``receive`` that delivers the whole body in one message, and then what ``receive`` delivers."""
     given = False
 
     async def again() -> Message:

@@ -1,1 +1,1 @@
-"""The service's log, snapshots and models."""
+"""The state of the service: log, snapshots, current model."""

@@ -1,4 +1,4 @@
-"""Drift: how well each example was predicted before it was learned, and how often labels are new, of late."""
+"""Drift: the quality of predictions and the rate of new labels over the last examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labelwood.errors import FormatError
 class Drift:
     """Progressive P@1 and new labels over the last ``window`` examples.
 
-    An example without labels counts for neither.
+    Progressive: every example is predicted before it is learned. Examples without labels are not counted.
     """
 
     def __init__(self, window: int) -> None:
@@ -20,18 +20,18 @@ class Drift:
         self._new: deque[int] = deque(maxlen=window)
 
     def note(self, hits: Iterable[bool], new_labels: Iterable[int]) -> None:
-        """Add examples: whether the best prediction was right, and how many labels were never seen before."""
+        """Add examples: whether the best label was right, and the number of new labels of each example."""
         self._hits.extend(hits)
         self._new.extend(new_labels)
 
     @property
     def window(self) -> int:
-        """How many examples the figures are over at the most."""
+        """The largest number of examples that the figures cover."""
         return self._hits.maxlen or 0
 
     @property
     def examples(self) -> int:
-        """How many examples the figures are over."""
+        """The number of examples that the figures cover."""
         return len(self._hits)
 
     @property
@@ -45,16 +45,16 @@ class Drift:
         return sum(self._new) / len(self._new) if self._new else None
 
     def alarm(self, threshold: float) -> bool:
-        """Whether P@1 is below the threshold, the window being full."""
+        """True if the window is full and P@1 is below the threshold."""
         return len(self._hits) == self._hits.maxlen and (self.precision or 0.0) < threshold
 
     def state(self) -> dict[str, Any]:
-        """What to save."""
+        """The state as JSON values."""
         return {"hits": "".join("01"[hit] for hit in self._hits), "new": list(self._new)}
 
     @classmethod
     def restore(cls, saved: Mapping[str, Any], window: int) -> Drift:
-        """The inverse of :meth:`state`; a smaller window keeps the latest."""
+        """The inverse of :meth:`state`; a smaller window keeps the last examples."""
         hits, new = saved.get("hits"), saved.get("new")
         if not isinstance(hits, str) or not isinstance(new, list) or len(hits) != len(new):
             raise FormatError("the drift of a snapshot is damaged")

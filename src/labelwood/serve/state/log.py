@@ -1,9 +1,8 @@
-"""The write-ahead log: frames of records, each with a checksum, flushed to disk before anybody is told.
+"""The write-ahead log: frames of records, each with a checksum, flushed to disk before the records are acknowledged.
 
-A frame is what one flush covers, so it is there as a whole or not at all: a crash can tear the last frame only, and no
-record of that one was acknowledged. A frame that is damaged although others follow it is no torn tail; then records
-that were acknowledged are unreadable, and reading stops with an error instead of passing over them.
-``docs/file-format.md`` has the bytes.
+Each frame is flushed on its own, so a crash can tear only the last frame, whose records were not acknowledged. A
+damaged frame with sound frames behind it is not a torn tail: acknowledged records are unreadable, and reading stops
+with an error. ``docs/develop/file-format.md`` specifies the bytes.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from typing import Any
 from pydantic_core import to_json
 
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.storage.model_directory import sync_directory
+from labelwood.storage.atomic import sync_directory
 
 Record = dict[str, Any]
 Clock = Callable[[], int]
 
 OPENING = b"labelwood-log 1\n"
 _MAGIC = b"LwFr"
-_HEADER = struct.Struct("<4sIQqI")  # magic, bytes of payload, number of the first record, microseconds, crc32
-_CHECKED = struct.Struct("<IQq")  # what the checksum covers besides the payload
+_HEADER = struct.Struct("<4sIQqI")  # magic, bytes of the payload, first record, microseconds, crc32
+_CHECKED = struct.Struct("<IQq")  # the part of the header that the checksum covers
 MAX_PAYLOAD = 2**30
 SEGMENT_BYTES = 64 * 2**20
-_flush = getattr(os, "fdatasync", os.fsync)  # not every system tells data from their description
+_flush = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 class LogRefusedError(LabelwoodError):
-    """The log could not take a frame; it is what it was before, or closed until the next start."""
+    """A frame could not be written. The log is unchanged, or closed until the next start."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Records ``sequence``, ``sequence + 1``, ... that were flushed together at ``time`` (microseconds since 1970)."""
+    """Records ``sequence``, ``sequence + 1``, ..., flushed together at ``time`` (microseconds since 1970)."""
 
     sequence: int
     time: int
@@ -57,7 +56,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class TornTail:
-    """The end of a log that a crash left unfinished."""
+    """An unfinished frame at the end of a log, left by a crash."""
 
     path: Path
     offset: int
@@ -65,7 +64,7 @@ class TornTail:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason} at byte {self.offset}; {self.lost_bytes} bytes are set aside"
+        return f"{self.path}: {self.reason} at byte {self.offset}; {self.lost_bytes} bytes are moved to a .torn file"
 
 
 def wall_clock() -> int:
@@ -74,7 +73,7 @@ def wall_clock() -> int:
 
 
 def segments(folder: Path) -> list[tuple[int, Path]]:
-    """The files of a log and the number of the first record each may hold, in order."""
+    """The files of a log in order, each with the number of its first record."""
     found = [(int(path.stem), path) for path in folder.glob("*.log") if path.stem.isdigit()]
     return sorted(found)
 
@@ -82,9 +81,8 @@ def segments(folder: Path) -> list[tuple[int, Path]]:
 def encode_frame(sequence: int, micros: int, records: Sequence[Record]) -> bytes:
     """The bytes of a frame."""
     try:
-        # one by one: a call keeps the interpreter to itself until it ends
-        payload = b"[" + b",".join(to_json(record) for record in records) + b"]"
-    except ValueError as error:  # what comes from a request was checked before
+        payload = to_json(list(records))
+    except ValueError as error:  # a record that no request can make
         raise LogRefusedError(f"log: nothing was written: {error}") from error
     if len(payload) > MAX_PAYLOAD:
         raise LogRefusedError(f"log: a frame must have at most {MAX_PAYLOAD} bytes; got {len(payload)}")
@@ -93,7 +91,7 @@ def encode_frame(sequence: int, micros: int, records: Sequence[Record]) -> bytes
 
 
 def read_log(folder: Path, *, after: int = 0) -> Iterator[Frame]:
-    """The frames with records numbered above ``after``, in order; a torn tail ends it quietly."""
+    """The frames with records above number ``after``, in order, up to a torn tail."""
     expected: int | None = None
     listed = segments(folder)
     for position, (first, path) in enumerate(listed):
@@ -112,22 +110,22 @@ def read_log(folder: Path, *, after: int = 0) -> Iterator[Frame]:
 
 
 def _frames(path: Path, first: int, *, may_be_torn: bool) -> Iterator[tuple[int, Frame | TornTail]]:
-    """The frames of a file with the offset each ends at; last a torn tail, if there is one."""
+    """The frames of a file, each with the offset of its end, and last a torn tail if there is one."""
     data = path.read_bytes()
     offset, expected = len(OPENING), first
     if not data.startswith(OPENING):
         if may_be_torn and OPENING.startswith(data):
-            yield 0, TornTail(path, 0, len(data), "the file was not begun")
+            yield 0, TornTail(path, 0, len(data), "the file has no complete first line")
             return
-        raise FormatError(f"{path}: not a log of this version: it must open with {OPENING!r}")
+        raise FormatError(f"{path}: not a log of this version: it must begin with {OPENING!r}")
     while offset < len(data):
         frame, end, reason = _frame_at(data, offset, expected)
         if frame is None:
             follower = _next_frame(data, offset + 1, expected)
             if follower is not None or not may_be_torn:
                 raise FormatError(
-                    f"{path}: {reason} at byte {offset}, and acknowledged records follow it: the log is damaged. "
-                    "Start from a snapshot behind it, or restore to a time before it."
+                    f"{path}: {reason} at byte {offset}, and acknowledged records follow: the log is damaged. "
+                    "Start from a later snapshot, or restore a time before the damage."
                 )
             yield offset, TornTail(path, offset, len(data) - offset, reason)
             return
@@ -136,25 +134,25 @@ def _frames(path: Path, first: int, *, may_be_torn: bool) -> Iterator[tuple[int,
 
 
 def _frame_at(data: bytes, offset: int, expected: int | None) -> tuple[Frame | None, int, str]:
-    """The frame at an offset and where it ends, or what is wrong with it."""
+    """The frame at an offset and the offset of its end, or None and the reason."""
     if len(data) - offset < _HEADER.size:
-        return None, offset, "a frame's header is cut short"
+        return None, offset, "the header of a frame is cut short"
     magic, length, sequence, micros, check = _HEADER.unpack_from(data, offset)
     start = offset + _HEADER.size
     if magic != _MAGIC or length > MAX_PAYLOAD:
-        return None, offset, "no frame begins"
+        return None, offset, "there is no frame"
     if start + length > len(data):
         return None, offset, "a frame is cut short"
     payload = data[start : start + length]
     if zlib.crc32(payload, zlib.crc32(_CHECKED.pack(length, sequence, micros))) != check:
         return None, offset, "the checksum of a frame does not match"
     if expected is not None and sequence != expected:
-        return None, offset, f"record {sequence} stands where {expected} should be"
+        return None, offset, f"there is record {sequence} instead of record {expected}"
     return Frame(sequence, micros, json.loads(payload)), start + length, ""
 
 
 def _next_frame(data: bytes, offset: int, expected: int) -> Frame | None:
-    """A sound later frame beyond damage, if there is one."""
+    """A sound frame behind a damaged one; None if there is none."""
     while (offset := data.find(_MAGIC, offset)) >= 0:
         frame, _, _ = _frame_at(data, offset, None)
         if frame is not None and frame.sequence > expected:
@@ -164,9 +162,9 @@ def _next_frame(data: bytes, offset: int, expected: int) -> Frame | None:
 
 
 class LogWriter:
-    """Appends to a log; there must be only one (see ``store``).
+    """Appends frames to a log. There must be only one writer; ``store`` holds a lock.
 
-    Times never fall: where the clock goes back, frames keep the latest time seen until the clock has caught up.
+    Times never decrease: if the clock goes back, frames keep the latest time until the clock has caught up.
     """
 
     def __init__(
@@ -186,11 +184,11 @@ class LogWriter:
 
     @property
     def size(self) -> int:
-        """Size of the log on disk."""
+        """Bytes of the log on disk."""
         return sum(path.stat().st_size for _, path in segments(self._folder))
 
     def append(self, records: Sequence[Record]) -> Frame:
-        """Write records as one frame and flush it to disk; when this returns they are durable."""
+        """Write records as one frame and flush it to disk."""
         if self._broken:
             raise LogRefusedError(self._broken)
         now = self._clock()
@@ -210,16 +208,16 @@ class LogWriter:
         return frame
 
     def drop_before(self, sequence: int) -> None:
-        """Remove the files all of whose records are numbered below ``sequence``."""
+        """Remove the files that have only records below number ``sequence``."""
         listed = segments(self._folder)
         for (_, path), (following, _) in pairwise(listed):
             if following <= sequence:
                 path.unlink()
 
     def rotate(self) -> None:
-        """Begin a new file, so that the one before can be removed once a snapshot covers it."""
+        """Begin a new file, so that the previous one can be removed when a snapshot covers it."""
         if self._end > len(OPENING) and not self._broken:
-            with contextlib.suppress(OSError):  # a full disk: the old file goes on
+            with contextlib.suppress(OSError):  # the disk is full: continue with the old file
                 self._begin_segment()
 
     def close(self) -> None:
@@ -242,7 +240,7 @@ class LogWriter:
         self._end = end
 
     def _set_aside(self, path: Path, tail: TornTail) -> None:
-        """Keep what a crash left unfinished in a file of its own and cut it off."""
+        """Move a torn tail to a file of its own."""
         with path.open("r+b") as file:
             file.seek(tail.offset)
             path.with_suffix(f".{tail.offset}.torn").write_bytes(file.read())
@@ -266,7 +264,7 @@ class LogWriter:
         self._file, self._path, self._end = file, path, len(OPENING)
 
     def _undo(self, error: OSError) -> None:
-        """Cut off what a failed append may have left; if that fails too, take nothing more."""
+        """Remove what a failed append has left; if that fails, refuse further frames."""
         try:
             os.ftruncate(self._file, self._end)
             os.fsync(self._file)

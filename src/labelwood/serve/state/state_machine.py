@@ -1,182 +1,169 @@
-"""What the log does to a model: the state of the service is the fold of its records, in their order.
+"""The state of a learning service: the current model, and the counters that belong to it.
 
-    {"kind": "model", "model": name}                              start from, or swap to, the model models/name
-    {"kind": "learn", "examples": [...], "key", "digest"}         learn examples
-    {"kind": "labels", "action", "label", "to", "key", "digest"}  rename, retire, merge or restore a label
-
-A record that the model refuses changes nothing and is refused again, the same, whenever the log is replayed.
+The state is the fold of the log. :class:`StateMachine` applies frames of records in their order, so that a replay of
+the same log gives the same state, bit for bit. Nothing else changes the model or replaces it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, groupby, pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from labelwood.errors import LabelwoodError
-from labelwood.methods.online.online_tree import OnlineTree
-from labelwood.methods.online.stream_inputs import as_i32
-from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
+from labelwood.methods.online.learner import learner_of
+from labelwood.methods.registry import load, model_from_saved
+from labelwood.methods.text_classifier import Model
 from labelwood.serve.state.drift import Drift
 from labelwood.serve.state.log import Frame, Record
-from labelwood.sparse import CSR, I32, MAX_COLUMNS
-
-Answer = dict[str, Any]
-Step = Callable[[OnlineTree], object]
+from labelwood.serve.state.records import Answer, Step, apply_records
 
 DRIFT_WINDOW = 1000
 REMEMBERED_KEYS = 100_000
 
 
-def online_tree_of(model: Model) -> OnlineTree:
-    """The tree behind a model that can learn."""
-    tree = estimator_of(model)
-    if not isinstance(tree, OnlineTree) or not tree.can_learn:
-        raise LabelwoodError("serve: only an online-tree model that was saved whole can learn")
-    return tree
+@dataclass(frozen=True)
+class Snapshot:
+    """The state at one record, in memory: counters as JSON values, the model as manifest and arrays."""
 
+    counters: dict[str, Any]
+    manifest: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
 
-def can_learn(model: Model) -> bool:
-    """Whether the service can teach a model."""
-    tree = estimator_of(model)
-    return isinstance(tree, OnlineTree) and tree.can_learn
-
-
-def rows_of(model: Model, examples: Sequence[Mapping[str, Any]]) -> CSR:
-    """The vectors of examples, each a text or features, whichever the model takes."""
-    wanted, other = ("text", "features") if isinstance(model, TextClassifier) else ("features", "text")
-    for position, example in enumerate(examples):
-        if example.get(wanted) is None:
-            raise LabelwoodError(
-                f"this model takes {wanted}, not {other}; example {position} has no {wanted}"
-            )
-    if isinstance(model, TextClassifier):
-        return model.encode([example["text"] for example in examples])
-    features = _vectors([example["features"] for example in examples], model.n_features_in_)
-    return features if isinstance(model, OnlineTree) else as_i32(features, model.n_features_in_)
-
-
-def _vectors(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:
-    """Rows of columns and values, which the messages have checked, without a step of Python for each."""
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=indptr[1:])
-    count = int(indptr[-1])
-    keys: Iterator[str | int] = chain.from_iterable(rows)
-    if isinstance(next(chain.from_iterable(rows), None), str):  # from the log; a request has numbers
-        keys = map(int, keys)
-    columns = np.fromiter(keys, np.int64, count)
-    values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, count)
-    for start, stop in pairwise(indptr.tolist()):
-        part = columns[start:stop]
-        if (part[1:] < part[:-1]).any():
-            order = part.argsort()
-            columns[start:stop], values[start:stop] = part[order], values[start:stop][order]
-    widest = 1 + (int(columns.max()) if count else -1)
-    indices: npt.NDArray[Any] = columns.astype(np.int32) if widest <= MAX_COLUMNS else columns
-    return CSR(indptr, indices, values, max(n_known, widest, 1))
-
-
-def change_model(model: Model, records: Sequence[Record], drift: Drift) -> tuple[list[Answer], list[Step]]:
-    """Apply the records of one frame to a model, the examples of a run of records predicted before they are learned.
-
-    The answer of each record, and what was done: the same steps bring an equal model to the same state.
-    """
-    answers: list[Answer] = []
-    steps: list[Step] = []
-    for kind, run in groupby(records, key=lambda record: record["kind"]):
-        if kind == "learn":
-            answers += _learn(model, list(run), drift, steps)
-        else:
-            answers += [_change_label(model, one, steps) for one in run]
-    return answers, steps
-
-
-def _change_label(model: Model, record: Record, steps: list[Step]) -> Answer:
-    action, label, to = record["action"], record["label"], record.get("to")
-
-    def step(tree: OnlineTree) -> None:
-        getattr(tree.labels, action)(*([label] if to is None else [label, to]))
-
-    try:
-        step(online_tree_of(model))
-    except LabelwoodError as error:
-        return {"refused": str(error)}
-    steps.append(step)
-    return {"action": action, "label": label, "to": to}
-
-
-def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step]) -> list[Answer]:
-    """Learn several records in one call, or one by one if that is refused: the model comes out the same."""
-    tree = online_tree_of(model)
-    examples = [example for record in records for example in record["examples"]]
-    before, labels = tree.n_labels_, [example["labels"] for example in examples]
-    try:
-        rows = rows_of(model, examples)
-        predicted, targets = tree.test_then_learn(rows, labels, k=1, at_once=True)
-    except LabelwoodError as error:
-        if len(records) == 1:
-            return [{"refused": str(error)}]
-        return [answer for record in records for answer in _learn(model, [record], drift, steps)]
-    steps.append(lambda other: other.partial_fit(rows, labels))
-    n_new = _note(drift, predicted[:, 0], targets, before)
-    ends = np.cumsum([len(record["examples"]) for record in records])
-    return [
-        {
-            "learned": len(record["examples"]),
-            "new_labels": int(n_new[end - len(record["examples"]) : end].sum()),
-        }
-        for record, end in zip(records, ends.tolist(), strict=True)
-    ]
-
-
-def _note(drift: Drift, predicted: I32, targets: CSR, n_known: int) -> npt.NDArray[np.int64]:
-    """Tell ``drift`` of examples just learned; how many labels were new in each."""
-    rows = np.repeat(np.arange(targets.n_rows), np.diff(targets.indptr))
-    hits = np.zeros(targets.n_rows, bool)
-    hits[rows[targets.indices == predicted[rows]]] = True
-    new = np.flatnonzero(targets.indices >= n_known)
-    _, first = np.unique(targets.indices[new], return_index=True)
-    counts = np.bincount(rows[new[first]], minlength=targets.n_rows)
-    labelled = np.diff(targets.indptr) > 0
-    drift.note(hits[labelled].tolist(), counts[labelled].tolist())
-    return counts
+    @property
+    def sequence(self) -> int:
+        """Number of the last record in the snapshot."""
+        return int(self.counters["sequence"])
 
 
 @dataclass
-class Replica:
-    """A model and all that the service knows besides: the fold of the log up to record ``sequence``."""
-
+class _Copy:
     model: Model
-    sequence: int = 0
-    time: int = 0
-    learned: int = 0
-    keys: OrderedDict[str, tuple[str, Answer]] = field(default_factory=OrderedDict)
-    drift: Drift = field(default_factory=lambda: Drift(DRIFT_WINDOW))
+    readers: int = 0
 
-    def apply(self, frame: Frame, load_model: Callable[[str], Model]) -> list[Answer]:
-        """Apply a frame; the answer of each of its records."""
+
+class StateMachine:
+    """Owns the current model: applies records to it, replaces it, lends it to readers.
+
+    One thread applies frames. From :meth:`share` on there are two copies of the model. Readers use the front copy while
+    the back copy learns a frame. Then the two change places, and :meth:`catch_up` teaches the other copy the same. So
+    readers never wait for learning and never see half of a frame.
+    """
+
+    def __init__(
+        self, model: Model, models: Path, *, sequence: int, time: int, drift_window: int = DRIFT_WINDOW
+    ) -> None:
+        self.sequence, self.time, self.learned = sequence, time, 0
+        self.keys: OrderedDict[str, tuple[str, Answer]] = OrderedDict()
+        self.drift = Drift(drift_window)
+        self._models = models
+        self._front = _Copy(model)
+        self._back: _Copy | None = None
+        self._n_jobs = 1
+        self._owed: list[Step] = []
+        self._changed = threading.Condition()
+
+    @classmethod
+    def from_counters(
+        cls, counters: dict[str, Any], model: Model, models: Path, *, drift_window: int
+    ) -> StateMachine:
+        """The state of a snapshot."""
+        machine = cls(model, models, sequence=counters["sequence"], time=counters["time"])
+        machine.learned = counters["learned"]
+        machine.keys.update((key, (digest, answer)) for key, digest, answer in counters["keys"])
+        machine.drift = Drift.restore(counters["drift"], drift_window)
+        return machine
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the state; the state may change afterwards."""
+        counters = {
+            "sequence": self.sequence,
+            "time": self.time,
+            "learned": self.learned,
+            "keys": [[key, digest, answer] for key, (digest, answer) in self.keys.items()],
+            "drift": self.drift.state(),
+        }
+        return Snapshot(counters, *self.model.to_saved())
+
+    @property
+    def model(self) -> Model:
+        """The current model, for the thread that applies frames; other threads use :meth:`read`."""
+        return self._front.model
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Model]:
+        """Lend the current model. It does not change until the block ends."""
+        with self._changed:
+            copy = self._front
+            copy.readers += 1
+        try:
+            yield copy.model
+        finally:
+            with self._changed:
+                copy.readers -= 1
+                if not copy.readers:
+                    self._changed.notify_all()
+
+    def share(self, *, n_jobs: int) -> None:
+        """Make the second copy, so that :meth:`read` may be used while frames are applied."""
+        self._n_jobs = n_jobs
+        self._put_two_copies(self.model)
+
+    def apply(self, frame: Frame) -> list[Answer]:
+        """Apply a frame and show the result to readers; return the answer to each record."""
+        self.catch_up()
         if frame.records[0]["kind"] == "model":  # always alone in its frame
-            name = frame.records[0]["model"]
-            self.model, self.drift = load_model(name), Drift(self.drift.window)
-            self.sequence, self.time = frame.last, frame.time
-            return [{"model": name, "sequence": frame.sequence}]
-        return self.apply_to(self.model, frame)[0]
-
-    def apply_to(self, model: Model, frame: Frame) -> tuple[list[Answer], list[Step]]:
-        """Apply a frame of learning to ``model``, which from now on is the model of this replica."""
-        answers, steps = change_model(model, frame.records, self.drift)
+            answers = [self._replace_model(frame.records[0]["model"])]
+        else:
+            answers = self._learn(frame.records)
         for offset, (record, answer) in enumerate(zip(frame.records, answers, strict=True)):
             answer["sequence"] = frame.sequence + offset
             self.learned += answer.get("learned", 0)
             if record.get("key") is not None:
                 self._remember(record["key"], record["digest"], answer)
-        self.model, self.sequence, self.time = model, frame.last, frame.time
-        return answers, steps
+        self.sequence, self.time = frame.last, frame.time
+        return answers
+
+    def catch_up(self) -> None:
+        """Teach the back copy what the front copy has learned, as soon as the last reader has left the back copy."""
+        back = self._back
+        if back is None or not self._owed:
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: not back.readers)
+        for step in self._owed:
+            step(learner_of(back.model, owner="serve"))
+        self._owed = []
+
+    def _learn(self, records: list[Record]) -> list[Answer]:
+        if self._back is None:
+            return apply_records(self.model, records, self.drift)[0]
+        answers, self._owed = apply_records(self._back.model, records, self.drift)
+        with self._changed:
+            self._front, self._back = self._back, self._front
+        return answers
+
+    def _replace_model(self, name: str) -> Answer:
+        model = load(self._models / name, verify=True)
+        if self._back is None:
+            self._front = _Copy(model)
+        else:
+            self._put_two_copies(model)
+        self.drift = Drift(self.drift.window)
+        return {"model": name}
+
+    def _put_two_copies(self, model: Model) -> None:
+        """Make a model current; readers of the previous one finish with it."""
+        copies = model, model_from_saved(*model.to_saved(), where="copy")
+        for copy in copies:
+            copy.set_threads(self._n_jobs)
+        with self._changed:
+            self._front, self._back = map(_Copy, copies)
 
     def _remember(self, key: str, digest: str, answer: Answer) -> None:
         self.keys[key] = (digest, answer)

@@ -1,13 +1,14 @@
-"""A state directory: the log, the snapshots that fold it, and the models it started from.
+"""A state directory: the log, the snapshots, and the models that the log names.
 
-    STATE/lock                    held by the one process that writes
-    STATE/log/<first record>.log  the log, see ``wal``
-    STATE/models/<record>/        the model that a record of the log starts from
-    STATE/snapshots/<record>/     model/ and state.json: the fold of the log up to that record
-    STATE/views/, STATE/view      the latest snapshot, packed for reading (with several workers)
+    STATE/lock                    locked by the one process that writes
+    STATE/log/<first record>.log  the log, see ``log``
+    STATE/models/<record>/        the model of a record of kind "model"
+    STATE/snapshots/<record>/     model/ and state.json: the state after that record
+    STATE/views/, STATE/view      the newest snapshot, packed for reading (with several workers)
 
-Opening takes the newest snapshot that is sound and replays what the log has beyond it. A snapshot removes the log and
-the snapshots behind the ones that are kept, so that a damaged newest snapshot costs a longer replay and nothing else.
+Opening a state directory loads the newest sound snapshot and replays the log behind it. A new snapshot removes older
+snapshots and the log before them, except for the last ``keep`` snapshots: if the newest one is damaged, the replay is
+longer and nothing is lost.
 """
 
 from __future__ import annotations
@@ -17,52 +18,22 @@ import hashlib
 import json
 import os
 import shutil
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.methods import load
-from labelwood.methods.text_classifier import Model
+from labelwood.methods.online.learner import learner_of
+from labelwood.methods.registry import load, model_from_saved
 from labelwood.run_context import logger
-from labelwood.serve.state.drift import Drift
 from labelwood.serve.state.log import Clock, Frame, LogWriter, Record, read_log, wall_clock
-from labelwood.serve.state.state_machine import DRIFT_WINDOW, Answer, Replica, online_tree_of
-from labelwood.storage.model_directory import sync_directory, write_model
+from labelwood.serve.state.state_machine import DRIFT_WINDOW, Snapshot, StateMachine
+from labelwood.storage.atomic import atomic_directory, remove_leftovers
+from labelwood.storage.model_directory import write_model, write_model_files
 
-_LOG, _MODELS, _SNAPSHOTS = "log", "models", "snapshots"
+_LOG, _MODELS, _SNAPSHOTS, _VIEWS, VIEW = "log", "models", "snapshots", "views", "view"
 _STATE, _MODEL = "state.json", "model"
 KEPT_SNAPSHOTS = 2
-
-
-@dataclass(frozen=True)
-class Captured:
-    """A replica at one moment, in memory: what a snapshot writes."""
-
-    state: dict[str, Any]
-    manifest: dict[str, Any]
-    arrays: dict[str, npt.NDArray[Any]]
-
-    @property
-    def sequence(self) -> int:
-        """Number of the last record in it."""
-        return int(self.state["sequence"])
-
-
-def capture(replica: Replica) -> Captured:
-    """Copy what a snapshot needs; the replica may go on changing afterwards."""
-    state = {
-        "sequence": replica.sequence,
-        "time": replica.time,
-        "learned": replica.learned,
-        "keys": [[key, digest, answer] for key, (digest, answer) in replica.keys.items()],
-        "drift": replica.drift.state(),
-    }
-    return Captured(state, *replica.model.to_saved())
 
 
 class Store:
@@ -80,10 +51,10 @@ class Store:
         self.folder, self._keep = folder, keep
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(folder / "lock")
-        (folder / _SNAPSHOTS).mkdir(exist_ok=True)
         self.damaged: list[str] = []
-        for leftover in (folder / _SNAPSHOTS).glob(".*.tmp"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for name in (_SNAPSHOTS, _MODELS):
+            (folder / name).mkdir(exist_ok=True)
+            remove_leftovers(folder / name)
         self.log = LogWriter(folder / _LOG, clock=clock)
         if self.log.torn is not None:
             logger.warning("a crash left the log unfinished: %s", self.log.torn)
@@ -91,35 +62,57 @@ class Store:
             if model is None:
                 raise LabelwoodError(f"{folder}: the state is empty and there is no model to start from")
             self.log.append([self.adopt(model)])
-        self.replica = restore(folder, drift_window=drift_window, on_damage=self._set_aside)
-        if self.replica.sequence + 1 != self.log.next_sequence:
+        self.machine = restore(folder, drift_window=drift_window, on_damage=self._set_aside)
+        if self.machine.sequence + 1 != self.log.next_sequence:
             raise FormatError(
-                f"{folder}: the snapshots reach record {self.replica.sequence}, but the log goes on with "
+                f"{folder}: the snapshots reach record {self.machine.sequence}, but the next record of the log is "
                 f"{self.log.next_sequence}"
             )
-        self.log.last_time = max(self.log.last_time, self.replica.time)
+        self.log.last_time = max(self.log.last_time, self.machine.time)
 
     def adopt(self, path: Path) -> Record:
-        """Copy a model into the state directory; the record that makes the service start from it."""
+        """Copy a model into the state directory; return the record that makes it the current model."""
         name = f"{self.log.next_sequence:020d}"
         model = load(path, verify=True)
-        online_tree_of(model)
+        learner_of(model, owner="serve")
         write_model(self.folder / _MODELS / name, *model.to_saved())
         return {"kind": "model", "model": name}
 
-    def load_model(self, name: str) -> Model:
-        """A model that a record names."""
-        return load(self.folder / _MODELS / name, verify=True)
-
-    def write_snapshot(self, captured: Captured) -> Path:
-        """Write a snapshot, then remove what is behind the ones that are kept."""
-        target = _write_snapshot(self.folder / _SNAPSHOTS, captured)
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Write a snapshot, then remove what the kept snapshots do not need."""
+        target = self.folder / _SNAPSHOTS / f"{snapshot.sequence:020d}"
+        if not target.exists():
+            checksum = hashlib.sha256(_canonical(snapshot.counters)).hexdigest()
+            whole = {"state": snapshot.counters, "sha256": checksum}
+            with atomic_directory(target) as temporary:
+                (temporary / _MODEL).mkdir()
+                write_model_files(temporary / _MODEL, snapshot.manifest, snapshot.arrays)
+                (temporary / _STATE).write_bytes(json.dumps(whole).encode())
         found = [int(path.name) for path in snapshots(self.folder)]
-        if len(found) >= self._keep:  # until then the beginning of the log is one more to fall back on
-            self._forget_before(found[-self._keep])
-        return target
+        if len(found) >= self._keep:  # with fewer snapshots, the whole log is kept as well
+            self._remove_before(found[-self._keep])
 
-    def _forget_before(self, oldest: int) -> None:
+    def publish(self, snapshot: Snapshot) -> None:
+        """Freeze the model of a snapshot for the processes that only read, and point ``view`` at it."""
+        views, link = self.folder / _VIEWS, self.folder / VIEW
+        target = views / f"{snapshot.sequence:020d}"
+        model = model_from_saved(snapshot.manifest, snapshot.arrays, where="snapshot")
+        frozen = model.with_classifier(learner_of(model, owner="serve").freeze())
+        write_model(target, *frozen.to_saved())
+        fresh = link.with_name(".view")
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(Path(_VIEWS) / target.name)
+        fresh.replace(link)
+        for path in views.iterdir():
+            if path != target:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def close(self) -> None:
+        """Close the log and release the lock."""
+        self.log.close()
+        os.close(self._lock)
+
+    def _remove_before(self, oldest: int) -> None:
         for path in snapshots(self.folder):
             if int(path.name) < oldest:
                 shutil.rmtree(path, ignore_errors=True)
@@ -134,11 +127,6 @@ class Store:
         path.rename(aside)
         self.damaged.append(reason)
 
-    def close(self) -> None:
-        """Close the log and let others in."""
-        self.log.close()
-        os.close(self._lock)
-
 
 def restore(
     folder: Path,
@@ -146,44 +134,26 @@ def restore(
     at: int | None = None,
     drift_window: int = DRIFT_WINDOW,
     on_damage: Callable[[Path, str], None] | None = None,
-) -> Replica:
-    """The state of a directory, now or at a time (microseconds since 1970).
+) -> StateMachine:
+    """The newest state of a directory, or the state at a time (microseconds since 1970).
 
-    Nothing is written, and a service may be writing to it; ``on_damage`` is told of snapshots that are damaged.
+    Nothing is written, and a service may write to the directory meanwhile. ``on_damage`` is called with every damaged
+    snapshot that is skipped, and the reason.
     """
-    replica = None
-    for path in reversed(snapshots(folder)):
-        try:
-            replica = _read_snapshot(path, drift_window, at)
-        except (FormatError, OSError) as error:
-            logger.warning("a snapshot is damaged and passed over: %s", error)
-            if on_damage is not None:
-                on_damage(path, str(error))
-        if replica is not None:
-            break
-    base = 0 if replica is None else replica.sequence
-    for frame in read_log(folder / _LOG, after=base):
+    machine = _newest_snapshot(folder, at, drift_window, on_damage)
+    for frame in read_log(folder / _LOG, after=0 if machine is None else machine.sequence):
         if at is not None and frame.time > at:
             break
-        if replica is None:
-            replica = _first(folder, frame, drift_window)
-            continue
-        if frame.sequence != replica.sequence + 1:
+        if machine is None:
+            machine = _first_state(folder, frame, drift_window)
+        elif frame.sequence == machine.sequence + 1:
+            machine.apply(frame)
+        else:
             break
-        replica.apply(frame, lambda name: load(folder / _MODELS / name, verify=True))
-    if replica is None:
+    if machine is None:
         when = "" if at is None else " at that time or before"
         raise FormatError(f"{folder}: there is no state{when} that could be read")
-    return replica
-
-
-def _first(folder: Path, frame: Frame, drift_window: int) -> Replica:
-    if frame.sequence != 1:
-        raise FormatError(
-            f"{folder}: the log begins with record {frame.sequence} and no sound snapshot comes before it"
-        )
-    model = load(folder / _MODELS / frame.records[0]["model"], verify=True)
-    return Replica(model, frame.last, frame.time, drift=Drift(drift_window))
+    return machine
 
 
 def snapshots(folder: Path) -> list[Path]:
@@ -192,55 +162,47 @@ def snapshots(folder: Path) -> list[Path]:
     return sorted(path for path in found if path.name.isdigit())
 
 
-def _read_state(path: Path) -> dict[str, Any]:
+def _newest_snapshot(
+    folder: Path, at: int | None, drift_window: int, on_damage: Callable[[Path, str], None] | None
+) -> StateMachine | None:
+    for path in reversed(snapshots(folder)):
+        try:
+            counters = _read_counters(path)
+            if at is None or counters["time"] <= at:
+                model = load(path / _MODEL, verify=True)
+                return StateMachine.from_counters(
+                    counters, model, folder / _MODELS, drift_window=drift_window
+                )
+        except (FormatError, OSError) as error:
+            logger.warning("a damaged snapshot is skipped: %s", error)
+            if on_damage is not None:
+                on_damage(path, str(error))
+    return None
+
+
+def _first_state(folder: Path, frame: Frame, drift_window: int) -> StateMachine:
+    if frame.sequence != 1:
+        raise FormatError(
+            f"{folder}: the log begins with record {frame.sequence} and no sound snapshot comes before it"
+        )
+    models = folder / _MODELS
+    model = load(models / frame.records[0]["model"], verify=True)
+    return StateMachine(model, models, sequence=frame.last, time=frame.time, drift_window=drift_window)
+
+
+def _read_counters(path: Path) -> dict[str, Any]:
     try:
         whole = json.loads((path / _STATE).read_bytes())
-        state, check = whole["state"], whole["sha256"]
+        counters, checksum = whole["state"], whole["sha256"]
     except (ValueError, TypeError, KeyError):
         raise FormatError(f"{path / _STATE}: the file is damaged") from None
-    if hashlib.sha256(_canonical(state)).hexdigest() != check:
+    if hashlib.sha256(_canonical(counters)).hexdigest() != checksum:
         raise FormatError(f"{path / _STATE}: its checksum does not match")
-    return dict(state)
+    return dict(counters)
 
 
-def _read_snapshot(path: Path, drift_window: int, at: int | None) -> Replica | None:
-    state = _read_state(path)
-    if at is not None and state["time"] > at:
-        return None
-    keys: OrderedDict[str, tuple[str, Answer]] = OrderedDict(
-        (key, (digest, answer)) for key, digest, answer in state["keys"]
-    )
-    drift = Drift.restore(state["drift"], drift_window)
-    model = load(path / _MODEL, verify=True)
-    return Replica(model, state["sequence"], state["time"], state["learned"], keys, drift)
-
-
-def _write_snapshot(folder: Path, captured: Captured) -> Path:
-    target = folder / f"{captured.sequence:020d}"
-    if target.exists():
-        return target
-    temporary = folder / f".{target.name}.tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        write_model(temporary / _MODEL, captured.manifest, captured.arrays)
-        whole = {
-            "state": captured.state,
-            "sha256": hashlib.sha256(_canonical(captured.state)).hexdigest(),
-        }
-        with (temporary / _STATE).open("wb") as file:
-            file.write(json.dumps(whole).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        sync_directory(temporary)
-        temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    sync_directory(folder)
-    return target
-
-
-def _canonical(state: Any) -> bytes:
-    return json.dumps(state, sort_keys=True, separators=(",", ":")).encode()
+def _canonical(counters: Any) -> bytes:
+    return json.dumps(counters, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _lock(path: Path) -> int:

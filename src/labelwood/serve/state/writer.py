@@ -1,38 +1,37 @@
-"""The one writer: takes records from a queue, makes them durable together, applies them, and answers.
+"""The writer: one thread takes records from a queue, makes them durable, applies them, and answers.
 
-A record is answered after its frame is on disk and after readers can see what it changed. Whoever gets no answer may
-send it again with the same key; it counts once.
-
-The writer's thread stands back behind the one that answers requests, so that on a busy core a suggestion is not held
-up by what is learned beside it. When records have had to wait for long, a second thread of full priority takes over
-until they no longer do, while the first one waits: under any load learning gets its share.
+A record is answered when its frame is on disk and readers can see what it changed. A client that gets no answer may
+send the record again with the same key; the record counts once.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
-import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from labelwood.errors import LabelwoodError
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.run_context import logger
-from labelwood.serve.os_tuning import stand_back
 from labelwood.serve.state.log import LogRefusedError, Record
-from labelwood.serve.state.model_views import LiveView, copy_of, from_saved, packed_for_reading
-from labelwood.serve.state.state_machine import Answer
-from labelwood.serve.state.store import Captured, Store, capture
-from labelwood.storage.model_directory import write_model
+from labelwood.serve.state.records import Answer
+from labelwood.serve.state.state_machine import Snapshot
+from labelwood.serve.state.store import Store
 
 _GROUP = 256
+_IDLE_SECONDS = 1.0
+_NICE_STEPS = 5  # a third of the CPU time of a thread that has not stood back
 
 
 class QueueFullError(LabelwoodError):
-    """Too much is waiting to be learned."""
+    """The queue is full."""
 
 
 class KeyReusedError(LabelwoodError):
@@ -40,26 +39,28 @@ class KeyReusedError(LabelwoodError):
 
 
 class StoppedError(LabelwoodError):
-    """The writer takes nothing more: it is shutting down, or has failed."""
+    """The writer takes no more records: it is shutting down, or it has failed."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """The answer to a record, with its number, and whether it had been done before."""
+    """The answer to a record; ``replayed`` if an earlier request with the same key had been applied."""
 
     answer: Answer
     replayed: bool = False
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _Request:
     record: Record
     future: Future[Learned] = field(default_factory=Future)
-    since: float = field(default_factory=time.monotonic)
 
 
-class Learner:
-    """Owns the store and the live view, from one thread at a time."""
+Task = Callable[[], None]
+
+
+class Writer:
+    """Writes to the store and applies records to its state machine, from one thread."""
 
     def __init__(
         self,
@@ -69,48 +70,63 @@ class Learner:
         queue_length: int = 1000,
         snapshot_seconds: float = 60.0,
         snapshot_records: int = 10_000,
-        patience_seconds: float = 0.25,
         publish: bool = False,
+        alarm_below: float = 0.0,
     ) -> None:
-        self.store, self._n_jobs = store, n_jobs
-        self.view = LiveView(store.replica.model, copy_of(store.replica.model), n_jobs=n_jobs)
-        self.failed = ""
-        self.refused = ""
-        self.snapshots_failed = 0
-        self._queue: queue.Queue[_Waiting | Callable[[], None] | None] = queue.Queue(queue_length)
+        self.store, self._machine = store, store.machine
+        self._machine.share(n_jobs=n_jobs)
+        self._failed = ""  # until the next start
+        self._refused = ""  # until the log takes records again
+        self._snapshots_failed = 0
+        self._alarm_below = alarm_below
+        self._queue: queue.Queue[_Request | Task] = queue.Queue(queue_length)
         self._snapshot_seconds, self._snapshot_records = snapshot_seconds, snapshot_records
-        self._patience_seconds, self._publish = patience_seconds, publish
-        self._snapshot_at, self._snapshot_sequence = time.monotonic(), store.replica.sequence
-        self._snapshot: threading.Thread | None = None
-        self._is_late = False
-        self._stopping = False
+        self._snapshot_at, self._snapshot_sequence = time.monotonic(), self._machine.sequence
+        self._snapshot_thread: threading.Thread | None = None
+        self._publishes = publish
+        self._stopping = self._ended = False
         if publish:
-            self._publish_view(capture(store.replica))
-        self._overdue = ThreadPoolExecutor(1, "learn-overdue")
-        # A thread takes over the priority of the one that starts it, so it is started here, with nothing to do.
-        self._overdue.submit(int)
-        self._thread = threading.Thread(target=self._work, name="learn", daemon=True)
+            store.publish(self._machine.snapshot())
+        self._thread = threading.Thread(target=self._work, name="write", daemon=True)
         self._thread.start()
 
     @property
-    def waiting(self) -> int:
-        """Records in the queue."""
-        return self._queue.qsize()
+    def trouble(self) -> str:
+        """Why records are refused at the moment; empty if they are not."""
+        return self._failed or self._refused
+
+    def gauges(self) -> dict[str, float]:
+        """The gauges of a service that learns."""
+        machine, drift = self._machine, self._machine.drift
+        return {
+            "examples_learned": machine.learned,
+            "labels": estimator_of(machine.model).n_labels_,
+            "log_bytes": self.store.log.size,
+            "log_sequence": machine.sequence,
+            "queue_length": self._queue.qsize(),
+            "learning_refused": float(bool(self.trouble)),
+            "snapshots_failed": self._snapshots_failed,
+            "clock_went_back": self.store.log.backwards,
+            "drift_examples": drift.examples,
+            "drift_precision_at_1": drift.precision or 0.0,
+            "drift_new_label_rate": drift.new_label_rate or 0.0,
+            "drift_alarm": float(drift.alarm(self._alarm_below)),
+        }
 
     def submit(self, record: Record) -> Future[Learned]:
-        """Hand a record to the writer."""
-        waiting = _Waiting(record)
-        self._put(waiting)
-        return waiting.future
+        """Put a record into the queue."""
+        request = _Request(record)
+        self._put(request)
+        return request.future
 
     def swap(self, model: Path) -> Future[Learned]:
-        """Hot swap: from the next record on, the service works with another model."""
+        """Replace the current model by the one at ``model``, from the next record on."""
         future: Future[Learned] = Future()
 
         def work() -> None:
             try:
                 record = self.store.adopt(model)
-                self._apply([_Waiting(record, future)])
+                self._apply([_Request(record, future)])
             except (LabelwoodError, OSError) as error:
                 logger.warning("the model in use is kept: %s", error)
                 future.set_exception(StoppedError(str(error)))
@@ -119,168 +135,155 @@ class Learner:
         return future
 
     def close(self, *, snapshot: bool = True) -> None:
-        """Learn what is waiting, write a last snapshot, close the store."""
-        if not self._stopping:
-            self._stopping = True
-            self._queue.put(None)
+        """Apply what is in the queue, write a last snapshot, close the store; do nothing the second time."""
+        if self._stopping:
+            return
+        self._stopping = True
+        self._queue.put(self._end)
         self._thread.join()
-        self._overdue.shutdown()
-        if self._snapshot is not None:
-            self._snapshot.join()
-        if snapshot and not self.failed and self.store.replica.sequence > self._snapshot_sequence:
-            self._write_snapshot(self._capture())
+        if self._snapshot_thread is not None:
+            self._snapshot_thread.join()
+        if snapshot and not self._failed and self._machine.sequence > self._snapshot_sequence:
+            self._write_snapshot(self._take_snapshot())
         self.store.close()
 
-    def _put(self, item: _Waiting | Callable[[], None]) -> None:
-        if self._stopping or self.failed:
-            raise StoppedError(self.failed or "the service is shutting down")
+    def _put(self, item: _Request | Task) -> None:
+        if self._stopping or self._failed:
+            raise StoppedError(self._failed or "the service is shutting down")
         try:
             self._queue.put_nowait(item)
         except queue.Full:
             raise QueueFullError("too many examples are waiting to be learned; try again") from None
 
+    def _end(self) -> None:
+        self._ended = True
+
     def _work(self) -> None:
         stand_back()
-        going = True
-        while going:
-            going = self._overdue.submit(self._hurry).result() if self._is_late else self._take_up()
-
-    def _hurry(self) -> bool:
-        going = True
-        while going and self._is_late:
-            going = self._take_up()
-        return going
-
-    def _take_up(self) -> bool:
-        """Do what is next, and note whether it had to wait for long; False if it was the last."""
-        self._is_late = False
-        try:
-            item = self._queue.get(timeout=1.0)
-        except queue.Empty:
+        while not self._ended:
+            group, task = self._take()
+            if group:
+                self._apply(group)
+            if task is not None:
+                task()
             self._maybe_snapshot()
-            return True
-        group: list[_Waiting] = []
-        while isinstance(item, _Waiting):
-            if item.future.set_running_or_notify_cancel():  # else nobody waits for it any more
+
+    def _take(self) -> tuple[list[_Request], Task | None]:
+        """The requests to put into one frame, and a task to do after them. Both may be missing."""
+        group: list[_Request] = []
+        try:
+            item = self._queue.get(timeout=_IDLE_SECONDS)
+        except queue.Empty:
+            return group, None
+        while isinstance(item, _Request):
+            if item.future.set_running_or_notify_cancel():  # False: the client has gone
                 group.append(item)
             if len(group) >= _GROUP or self._queue.empty():
-                break
+                return group, None
             item = self._queue.get()
-        if group:
-            self._is_late = time.monotonic() - group[0].since > self._patience_seconds
-            self._apply(group)
-        if item is None:
-            return False
-        if not isinstance(item, _Waiting):
-            item()
-        self._maybe_snapshot()
-        return True
+        return group, item
 
-    def _apply(self, group: list[_Waiting]) -> None:
-        fresh, repeated = self._sort_out(group)
-        if self.failed:
-            for waiting in fresh:
-                waiting.future.set_exception(StoppedError(self.failed))
-            fresh = []
+    def _apply(self, group: list[_Request]) -> None:
+        fresh, repeated = self._split_by_key(group)
         if fresh:
-            self._log_and_learn(fresh)
-        for waiting in repeated:
-            self._answer_again(waiting)
+            self._log_and_apply(fresh)
+        for request in repeated:
+            self._answer_again(request)
 
-    def _sort_out(self, group: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-        """What is new, and what has a key that was seen: before, or earlier in the group."""
+    def _split_by_key(self, group: list[_Request]) -> tuple[list[_Request], list[_Request]]:
+        """New requests, and requests with a key that came before, in the log or earlier in the group."""
         keys: set[str] = set()
-        fresh: list[_Waiting] = []
-        repeated: list[_Waiting] = []
-        for waiting in group:
-            key = waiting.record.get("key")
-            seen = key is not None and (key in keys or key in self.store.replica.keys)
-            (repeated if seen else fresh).append(waiting)
+        fresh: list[_Request] = []
+        repeated: list[_Request] = []
+        for request in group:
+            key = request.record.get("key")
+            seen = key is not None and (key in keys or key in self._machine.keys)
+            (repeated if seen else fresh).append(request)
             if key is not None:
                 keys.add(key)
         return fresh, repeated
 
-    def _answer_again(self, waiting: _Waiting) -> None:
-        digest, answer = self.store.replica.keys.get(waiting.record["key"], (None, None))
-        if answer is None:  # the first with this key could not be logged
-            waiting.future.set_exception(StoppedError(self.failed or self.refused))
-        elif digest != waiting.record["digest"]:
-            waiting.future.set_exception(
+    def _answer_again(self, request: _Request) -> None:
+        digest, answer = self._machine.keys.get(request.record["key"], (None, None))
+        if answer is None:  # the first request with this key could not be logged
+            request.future.set_exception(StoppedError(self.trouble))
+        elif digest != request.record["digest"]:
+            request.future.set_exception(
                 KeyReusedError("this Idempotency-Key came before, with other contents")
             )
         else:
-            waiting.future.set_result(Learned(answer, replayed=True))
+            request.future.set_result(Learned(answer, replayed=True))
 
-    def _log_and_learn(self, fresh: list[_Waiting]) -> None:
-        records = [waiting.record for waiting in fresh]
+    def _log_and_apply(self, fresh: list[_Request]) -> None:
+        try:
+            answers = self._durable_answers([request.record for request in fresh])
+        except LabelwoodError as error:
+            for request in fresh:
+                request.future.set_exception(error)
+            return
+        for request, answer in zip(fresh, answers, strict=True):
+            request.future.set_result(Learned(answer))
+        self._machine.catch_up()
+
+    def _durable_answers(self, records: list[Record]) -> list[Answer]:
+        if self._failed:
+            raise StoppedError(self._failed)
         try:
             frame = self.store.log.append(records)
-        except LogRefusedError as refusal:
-            self.refused = str(refusal)
-            logger.warning("%s", refusal)
-            for waiting in fresh:
-                waiting.future.set_exception(refusal)
-            return
-        self.refused = ""
-        replica = self.store.replica
+        except LogRefusedError as error:
+            self._refused = str(error)
+            logger.warning("%s", error)
+            raise
+        self._refused = ""
         try:
-            if records[0]["kind"] == "model":
-                answers = replica.apply(frame, self.store.load_model)
-                self.view.replace(replica.model, copy_of(replica.model), n_jobs=self._n_jobs)
-            else:
-                answers = self.view.teach(lambda model: replica.apply_to(model, frame))
+            return self._machine.apply(frame)
         except Exception as error:
-            # The frame is on disk: the next start applies it. Until then nobody may learn on top of a doubtful model.
-            self.failed = f"learning has stopped until the next start: {error!r}"
+            # The frame is on disk and the next start applies it. Until then the model may hold half of the frame,
+            # so nothing more is learned.
+            self._failed = f"learning has stopped until the next start: {error!r}"
             logger.exception("learning has stopped")
-            for waiting in fresh:
-                waiting.future.set_exception(StoppedError(self.failed))
-            return
-        for waiting, answer in zip(fresh, answers, strict=True):
-            waiting.future.set_result(Learned(answer))
-        self.view.catch_up()
+            raise StoppedError(self._failed) from error
 
-    def _capture(self) -> Captured:
+    def _take_snapshot(self) -> Snapshot:
         self.store.log.rotate()
-        self._snapshot_at, self._snapshot_sequence = time.monotonic(), self.store.replica.sequence
-        return capture(self.store.replica)
+        self._snapshot_at, self._snapshot_sequence = time.monotonic(), self._machine.sequence
+        return self._machine.snapshot()
 
     def _maybe_snapshot(self) -> None:
-        if self._snapshot is not None and self._snapshot.is_alive():
+        if self._snapshot_thread is not None and self._snapshot_thread.is_alive():
             return
-        n_new = self.store.replica.sequence - self._snapshot_sequence
+        n_new = self._machine.sequence - self._snapshot_sequence
         waited = time.monotonic() - self._snapshot_at
         due = n_new >= self._snapshot_records or waited >= self._snapshot_seconds
-        if n_new and due and not self.failed:
-            captured = self._capture()
-            self._snapshot = threading.Thread(
-                target=self._write_aside, args=(captured,), name="snapshot", daemon=True
+        if n_new and due and not self._failed:
+            self._snapshot_thread = threading.Thread(
+                target=self._write_beside, args=(self._take_snapshot(),), name="snapshot", daemon=True
             )
-            self._snapshot.start()
+            self._snapshot_thread.start()
 
-    def _write_aside(self, captured: Captured) -> None:
-        stand_back()  # once more than the writer, who started this thread
-        self._write_snapshot(captured)
+    def _write_beside(self, snapshot: Snapshot) -> None:
+        stand_back()  # behind the writer as well, whose priority this thread has inherited
+        self._write_snapshot(snapshot)
 
-    def _write_snapshot(self, captured: Captured) -> None:
+    def _write_snapshot(self, snapshot: Snapshot) -> None:
         try:
-            self.store.write_snapshot(captured)
-            if self._publish:
-                self._publish_view(captured)
+            self.store.write_snapshot(snapshot)
+            if self._publishes:
+                self.store.publish(snapshot)
         except (OSError, LabelwoodError) as error:
-            self.snapshots_failed += 1
-            logger.warning("a snapshot could not be written, the log goes on: %s", error)
+            self._snapshots_failed += 1
+            logger.warning("a snapshot could not be written; the log keeps its records: %s", error)
 
-    def _publish_view(self, captured: Captured) -> None:
-        """Pack a snapshot for the other processes and point ``view`` at it."""
-        views, link = self.store.folder / "views", self.store.folder / "view"
-        target = views / f"{captured.sequence:020d}"
-        packed = packed_for_reading(from_saved(captured.manifest, captured.arrays))
-        write_model(target, *packed.to_saved())
-        fresh = link.with_name(".view")
-        fresh.unlink(missing_ok=True)
-        fresh.symlink_to(Path(views.name) / target.name)
-        fresh.replace(link)
-        for path in views.iterdir():
-            if path != target:
-                shutil.rmtree(path, ignore_errors=True)
+
+def stand_back() -> None:
+    """Lower the priority of this thread and of the threads that it starts.
+
+    The thread that answers requests then runs first: beside snapshots, p99 of suggestions is six times lower. Linux has
+    priorities by thread; on other systems this does nothing.
+    """
+    if sys.platform != "linux":
+        return
+    thread = threading.get_native_id()
+    with contextlib.suppress(OSError):  # a sandbox may forbid it
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICE_STEPS)
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -1,1 +1,1 @@
-"""Commands that look inside."""
+"""Commands that inspect a model."""

@@ -1,4 +1,4 @@
-"""Show what a model is: its method and parameters, its shape, how it was trained, the size of every file."""
+"""Show the method, the parameters, the shape, the training and the file sizes of a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load the model, so that what is shown has passed every check, and print its facts."""
+    """Load the model, which checks it, and print its facts."""
     folder = Path(options.model)
     manifest, _ = read_model(folder, verify=False)
     model = estimator_of(load(folder))

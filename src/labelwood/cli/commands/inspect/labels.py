@@ -1,4 +1,7 @@
-"""Look after the labels of an online-tree model: list, rename, retire, merge, restore."""
+"""List, rename, retire, merge and restore the labels of an online model.
+
+retire stops suggesting a label, restore suggests it again, merge turns one label into another.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from typing import Any
 
 from labelwood.cli.support.inputs import add_model_argument, label_of, read_model
 from labelwood.cli.support.output import print_json, print_table, shown
-from labelwood.cli.support.parser import Parser, UsageError
-from labelwood.errors import LabelwoodError
-from labelwood.methods.online.online_tree import OnlineTree
+from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.label_names import LabelEntry
+from labelwood.methods.online.learner import learner_of
 from labelwood.methods.text_classifier import estimator_of
 
 EXAMPLES = (
@@ -23,32 +26,30 @@ _NAMES_TAKEN = {"list": 0, "rename": 2, "retire": 1, "merge": 2, "restore": 1}
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
-    parser.value("action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=_action)
+    parser.value(
+        "action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=one_of(_NAMES_TAKEN)
+    )
     parser.add_argument(
         "names",
         metavar="LABEL",
         nargs="*",
-        help="rename OLD NEW; retire LABEL; merge LABEL INTO; restore LABEL",
+        help="for rename: OLD NEW; for retire and restore: LABEL; for merge: LABEL INTO",
     )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, or change and save."""
+    """List the labels, or change them and save the model."""
     wanted = _NAMES_TAKEN[options.action]
     if len(options.names) != wanted:
         raise UsageError(
             f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}"
         )
     whole = read_model(options)
-    model = estimator_of(whole)
-    if not isinstance(model, OnlineTree):
-        raise LabelwoodError(
-            f"{options.model}: only online-tree models keep records of labels; this is {model.method_name}"
-        )
     if options.action == "list":
-        _print(model, as_json=options.json)
+        _print(estimator_of(whole).label_entries(), as_json=options.json)
         return 0
+    model = learner_of(whole, owner=options.model)
     names: list[Any] = [label_of(model, text) for text in options.names]
     if options.action == "rename":
         names[1] = options.names[1]
@@ -59,8 +60,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(model: OnlineTree, *, as_json: bool) -> None:
-    entries = model.labels.list()
+def _print(entries: list[LabelEntry], *, as_json: bool) -> None:
     if as_json:
         print_json([entry._asdict() for entry in entries])
         return
@@ -71,9 +71,3 @@ def _print(model: OnlineTree, *, as_json: bool) -> None:
         for entry in entries
     ]  # fmt: skip
     print_table(["label", "id", "state", "support", "age", "idle"], rows)
-
-
-def _action(text: str) -> str:
-    if text not in _NAMES_TAKEN:
-        raise ValueError(text)
-    return text

@@ -23,14 +23,14 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a line a method, or everything about its parameters as JSON."""
+    """Print one line per method, or all parameters as JSON."""
     if options.json:
         print_json({name: _facts(cls) for name, cls in METHODS.items()})
         return 0
     width = max(map(len, METHODS))
     for name, cls in METHODS.items():
         print(f"{name:<{width}}  {cls.__name__}: {_summary(cls)}")
-    print("\nlabelwood train --method NAME --help tells the parameters of a method.")
+    print("\nRun labelwood train --method NAME --help for the parameters of a method.")
     return 0
 
 

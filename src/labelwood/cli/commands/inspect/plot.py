@@ -1,4 +1,4 @@
-"""Draw a figure of one model or several: what is gained by more trees, nodes or bytes, how deep, how well for whom."""
+"""Plot a figure of one or more models: quality against trees, nodes, size or label frequency, and more."""
 
 from __future__ import annotations
 
@@ -34,22 +34,27 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     )
     parser.value("models", metavar="MODEL", takes="the directories of trained models", nargs="+")
     parser.value(
-        "-o", "--output", metavar="FILE", takes="a file to draw to", convert=Path, help="the file to draw to"
+        "-o",
+        "--output",
+        metavar="FILE",
+        takes="a file",
+        convert=Path,
+        help="file for the plot (.png, .svg, .pdf)",
     )
     add_data_arguments(parser, flag="--data")
-    parser.count("-k", default=5, help="the places to measure at")
-    parser.count("--rows", default=5000, help="rows of the data used, the first ones")
+    parser.count("-k", default=5, help="cutoff k of the metrics @k")
+    parser.count("--rows", default=5000, help="number of rows to use, from the start of DATA")
     add_threads_argument(parser)
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Work out the curves, draw them or print their points."""
+    """Compute the curves, then draw them or print their points."""
     title, needs_data, make = FIGURES[options.figure]
     if needs_data and options.data is None:
         raise UsageError(f"labelwood plot: {options.figure} needs --data DATA, a file with known labels")
     if options.output is None and not options.json:
-        raise UsageError("labelwood plot: say where to draw: -o FILE, or --json for the points")
+        raise UsageError("labelwood plot: -o FILE is needed, or --json for the points")
     models, data = {}, {}
     for path in options.models:
         own = argparse.Namespace(**{**vars(options), "model": path})

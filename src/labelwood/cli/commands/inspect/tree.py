@@ -1,7 +1,7 @@
-"""Look at a tree of a model: as a page for the browser, as a drawing for Graphviz, or as JSON.
+"""Show a tree of a model as a web page, as a Graphviz drawing or as JSON.
 
-The page holds everything it needs, so that it opens anywhere: walk down the tree, search a label, see of every node its
-size, its balance, its labels and the words that lead to it.
+The page is a single file. It lets you walk down the tree and search for a label, and shows the size, the balance, the
+labels and the most important words of every node.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import argparse
 from pathlib import Path
 
 from labelwood.cli.support.inputs import add_model_argument, read_model
-from labelwood.cli.support.output import print_facts, whole_file
+from labelwood.cli.support.output import open_output, print_facts
 from labelwood.cli.support.parser import Parser, UsageError
-from labelwood.methods.text_classifier import TextClassifier, estimator_of
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.viz.outline import Outline, outline
 from labelwood.viz.render import to_dot, to_json, to_page
 
@@ -26,22 +26,19 @@ EXAMPLES = (
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
-    for flag, what in (("--html", "a page for the browser"), ("--dot", "a drawing for Graphviz")):
-        parser.value(flag, metavar="FILE", takes="a file to write", convert=Path, help=f"write {what}")
-    parser.count("--tree", default=1, help="which tree of the model, from 1")
-    parser.count("--depth", default=2, help="how deep a drawing goes")
+    for flag, what in (("--html", "a web page"), ("--dot", "a Graphviz drawing")):
+        parser.value(flag, metavar="FILE", takes="a file", convert=Path, help=f"write {what} to this file")
+    parser.count("--tree", default=1, help="number of the tree, counted from 1")
+    parser.count("--depth", default=2, help="depth of the Graphviz drawing")
     parser.add_argument("--json", action="store_true", help="print the whole tree as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Outline the tree and write what was asked for."""
+    """Outline the tree and write it in the formats asked for."""
     if not (options.html or options.dot or options.json):
-        raise UsageError("labelwood tree: say what to write: --html FILE, --dot FILE or --json")
+        raise UsageError("labelwood tree: one of --html FILE, --dot FILE and --json is needed")
     model = read_model(options)
-    feature_name = None
-    if isinstance(model, TextClassifier):
-        feature_name = model.encoder_.term_of("")
-    found = outline(estimator_of(model), tree=options.tree - 1, feature_name=feature_name)
+    found = outline(estimator_of(model), tree=options.tree - 1, feature_name=model.feature_namer())
     if options.html:
         _write(options.html, to_page(found, title=Path(options.model).name))
     if options.dot:
@@ -54,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path) as file:
+    with open_output(path) as file:
         file.write(text)
 
 

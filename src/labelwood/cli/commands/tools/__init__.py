@@ -1,1 +1,1 @@
-"""Commands for data and the shell."""
+"""Commands for data files, the shell and a first look."""

@@ -1,4 +1,4 @@
-"""Print what makes your shell complete commands, flags and their values."""
+"""Print a script that lets your shell complete commands, flags and values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the script of a shell."""
+    """Print the completion script of a shell."""
     script = _fish() if options.shell == "fish" else (_ZSH if options.shell == "zsh" else "") + _bash()
     if options.json:
         print_json({"shell": options.shell, "script": script})
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _flags(command: str) -> list[str]:
-    """Every flag of a command, whatever method or encoder it is used with."""
+    """Return every flag of a command, for any method and any encoder."""
     from labelwood.cli import parser_of  # noqa: PLC0415 - it imports the commands
 
     wordings: list[list[str]] = [[]]
@@ -65,9 +65,7 @@ def _flags(command: str) -> list[str]:
         wordings += [["--method", name] for name in METHODS] + [["--encoder", name] for name in ENCODERS]
     found: dict[str, None] = {}
     for words in wordings:
-        found |= dict.fromkeys(
-            flag for action in parser_of(command, words)._actions for flag in action.option_strings
-        )
+        found |= dict.fromkeys(parser_of(command, words).flags())
     return sorted(found)
 
 

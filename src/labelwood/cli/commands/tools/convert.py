@@ -1,15 +1,14 @@
-"""Turn a data file into another format; the suffixes say which."""
+"""Convert a data file of vectors to another format; the suffixes name the formats."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from labelwood.cli.support.output import print_facts, print_json, shown_seconds
+from labelwood.cli.support.output import print_dataset
 from labelwood.cli.support.parser import Parser
 from labelwood.data import convert, load, save
 from labelwood.data._files import guess_format
-from labelwood.resources.memory import shown_bytes
 from labelwood.run_context import RunContext
 
 EXAMPLES = (
@@ -26,7 +25,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "target",
         metavar="OUT",
         takes="the data file to write",
-        help="a .lw is a directory that training maps: it may be larger than memory",
+        help="the data file to write; .lw is a directory of mapped arrays, for data larger than memory",
     )
     parser.format_flag("--from", "IN")
     parser.format_flag("--to", "OUT")
@@ -34,7 +33,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load and save."""
+    """Load the data and save it."""
     clock = RunContext()
     given = getattr(options, "from")
     if guess_format(Path(options.target), options.to) == "lw":
@@ -45,19 +44,5 @@ def run(options: argparse.Namespace) -> int:
             dataset = load(options.source, format=given)
         with clock.phase("save"):
             save(options.target, dataset, format=options.to)
-    target = Path(options.target)
-    size = sum(file.stat().st_size for file in (target.iterdir() if target.is_dir() else [target]))
-    facts = {
-        "file": options.target,
-        "rows": dataset.X.n_rows,
-        "features": dataset.X.n_cols,
-        "labels": dataset.Y.n_cols,
-        "feature_entries": dataset.X.nnz,
-        "label_entries": dataset.Y.nnz,
-    }
-    if options.json:
-        seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
-        print_json({**facts, "bytes": size, "seconds": seconds})
-    else:
-        print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(clock.seconds)})
+    print_dataset(Path(options.target), dataset, clock.seconds, as_json=options.json)
     return 0

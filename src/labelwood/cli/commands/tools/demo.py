@@ -1,7 +1,8 @@
-"""Learn from the source code of this Python which functions a function calls, and show how well it went.
+"""Learn from the source code of this Python which functions a function calls, and show how well that works.
 
-Reads the standard library and the packages Labelwood needs; a function's name and docstring are its text. A
-fifth of the functions are held out, and what is suggested for them is compared with what they really call.
+The documents are the functions of the standard library and of the packages that Labelwood needs. The text is a
+function's name and docstring, the labels are the functions that it calls. A fifth of the functions is held out; the
+suggestions for them are compared with what they really call.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         metavar="N",
         takes="an integer, at least 0",
         convert=at_least(0),
-        help="the seed of the split and of the model (default 0)",
+        help="seed of the split and of the model (default 0)",
         default=0,
     )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, encode, train, compare, show."""
+    """Read the source code, encode, train, evaluate, print."""
     clock = RunContext(verbose=True)
     files = source_files()
     with clock.phase("read source", total=len(files)) as progress:
@@ -55,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
     with clock.phase("train"):
         model.fit(X_train, [list(function.labels) for function in corpus.train])
     with clock.phase("predict"):
-        top = model._topk_ids(X_test, max(_KS))
-    truth = model._encode_labels([list(function.labels) for function in corpus.test])
+        top = model.topk_ids(X_test, max(_KS))
+    truth = model.encode_labels([list(function.labels) for function in corpus.test])
     popular = _most_popular(model.label_counts_, truth.n_rows)
     quality, baseline = _precision(truth, top), _precision(truth, popular)
     examples = _examples(corpus.test, model.classes_, top)
@@ -80,16 +81,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _encode(corpus: Corpus) -> tuple[CSR, CSR]:
-    """Tf-idf of the words, learnt on the training side."""
+    """Encode the texts by tf-idf, fitted on the training functions."""
     encoder = TfidfEncoder(min_df=2)
     train = from_scipy(encoder.fit_transform([function.text for function in corpus.train]))
     return train, from_scipy(encoder.transform([function.text for function in corpus.test]))
 
 
 def _most_popular(counts: Any, n_rows: int) -> TopK:
-    """The most frequent labels, the same for every row."""
+    """The baseline: the most frequent labels, the same for every row."""
     best = np.argsort(-np.asarray(counts), kind="stable")[: max(_KS)].astype(np.int32)
-    # places, not counts, as scores: two labels seen equally often still have one order
+    # The scores are ranks, not counts, so that labels with equal counts have a fixed order.
     scores = np.arange(len(best), 0, -1, dtype=np.float32)
     return TopK(np.tile(best, (n_rows, 1)), np.tile(scores, (n_rows, 1)))
 
@@ -99,7 +100,7 @@ def _precision(truth: CSR, top: TopK) -> dict[str, float]:
 
 
 def _examples(functions: Sequence[Function], names: Any, top: TopK) -> list[dict[str, Any]]:
-    """A few held-out functions spread evenly over those with a docstring and several labels."""
+    """Pick a few held-out functions, spread evenly over those with a docstring and several labels."""
     rows = [
         row for row, function in enumerate(functions) if "\n" in function.text and len(function.labels) >= 3
     ]
@@ -119,9 +120,9 @@ def _print_corpus(corpus: Corpus, X: CSR) -> None:
     labels = {label for side in corpus for function in side for label in function.labels}
     n_train, n_test = len(corpus.train), len(corpus.test)
     print(
-        f"{n_train + n_test:,} functions of this Python, {len(labels):,} names they call, {X.n_cols:,} words."
+        f"{n_train + n_test:,} functions of this Python, {len(labels):,} functions they call, {X.n_cols:,} words."
     )
-    print(f"Trained on {n_train:,}, measured on the other {n_test:,}.\n", flush=True)
+    print(f"Trained on {n_train:,} functions, evaluated on the other {n_test:,}.\n", flush=True)
 
 
 def _print_results(
@@ -134,7 +135,7 @@ def _print_results(
             [method, *(f"{value:.2f}" for value in quality.values())],
         ],
     )
-    print("\nFive held-out functions; * marks a suggestion that is right.")
+    print("\nFive held-out functions; * marks a correct suggestion.")
     for example in examples:
         name, _, docstring = example["text"].partition(". ")
         true = set(example["true"])

@@ -1,8 +1,8 @@
-"""The demo's data: real text that every machine with Python has, its own source code.
+"""The data of the demo: the source code of this Python, real text that every machine has.
 
-A function of the standard library, or of a package Labelwood needs, is a document: its name and its docstring
-are the text, the names it calls are its labels. The body itself is never part of the text, so a model must
-learn from what a function says it does which functions it uses.
+A document is a function of the standard library or of a package that Labelwood needs. Its name and docstring are the
+text, the names of the functions that it calls are the labels. The body is not part of the text: a model has to infer
+from the description of a function which functions it calls.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ PACKAGES = ("numpy", "scipy", "sklearn", "joblib", "threadpoolctl")
 MIN_CALLS = 3
 TEST_SHARE = 0.2
 
-# Tests repeat the same three assertions; the others belong to whoever else uses this Python.
+# Tests repeat the same few assertions; other packages differ from machine to machine.
 _SKIPPED = frozenset({"test", "tests", "idlelib", "lib2to3", "site-packages", "dist-packages", "__pycache__"})
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop)
 _WORD_BORDER = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Function(NamedTuple):
-    """One document: where it is from, its text, and the names it calls in alphabetical order."""
+    """One document: its origin, its text, and the names it calls in alphabetical order."""
 
     origin: str
     text: str
@@ -37,14 +37,14 @@ class Function(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """The functions to learn from and those held out, disjoint in text."""
+    """Training functions and held-out functions; no text is in both."""
 
     train: list[Function]
     test: list[Function]
 
 
 def source_files() -> list[tuple[str, Path]]:
-    """The Python files to read, each with the dotted name of its module, in a fixed order."""
+    """Return the Python files to read, each with the dotted name of its module, in a fixed order."""
     found = list(_files_below(Path(sysconfig.get_paths()["stdlib"]), ()))
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
@@ -68,15 +68,15 @@ def _files_below(root: Path, prefix: tuple[str, ...]) -> Iterator[tuple[str, Pat
 def read_functions(
     files: Iterable[tuple[str, Path]], progress: Callable[[int], None] | None = None
 ) -> list[Function]:
-    """Every function of the files that calls something; ``progress`` is told how many files are done."""
+    """Return every function that calls another one; ``progress`` is called with the number of files read."""
     found: list[Function] = []
     for done, (module, path) in enumerate(files):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # old code with odd escapes is none of the reader's business
+                warnings.simplefilter("ignore")  # such as invalid escapes in old code
                 tree = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError, OSError):
-            continue  # a file this Python cannot read teaches nothing
+            continue  # this Python cannot parse the file
         _collect(tree.body, module, set(), found)
         if progress is not None:
             progress(done + 1)
@@ -84,11 +84,11 @@ def read_functions(
 
 
 def _collect(nodes: Iterable[ast.AST], origin: str, calls: set[str], found: list[Function]) -> None:
-    """Add the names called in the nodes to ``calls``; append the functions met on the way to ``found``."""
+    """Add the names that the nodes call to ``calls``, and the functions that they define to ``found``."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             own: set[str] = set()
-            # The body only: decorators and defaults are evaluated around the function, not by it.
+            # Only the body: decorators and defaults are not evaluated by the function itself.
             _collect(node.body, f"{origin}.{node.name}", own, found)
             if own:
                 found.append(Function(f"{origin}.{node.name}", describe(node), tuple(sorted(own))))
@@ -104,7 +104,7 @@ def _collect(nodes: Iterable[ast.AST], origin: str, calls: set[str], found: list
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that may hold a call; ``ast.iter_child_nodes`` spends its time on the others."""
+    """Yield the parts of a node that may contain a call; faster than ``ast.iter_child_nodes``."""
     for value in vars(node).values():
         if isinstance(value, list):
             yield from (part for part in value if isinstance(part, ast.AST) and not isinstance(part, _LEAVES))
@@ -113,7 +113,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def describe(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """A function's name as words, then its docstring.
+    """Return the name of a function as words, followed by its docstring.
 
     >>> describe(ast.parse('def parseHTTP_date(text):\\n    "When it was sent."').body[0])
     'parse HTTP date. When it was sent.'
@@ -123,9 +123,9 @@ def describe(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def assemble(functions: Iterable[Function], *, seed: int = 0) -> Corpus:
-    """Drop rare labels, what is left without any and what was seen before; split by a hash of the text.
+    """Drop duplicates, rare labels and functions without labels; split the rest by a hash of the text.
 
-    A copied function must not sit on both sides, so equal texts go to the same side whatever their labels.
+    Equal texts go to the same side whatever their labels, so that no copied function is in both.
     """
     distinct = list({(f.text, f.labels): f for f in reversed(list(functions))}.values())[::-1]
     counts = Counter(label for function in distinct for label in function.labels)

@@ -1,1 +1,1 @@
-"""Commands that apply a model."""
+"""Commands that use a model."""

@@ -1,4 +1,7 @@
-"""Measure a model on a data file with known labels. All figures are percent, intervals hold in 95 of 100 cases."""
+"""Evaluate a model on a data file with known labels.
+
+All figures are in percent, with 95 % bootstrap confidence intervals.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from labelwood.cli.support.inputs import (
     read_rows_and_truth,
 )
 from labelwood.cli.support.output import (
+    open_output,
     print_facts,
     print_json,
     print_table,
     shown,
     shown_seconds,
-    whole_file,
 )
 from labelwood.cli.support.parser import Parser, distinct_counts, two_positive
 from labelwood.estimator import TreeEstimator
@@ -55,14 +58,14 @@ _DEFAULT_KS = (1, 3, 5)
 
 
 class _Measured(NamedTuple):
-    """A model's predictions of the data, beside the truth in its own label ids."""
+    """The predictions of a model and the true labels, both as label ids of the model."""
 
     model: TreeEstimator
     truth: CSR
     top: TopK
-    counts: I64  # in training, of every label of the truth; labels the model never met come last
-    sets: CSR  # what the model decides for
-    plain: TopK | None  # under an objective: the lists without it
+    counts: I64  # training rows of every label; labels that the model does not know come last
+    sets: CSR  # label sets: what predict returns
+    plain: TopK | None  # with an objective: the rankings without it
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -72,25 +75,25 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "--ks",
         metavar="K,K",
-        takes="integers, at least 1, with commas between",
-        help="the places to measure at (default 1,3,5)",
+        takes="integers, at least 1, separated by commas",
+        help="cutoffs k of the metrics @k (default 1,3,5)",
         convert=distinct_counts,
         default=_DEFAULT_KS,
     )
     parser.value(
         "--propensity",
         metavar="A,B",
-        takes="two numbers, greater than 0, with a comma between",
-        help="propensity model of PSP, PSnDCG (default 0.55,1.5; Amazon data 0.6,2.6, Wikipedia 0.5,0.4)",
+        takes="two numbers, greater than 0, separated by a comma",
+        help="propensity parameters for PSP and PSnDCG (default 0.55,1.5; Amazon data 0.6,2.6; Wikipedia 0.5,0.4)",
         convert=two_positive,
         default=(0.55, 1.5),
     )
     objective_flag(parser)
-    parser.count("--resamples", default=1000, help="how often rows are drawn anew for the intervals")
+    parser.count("--resamples", default=1000, help="bootstrap resamples for the confidence intervals")
     parser.value(
         "--per-label",
         metavar="FILE",
-        takes="a CSV file to write",
+        takes="a CSV file",
         convert=Path,
         help="write counts, precision, recall and F1 of every label to a CSV file",
     )
@@ -98,13 +101,13 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "--compare",
         metavar="MODEL2",
         takes="the directory of another model",
-        help="measure a second model on the same rows: its difference to MODEL, with an interval",
+        help="evaluate a second model on the same rows; print the differences with confidence intervals",
     )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Predict, compare with the truth, print every metric at every k."""
+    """Predict, compare with the true labels, print every metric at every k."""
     clock = RunContext()
     measured = _measure(options, clock)
     with clock.phase("evaluate"):
@@ -151,9 +154,9 @@ def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
         model = estimator_of(whole)
         rows, truth = read_rows_and_truth(whole, options)
     with clock.phase("predict"):
-        top = model._topk_ids(rows, max(options.ks), options.objective)
+        top = model.topk_ids(rows, max(options.ks), options.objective)
         sets = from_scipy(model.predict(rows))
-        plain = None if options.objective is None else model._topk_ids(rows, max(options.ks))
+        plain = None if options.objective is None else model.topk_ids(rows, max(options.ks))
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: len(model.label_counts_)] = model.label_counts_
     return _Measured(model, truth, top, counts, sets, plain)
@@ -170,7 +173,7 @@ def _figures(
 
 
 def _meaning(measured: _Measured) -> dict[str, float]:
-    """Whether scores mean what they say, and how good the sets of labels are that the model decides for."""
+    """The calibration error of the scores, and the quality of the label sets that the model predicts."""
     lists = measured.top if measured.plain is None else measured.plain
     found = {"calibration_error": round(calibration_error(measured.truth, lists), 6)}
     return found | {
@@ -181,7 +184,7 @@ def _meaning(measured: _Measured) -> dict[str, float]:
 def _print_cost(
     measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: argparse.Namespace
 ) -> None:
-    """What an objective gains and costs, from the most frequent labels to the rarest."""
+    """Print the recall without and with the objective, from the most frequent labels to the rarest."""
     assert measured.plain is not None
     last = options.ks[-1]
     before = report_by_frequency(measured.truth, measured.plain, measured.counts, options.ks)
@@ -195,7 +198,7 @@ def _print_cost(
 
 
 def _compare(measured: _Measured, options: argparse.Namespace, clock: RunContext) -> dict[str, Interval]:
-    """How much better the second model is than the first, of every metric that is a mean over rows."""
+    """Return by how much the second model is better, for every metric that is a mean over rows."""
     other = _measure(argparse.Namespace(**{**vars(options), "model": options.compare}), clock)
     with clock.phase("evaluate"):
         return paired_intervals(
@@ -210,7 +213,7 @@ def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
     totals = label_totals(judge(measured.truth, measured.top), k)
     names = measured.model.classes_.tolist()
     bins = frequency_bins(measured.counts)
-    with whole_file(path) as file:
+    with open_output(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
             ["label", "bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]
@@ -234,7 +237,7 @@ def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
 
 
 def _percent(found: Mapping[str, float]) -> dict[str, float]:
-    """Fractions as percent; what is left are counts."""
+    """Convert fractions to percent; counts stay counts."""
     fractions = {key for key in found if "@" in key or key.endswith("share")}
     return {key: _rounded(value) if key in fractions else int(value) for key, value in found.items()}
 

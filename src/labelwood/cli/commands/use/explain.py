@@ -1,6 +1,7 @@
-"""Tell why a model suggests what it suggests: the way through the tree, and the words that decided at each step.
+"""Explain the suggestions of a model: the path through the tree and the words that decided at each step.
 
-DATA is a text, or a data file of which --row says the row. Words are marked with what they add to the score of a step.
+DATA is a literal text, or a data file of which --row picks a row. Each word is shown with what it adds to the score of
+a step.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from labelwood.cli.support.inputs import (
 from labelwood.cli.support.output import print_json
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.explain import Explanation, Lost, Missed, Route, Step, Suggestion
-from labelwood.methods.text_classifier import Model, TextClassifier
+from labelwood.methods.text_classifier import Model
 
 EXAMPLES = (
     'labelwood explain model "The court decided on the income tax"',
@@ -33,11 +34,11 @@ _SHOWN_TREES = 3
 _SHOWN_RIVALS = 5
 _REASONS = {
     "listed": "proposed it",
-    "beam": "the search left its branch",
-    "rank": "reached it, but others score higher",
-    "branch": "the text went another way than its examples",
-    "share": "its leaf has it, but too seldom",
-    "absent": "has it nowhere",
+    "beam": "its branch fell out of the beam",
+    "rank": "reached it, but other labels score higher",
+    "branch": "the text took another branch than its examples",
+    "share": "its leaf contains it, but too rarely",
+    "absent": "does not contain it",
 }
 
 
@@ -45,16 +46,16 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
     add_data_arguments(parser, label_names=False)
-    parser.count("-k", default=3, help="how many suggestions to explain")
-    parser.count("--row", default=1, help="the row of a data file, from 1")
-    parser.count("--words", default=8, help="how many words or features a step names")
+    parser.count("-k", default=3, help="number of suggestions to explain")
+    parser.count("--row", default=1, help="row of the data file, counted from 1")
+    parser.count("--words", default=8, help="words or features shown per step")
     parser.value(
         "--missed",
         metavar="LABEL",
         takes="a label of the model",
         action="append",
         default=[],
-        help="tell at which node this label was lost, and to whom; may be repeated",
+        help="show at which node this label was lost, and to which labels or nodes; may be repeated",
     )
     parser.json_flag()
 
@@ -72,13 +73,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
     missed = [label_of(model, text) for text in options.missed]
-    if isinstance(model, TextClassifier):
+    if model.takes == "text":
         texts = [options.data] if is_a_text(options) else read_texts(options, needs_labels=False).texts
         text = texts[_row(options, len(texts))]
         return model.explain([text], options.k, missed=missed, n_features=options.words)[0]
     rows = read_rows(model, options)
     number = _row(options, rows.n_rows)
-    return model.explain(rows.rows(number, number + 1), options.k, missed=missed, n_features=options.words)[0]
+    row: Any = rows.rows(number, number + 1)
+    return model.explain(row, options.k, missed=missed, n_features=options.words)[0]
 
 
 def _row(options: argparse.Namespace, n_rows: int) -> int:
@@ -91,7 +93,7 @@ def _row(options: argparse.Namespace, n_rows: int) -> int:
 
 def _lines(explanation: Explanation) -> Iterator[str]:
     for suggestion in explanation.suggestions:
-        meant = "" if suggestion.probability is None else f", which means {suggestion.probability:.1%}"
+        meant = "" if suggestion.probability is None else f", probability {suggestion.probability:.1%}"
         yield f"{suggestion.label}  {suggestion.score:.4g}{meant}"
         for member, amount in zip(explanation.members, suggestion.amounts, strict=True):
             yield f"  {amount:.4g} of {member.method}"
@@ -131,7 +133,7 @@ def _shares(suggestion: Suggestion, routes: tuple[Route, ...]) -> Iterator[str]:
 def _routes(routes: tuple[Route, ...]) -> Iterator[str]:
     yield ""
     for route in routes[:_SHOWN_TREES]:
-        yield f"the way through tree {route.tree + 1}"
+        yield f"path through tree {route.tree + 1}"
         for step in route.steps:
             yield f"    {_step(step)}"
     if len(routes) > _SHOWN_TREES:

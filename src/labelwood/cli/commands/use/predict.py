@@ -1,4 +1,7 @@
-"""Write the best labels of a text or of every row of a data file, a line each, best first: label:score ..."""
+"""Suggest labels for a text or for every row of a data file.
+
+The output has one line per row: label:score label:score ..., best first. DATA may be a literal text.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from labelwood.cli.support.inputs import (
     read_model,
     read_rows,
 )
-from labelwood.cli.support.output import shown_label, to_json, whole_file
+from labelwood.cli.support.output import open_output, shown_label, to_json
 from labelwood.cli.support.parser import Parser, UsageError, at_least
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import Objective
@@ -30,7 +33,7 @@ EXAMPLES = (
     "labelwood predict model test.txt.xz --objective tail",
     "labelwood predict model shards.parquet --executor ray -o suggestions.jsonl --json",
 )
-_BATCH = 8192  # rows turned into text at a time
+_BATCH = 8192  # rows formatted at a time
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -43,36 +46,36 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes="an integer, at least 1",
         convert=at_least(1),
         default=5,
-        help="how many labels to write for a row (default 5)",
+        help="labels per row (default 5)",
     )
     objective_flag(parser)
     executor_flag(parser, "predict")
     parser.add_argument(
         "--decide",
         action="store_true",
-        help="write only the labels that reach the thresholds of the model (labelwood calibrate; else 0.5)",
+        help="write only labels that reach the thresholds of the model (set by labelwood calibrate, else 0.5)",
     )
     parser.value(
         "-o",
         "--output",
         metavar="FILE",
-        takes="a file to write to",
+        takes="a file",
         convert=Path,
-        help="the file to write to (default: standard output)",
+        help="output file (default: standard output)",
     )
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Predict all rows, then write them."""
+    """Predict all rows, then write the output."""
     if options.decide and options.objective is not None:
         raise UsageError(
-            "labelwood predict: --decide cuts probabilities off; --objective makes lists: take one"
+            "labelwood predict: --decide and --objective exclude each other: thresholds are for probabilities"
         )
     model = read_model(options)
     estimator = estimator_of(model)
     as_text = _json_line if options.json else _plain_line
-    with whole_file(options.output) as file:
+    with open_output(options.output) as file:
         for labels, scores in _predicted(model, options):
             chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)
             if options.decide:
@@ -86,10 +89,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _predicted(model: Model, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
-    """Labels and scores, of all rows at once or shard by shard."""
+    """Yield labels and scores, for all rows at once or shard by shard."""
     objective: Objective | None = "precision" if options.decide else options.objective
     if options.executor not in (None, "threads") and not is_a_text(options):
-        from labelwood.cli.support.predict_ray import predict_shards, shards_of  # noqa: PLC0415 - only this way needs it
+        from labelwood.cli.support.predict_ray import predict_shards, shards_of  # noqa: PLC0415 - for Ray only
 
         shards = shards_of(options)
         if shards:
@@ -100,7 +103,7 @@ def _predicted(model: Model, options: argparse.Namespace) -> Iterator[tuple[Any,
 
 
 def _rows(labels: Any, scores: Any) -> Iterator[list[tuple[Any, float]]]:
-    """The suggestions of each row as plain Python values, without the padding."""
+    """Yield the suggestions of each row as plain Python values, without padding."""
     for start in range(0, len(labels), _BATCH):
         stop = start + _BATCH
         for names, values in zip(labels[start:stop].tolist(), scores[start:stop].tolist(), strict=True):
@@ -108,7 +111,7 @@ def _rows(labels: Any, scores: Any) -> Iterator[list[tuple[Any, float]]]:
 
 
 def _is_label(suggestion: tuple[Any, float]) -> bool:
-    # padding is -1 for ids, None for names; a user's own label -1 has a score
+    # Padding is -1 for ids and None for names; a label that is really called -1 has a score.
     label, score = suggestion
     return not (label is None or (label == -1 and score == 0.0))
 

@@ -1,4 +1,4 @@
-"""Write the model of a service's state directory as it is, or as it was at a time."""
+"""Export the model of a service, as it is or as it was at a point in time."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "--at",
         metavar="TIME",
-        takes="a time as 2026-11-16T02:30:00Z",
+        takes="a time such as 2026-11-16T02:30:00Z",
         convert=micros_of,
-        help="a time as 2026-11-16T02:30:00Z, in UTC unless it says otherwise (default: now)",
+        help="point in time, such as 2026-11-16T02:30:00Z; UTC unless an offset is given (default: now)",
     )
-    parser.value("-o", "--output", metavar="MODEL", takes="the directory to write to", required=True)
+    parser.value("-o", "--output", metavar="MODEL", takes="the directory for the model", required=True)
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fold the log up to the time, and save."""
+    """Replay the log up to the time and save the model."""
     check_target(Path(options.output))
-    replica = restore(options.state, at=options.at)
-    replica.model.save(options.output)
+    state = restore(options.state, at=options.at)
+    state.model.save(options.output)
     facts = {
         "model": options.output,
-        "record": replica.sequence,
-        "time": time_of(replica.time),
-        "examples_learned": replica.learned,
-        "labels": estimator_of(replica.model).n_labels_,
+        "record": state.sequence,
+        "time": time_of(state.time),
+        "examples_learned": state.learned,
+        "labels": estimator_of(state.model).n_labels_,
     }
     if options.json:
         print_json(facts)
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def micros_of(text: str) -> int:
-    """A time in microseconds since 1970.
+    """Convert a time to microseconds since 1970.
 
     >>> micros_of("1970-01-01T00:00:01Z"), micros_of("1970-01-01 01:00:02+01:00")
     (1000000, 2000000)
@@ -65,6 +65,6 @@ def micros_of(text: str) -> int:
 
 
 def time_of(micros: int) -> str:
-    """The inverse of :func:`micros_of`, in UTC."""
+    """Convert microseconds since 1970 to a time in UTC."""
     epoch = datetime.datetime.fromtimestamp(0, datetime.UTC)
     return (epoch + datetime.timedelta(microseconds=micros)).isoformat()

@@ -1,4 +1,7 @@
-"""Serve a model over HTTP: suggestions, explanations, a page to try them; an online-tree model goes on learning."""
+"""Serve a model over HTTP: suggestions, explanations, and a web page to try them.
+
+An online model also learns from requests; every acknowledged example is durable.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.output import print_json
-from labelwood.cli.support.parser import Parser, at_least
+from labelwood.cli.support.parser import Parser, at_least, number
 from labelwood.errors import LabelwoodError
 
 EXAMPLES = (
@@ -22,33 +25,39 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
     parser.value(
-        "--host", metavar="HOST", takes="an address to listen to", default="127.0.0.1",
-        help="the address to listen to; other than loopback it needs tokens (default 127.0.0.1)",
+        "--host", metavar="HOST", takes="an address", default="127.0.0.1",
+        help="address to listen on; addresses other than loopback need tokens (default 127.0.0.1)",
     )  # fmt: skip
-    _number(parser, "--port", 0, 8765, "the port to listen to; 0 takes a free one")
+    _number(parser, "--port", 0, 8765, "port to listen on; 0 picks a free port")
     parser.value(
         "--state", metavar="DIR", takes="a directory", convert=Path,
-        help="where what is learned is kept (default: MODEL.state)",
+        help="directory for what the model learns (default: MODEL.state)",
     )  # fmt: skip
-    parser.add_argument("--no-learn", action="store_true", help="serve an online-tree model as it is")
-    _number(parser, "--workers", 1, 1, "processes that answer; with more than one, another one writes")
-    _number(parser, "--n-jobs", 1, 1, "threads a request may use")
+    parser.add_argument("--no-learn", action="store_true", help="do not let an online model learn")
+    _number(
+        parser,
+        "--workers",
+        1,
+        1,
+        "processes that answer requests; with more than one, another process does the learning",
+    )
+    _number(parser, "--n-jobs", 1, 1, "threads per request")
     parser.value(
-        "--tokens", metavar="FILE", takes="a file of lines: read TOKEN, or write TOKEN", convert=Path,
-        help="a file of lines: read TOKEN, or write TOKEN (default: LABELWOOD_TOKENS in the environment)",
+        "--tokens", metavar="FILE", takes="a file with lines of the form: read TOKEN, or: write TOKEN", convert=Path,
+        help="file with lines \"read TOKEN\" or \"write TOKEN\" (default: environment variable LABELWOOD_TOKENS)",
     )  # fmt: skip
     parser.value(
-        "--uris", metavar="FILE", takes="a vocabulary of Annif, TSV", convert=Path,
-        help="a vocabulary of Annif, TSV, with the URIs of the labels",
+        "--uris", metavar="FILE", takes="an Annif vocabulary in TSV format", convert=Path,
+        help="Annif vocabulary in TSV format, with the URIs of the labels",
     )  # fmt: skip
-    _number(parser, "--max-body", 1, 4 * 2**20, "bytes a request may have")
-    _positive(parser, "--timeout", 30.0, "seconds a request may take")
-    _number(parser, "--at-once", 1, 256, "requests that may be under way")
-    _number(parser, "--queue", 1, 1000, "requests that may wait to be learned")
-    _positive(parser, "--snapshot-seconds", 60.0, "seconds between snapshots while there is learning")
-    _number(parser, "--keep", 2, 2, "snapshots kept; restore reaches back to the oldest")
-    _number(parser, "--drift-window", 1, 1000, "examples that the drift figures are over")
-    _positive(parser, "--drift-alarm", None, "alarm when progressive P@1 falls below this")
+    _number(parser, "--max-body", 1, 4 * 2**20, "largest request body in bytes")
+    _positive(parser, "--timeout", 30.0, "time limit of a request in seconds")
+    _number(parser, "--at-once", 1, 256, "requests handled at the same time")
+    _number(parser, "--queue", 1, 1000, "learning requests that may wait")
+    _positive(parser, "--snapshot-seconds", 60.0, "seconds between snapshots while the model learns")
+    _number(parser, "--keep", 2, 2, "snapshots to keep; labelwood restore reaches back to the oldest")
+    _number(parser, "--drift-window", 1, 1000, "examples over which drift is measured")
+    _positive(parser, "--drift-alarm", None, "raise an alarm if progressive P@1 falls below this")
     parser.json_flag()
 
 
@@ -100,13 +109,6 @@ def _number(parser: Parser, flag: str, least: int, default: int, text: str) -> N
 def _positive(parser: Parser, flag: str, default: float | None, text: str) -> None:
     shown = "none" if default is None else f"{default:g}"
     parser.value(
-        flag, metavar="X", takes="a number above 0", convert=_above_zero, default=default,
+        flag, metavar="X", takes="a number above 0", convert=number(above=0), default=default,
         help=f"{text} (default {shown})",
     )  # fmt: skip
-
-
-def _above_zero(text: str) -> float:
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise ValueError(text)
-    return number

@@ -1,9 +1,9 @@
-// The page of the service: suggestions while typing, why, and teaching. Whatever comes from the service or the user is
-// put into the document as text, never as markup.
+// The page of the service: suggestions while typing, explanations, teaching. Text from the service or the user is
+// inserted as text, never as markup.
 "use strict";
 
 const $ = (id) => document.getElementById(id);
-const WAIT = 150; // milliseconds after the last key before asking
+const WAIT = 150; // milliseconds between the last key and the request
 const state = { takes: "text", learns: false, shown: [], ticked: new Map(), asked: 0, timer: 0 };
 
 const make = (tag, properties = {}, ...children) => {
@@ -18,7 +18,7 @@ async function call(method, path, body, headers = {}) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   const read = await answer.json().catch(() => ({ detail: answer.statusText }));
-  if (!answer.ok) throw new Error(answer.status === 401 ? "This service asks for a token, below." : read.detail);
+  if (!answer.ok) throw new Error(answer.status === 401 ? "This service requires a token; enter it below." : read.detail);
   return read;
 }
 
@@ -27,7 +27,7 @@ function say(text, bad = false) {
   $("status").classList.toggle("bad", bad);
 }
 
-// What is in the text area, as the service takes it: a text, or features written 12:0.5 7:1.
+// The input of a request from the text area: a text, or features in the form 12:0.5 7:1.
 function input() {
   const text = $("input").value;
   if (state.takes === "text") return text.trim() ? { text } : null;
@@ -45,7 +45,7 @@ async function suggest(fresh = new Set()) {
   try {
     const given = input();
     const found = given ? (await call("POST", "suggest", { ...given, k: 10 })).suggestions : [];
-    if (number !== state.asked) return; // the text has changed since
+    if (number !== state.asked) return; // the text has changed since the request
     state.shown = found;
     show(fresh);
     say("");
@@ -109,7 +109,7 @@ function showWhy(label, found, amounts) {
   $("why-title").textContent = `Why ${label}`;
   const strongest = [...amounts].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 12);
   const words = strongest.map(([name, amount]) => `${name} ${amount < 0 ? "−" : "+"}${Math.abs(amount).toFixed(2)}`);
-  $("why-words").textContent = words.length ? `Words that counted: ${words.join(", ")}` : "No word counted.";
+  $("why-words").textContent = words.length ? `Words with the largest weight: ${words.join(", ")}` : "No word has a weight.";
   const lines = [];
   for (const path of found.paths)
     for (const step of path.steps) {
@@ -124,7 +124,7 @@ function showWhy(label, found, amounts) {
   $("why-title").focus();
 }
 
-// Shows the text once more with the words that counted marked.
+// Show a copy of the text with the words of the explanation marked.
 function mark(amounts) {
   if (state.takes !== "text") return;
   const weigh = new Map();
@@ -158,7 +158,7 @@ async function offerKnown(text) {
     const known = await call("GET", `labels?limit=20&contains=${encodeURIComponent(text)}`);
     $("known").replaceChildren(...known.labels.map((one) => make("option", { value: String(one.label) })));
   } catch {
-    // names are a convenience; whatever is wrong shows when suggesting
+    // the list of names is optional; the next suggestion shows the error
   }
 }
 
@@ -170,14 +170,14 @@ async function health() {
     const model = await call("GET", "model");
     const now = model.service;
     Object.assign(state, { takes: model.takes, learns: model.learns });
-    $("input-label").textContent = model.takes === "text" ? "Text" : "Features, as 12:0.5 7:1";
+    $("input-label").textContent = model.takes === "text" ? "Text" : "Features, for example 12:0.5 7:1";
     $("h-learned").textContent = now.examples_learned.toLocaleString();
     $("h-labels").textContent = model.labels.toLocaleString();
     $("h-log").textContent = bytes(now.log_bytes);
     $("h-latency").textContent = `${milliseconds(now.suggest_p50_seconds)} / ${milliseconds(now.suggest_p99_seconds)} ms`;
     $("h-drift").textContent = now.drift_examples ? now.drift_precision_at_1.toFixed(3) : "-";
-    const trouble = now.learning_refused ? "learning is refused" : now.drift_alarm ? "drift" : "";
-    $("h-state").textContent = trouble || (model.learns ? "learning" : "reading only");
+    const trouble = now.learning_refused ? "learning is refused" : now.drift_alarm ? "drift alarm" : "";
+    $("h-state").textContent = trouble || (model.learns ? "learning" : "read-only");
     $("h-state").classList.toggle("bad", Boolean(trouble));
   } catch (error) {
     $("h-state").textContent = error.message;

@@ -1,0 +1,157 @@
+// Python objects that kernels take as one argument: CSR matrices and label trees. Casters read their
+// attributes.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "bind/bind.hpp"
+#include "label_tree/tree.hpp"
+#include "sparse/training_rows.hpp"
+
+namespace labelwood::bind {
+
+// A matrix with values.
+struct CsrArrays {
+    Array<int64_t> indptr;
+    Array<int32_t> indices;
+    Array<float> data;
+    int64_t n_cols;
+
+    Csr view() const { return {indptr.data(), indices.data(), data.data(), length(indptr) - 1, n_cols}; }
+};
+
+// A matrix of labels: its values are not read.
+struct PatternArrays {
+    Array<int64_t> indptr;
+    Array<int32_t> indices;
+    int64_t n_cols;
+
+    Csr view() const { return {indptr.data(), indices.data(), nullptr, length(indptr) - 1, n_cols}; }
+};
+
+// Rows of a stream: column ids have 32 or 64 bits, and the number of columns is open.
+template <class Column>
+struct StreamArrays {
+    Array<int64_t> indptr;
+    Array<Column> indices;
+    Array<float> data;
+};
+
+struct LabelTreeArrays {
+    Array<int32_t> child_ptr, label;
+
+    label_tree::Tree view() const {
+        return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))};
+    }
+};
+
+// A matrix that may be a mapped file: at most `resident` bytes of its pages stay in memory; 0 if it is no
+// file.
+struct FileCsrArrays : CsrArrays {
+    int64_t resident;
+};
+
+// Training rows, each multiplied by its `scale`, if given. The destructor releases pages of a file.
+class GivenRows {
+  public:
+    explicit GivenRows(const FileCsrArrays& x, const std::optional<Array<float>>& scale = std::nullopt)
+        : rows_{x.view(), data_or_null(scale), nullptr} {
+        if (x.resident == 0) return;
+        const int64_t nnz = rows_.x.nnz();
+        residency_ = std::make_unique<sparse::Residency>(x.resident, nnz * int64_t{sizeof(float)});
+        residency_->watch(rows_.x.indices, nnz * int64_t{sizeof(int32_t)});
+        residency_->watch(rows_.x.data, nnz * int64_t{sizeof(float)});
+        rows_.residency = residency_.get();
+    }
+    ~GivenRows() {
+        if (residency_) residency_->let_go();
+    }
+    const sparse::TrainingRows& rows() const { return rows_; }
+
+  private:
+    std::unique_ptr<sparse::Residency> residency_;
+    sparse::TrainingRows rows_;
+};
+
+}  // namespace labelwood::bind
+
+namespace nanobind::detail {
+
+template <size_t N>
+struct Name {
+    constexpr Name(const char (&text)[N]) { std::copy_n(text, N, this->text); }
+    char text[N];
+};
+
+// Reads one attribute; false if it is missing or has another type. Interned names and moves take 0.9 us off a
+// call with one matrix, which matters for the prediction of a single row.
+template <Name Attribute, class T>
+bool read(handle object, uint32_t flags, cleanup_list* cleanup, T& into) noexcept {
+    static PyObject* const name = PyUnicode_InternFromString(Attribute.text);
+    PyObject* found = PyObject_GetAttr(object.ptr(), name);
+    if (found == nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    const nanobind::object held = steal(found);
+    make_caster<T> caster;
+    if (!caster.from_python(held, flags, cleanup)) return false;
+    into = std::move(caster.value);
+    return true;
+}
+
+template <>
+struct type_caster<labelwood::bind::CsrArrays> {
+    NB_TYPE_CASTER(labelwood::bind::CsrArrays, const_name("labelwood.sparse.CSR"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        return read<"indptr">(src, flags, cleanup, value.indptr) &&
+               read<"indices">(src, flags, cleanup, value.indices) &&
+               read<"data">(src, flags, cleanup, value.data) &&
+               read<"n_cols">(src, flags, cleanup, value.n_cols);
+    }
+};
+
+template <>
+struct type_caster<labelwood::bind::FileCsrArrays> {
+    NB_TYPE_CASTER(labelwood::bind::FileCsrArrays, const_name("labelwood.sparse.CSR"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        type_caster<labelwood::bind::CsrArrays> matrix;
+        if (!matrix.from_python(src, flags, cleanup)) return false;
+        static_cast<labelwood::bind::CsrArrays&>(value) = std::move(matrix.value);
+        return read<"resident">(src, flags, cleanup, value.resident);
+    }
+};
+
+template <>
+struct type_caster<labelwood::bind::PatternArrays> {
+    NB_TYPE_CASTER(labelwood::bind::PatternArrays, const_name("labelwood.sparse.CSR"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        return read<"indptr">(src, flags, cleanup, value.indptr) &&
+               read<"indices">(src, flags, cleanup, value.indices) &&
+               read<"n_cols">(src, flags, cleanup, value.n_cols);
+    }
+};
+
+template <class Column>
+struct type_caster<labelwood::bind::StreamArrays<Column>> {
+    NB_TYPE_CASTER(labelwood::bind::StreamArrays<Column>, const_name("labelwood.sparse.CSR"))
+    // Column ids are never converted: their type chooses the overload.
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        return read<"indices">(src, 0, cleanup, value.indices) &&
+               read<"indptr">(src, flags, cleanup, value.indptr) &&
+               read<"data">(src, flags, cleanup, value.data);
+    }
+};
+
+template <>
+struct type_caster<labelwood::bind::LabelTreeArrays> {
+    NB_TYPE_CASTER(labelwood::bind::LabelTreeArrays, const_name("labelwood.packed.tree_shape.LabelTree"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        return read<"child_ptr">(src, flags, cleanup, value.child_ptr) &&
+               read<"label">(src, flags, cleanup, value.label);
+    }
+};
+
+}  // namespace nanobind::detail

@@ -1,0 +1,1 @@
+"""Commands that train a model, or prepare and follow a training."""

@@ -1,0 +1,103 @@
+"""Train a model on texts or vectors and save it as a directory."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from labelwood.cli.support.inputs import add_data_arguments, executor_flag, size_flag
+from labelwood.cli.support.output import print_facts, print_json, shown_seconds
+from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.training_options import add_training_options, explained, read_task
+from labelwood.methods.text_classifier import TextClassifier, estimator_of
+from labelwood.resources.memory import peak_resident, shown_bytes
+from labelwood.run_context import RunContext
+from labelwood.storage.model_directory import check_target
+
+EXAMPLES = (
+    'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
+    "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
+    "labelwood train train.txt.xz -o model --max-memory 4GB",
+    "labelwood train docs.csv -o model --method auto",
+    "labelwood train big.lw -o model --executor ray://head:10001 --checkpoint done --resume",
+    "labelwood train --method one-vs-rest --help",
+)
+_PROG = "labelwood train"
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments, with the parameters of the method and the encoder that ``argv`` names."""
+    add_data_arguments(parser)
+    parser.value("-o", "--output", metavar="MODEL", takes="the directory for the model", required=True)
+    size_flag(
+        parser,
+        "--max-memory",
+        help="memory limit: training that needs more is refused before it starts (default: the free memory)",
+    )
+    executor_flag(parser, "train")
+    parser.value(
+        "--checkpoint",
+        metavar="DIR",
+        takes="a directory",
+        help="save finished parts of the training in this directory, so that an interrupted training can resume",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="resume the training in --checkpoint, if there is one"
+    )
+    add_training_options(parser, argv)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load the data, fit, save; print times, sizes and the shape of the model."""
+    if options.resume and options.checkpoint is None:
+        raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to resume from")
+    target = Path(options.output)
+    check_target(target.resolve())  # before the training, not after it
+    clock = RunContext()
+    task = read_task(options, clock, _PROG)
+    with clock.phase("fit"), explained(task, _PROG):
+        task.model.fit(
+            task.X,
+            task.Y,
+            label_names=task.label_names,
+            max_memory=options.max_memory,
+            executor=options.executor,
+            checkpoint=options.checkpoint,
+            resume=options.resume,
+        )
+    model = task.fitted()
+    with clock.phase("save"):
+        model.save(target)
+    estimator = estimator_of(model)
+    facts = {
+        "model": str(target),
+        "method": estimator.method_name,
+        **({"encoder": model.encoder_.encoder_name} if isinstance(model, TextClassifier) else {}),
+        "rows": estimator.trained_["rows"],
+        "features": estimator.n_features_in_,
+        "labels": estimator.n_labels_,
+        **estimator.describe(),
+        "model_bytes": sum(file.stat().st_size for file in target.iterdir()),
+        "peak_memory_bytes": peak_resident(),
+        "seconds": _phases(clock.seconds, estimator.fit_seconds_),
+    }
+    if options.json:
+        print_json(facts)
+    else:
+        _print(facts)
+    return 0
+
+
+def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float]:
+    """Return the seconds of all phases in order; ``other`` is the rest of fit, so that the phases add up."""
+    other = max(0.0, command["fit"] - sum(fit.values()))
+    phases = {"load": command["load"], **fit, "other": other, "save": command["save"]}
+    return {name: round(seconds, 4) for name, seconds in phases.items()}
+
+
+def _print(facts: dict[str, Any]) -> None:
+    peak = facts.pop("peak_memory_bytes")
+    n_bytes, seconds = facts.pop("model_bytes"), facts.pop("seconds")
+    memory = {} if peak is None else {"peak memory": shown_bytes(peak)}
+    print_facts({**facts, "size": shown_bytes(n_bytes), **memory, "time": shown_seconds(seconds)})

@@ -1,0 +1,149 @@
+"""Find the best method and parameters for a data file within a time budget, and say why they are the best.
+
+Candidates are trained on growing samples of the rows and compared on held-out rows; only the better ones continue
+(successive halving). With -o, the winner is then trained on all rows and saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from labelwood.cli.support.inputs import (
+    add_data_arguments,
+    add_threads_argument,
+    has_texts,
+    read_data,
+    read_texts,
+    size_flag,
+)
+from labelwood.cli.support.output import print_json, print_table, remark
+from labelwood.cli.support.parser import Parser, duration
+from labelwood.methods.text_classifier import TextClassifier
+from labelwood.metrics import scorer
+from labelwood.resources.memory import shown_bytes
+from labelwood.sparse import CSR
+from labelwood.storage.model_directory import check_target
+from labelwood.text import TextEncoder, TfidfEncoder
+from labelwood.tuning import Trial, Tuned, tune
+from labelwood.validation.targets import read_labels
+
+EXAMPLES = (
+    "labelwood tune docs.csv --budget 10m --metric P@5 -o model",
+    "labelwood tune train.txt.xz --budget 5m --max-memory 200MB --json",
+)
+
+
+def add_arguments(parser: Parser, argv: list[str]) -> None:
+    """Add the arguments."""
+    add_data_arguments(parser)
+    parser.value(
+        "--budget",
+        metavar="TIME",
+        takes="a time such as 90s, 10m or 1h",
+        convert=duration,
+        default=600.0,
+        help="time for the trials, without the final training for -o (default 10m)",
+    )
+    parser.value(
+        "--metric",
+        metavar="NAME@K",
+        takes="a metric such as P@5, nDCG@3, PSP@5 or macroF1@5",
+        convert=_metric,
+        default="P@5",
+        help="the metric to maximize (default P@5)",
+    )
+    size_flag(
+        parser,
+        "--max-memory",
+        help="skip candidates whose model for all rows would be larger (default: no limit)",
+    )
+    parser.value(
+        "-o",
+        "--output",
+        metavar="MODEL",
+        takes="the directory to write the model to",
+        convert=Path,
+        help="train the winner on all rows and save it in this directory",
+    )
+    add_threads_argument(parser)
+    parser.json_flag()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load the data, run the trials, print the result; with -o, train the winner."""
+    if options.output is not None:
+        check_target(options.output.resolve())  # before the trials, not after them
+    encoder: TextEncoder | None = None
+    X: CSR
+    if has_texts(options):
+        documents = read_texts(options)
+        encoder = TfidfEncoder(n_jobs=options.n_jobs)
+        X = encoder.fit_encode(documents.texts)
+        names, Y = read_labels(documents.labels, None, "tune")
+        label_names: Any = names.array.tolist()
+    else:
+        dataset = read_data(options)
+        X, Y, label_names = dataset.X, dataset.Y, dataset.label_names
+    found = tune(
+        X, Y, budget=options.budget, metric=options.metric, max_bytes=options.max_memory, n_jobs=options.n_jobs,
+        report=None if options.json else _report,
+    )  # fmt: skip
+    if options.output is not None:
+        model = found.estimator(n_jobs=options.n_jobs, verbose=True)
+        model.fit(X, Y, label_names=label_names)
+        (model if encoder is None else TextClassifier.of(encoder, model)).save(options.output)
+    if options.json:
+        print_json(_as_json(found))
+    else:
+        _print(found, options)
+    return 0
+
+
+def _report(trial: Trial, used: float) -> None:
+    """Print one line on stderr for every finished trial."""
+    score = f"{100 * trial.score:6.2f}" if trial.share else "     -"
+    remark(f"{used:4.0%}  {score}  {trial.share:4.0%} of the rows  {trial.name}")
+
+
+def _as_json(found: Tuned) -> dict[str, Any]:
+    return {
+        "method": found.best.method,
+        "parameters": found.best.parameters,
+        "metric": found.metric,
+        "score": round(100 * found.best.score, 4),
+        "held_out_rows": found.n_held_out,
+        "why": found.why,
+        "trials": [
+            {**vars(trial), "score": round(100 * trial.score, 4), "seconds": round(trial.seconds, 3)}
+            for trial in found.trials
+        ],
+    }
+
+
+def _print(found: Tuned, options: argparse.Namespace) -> None:
+    print_table(
+        ["candidate", found.metric, "rows", "seconds", "size", "ended"],
+        [
+            [
+                trial.name,
+                f"{100 * trial.score:.2f}" if trial.share else "-",
+                f"{trial.share:.0%}",
+                f"{trial.seconds:.1f}",
+                shown_bytes(trial.model_bytes),
+                trial.stopped or "compared on all rows",
+            ]
+            for trial in found.trials
+        ],
+    )
+    print(f"\n{found.why}")
+    if options.output is None:
+        print(f"labelwood train {options.data} -o MODEL --method {found.best.name}")
+    else:
+        print(f"trained on all rows: {options.output}")
+
+
+def _metric(text: str) -> str:
+    scorer(text, inv_propensity=[1.0])  # raises a ValueError if this is not a metric
+    return text

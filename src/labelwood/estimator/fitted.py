@@ -1,0 +1,168 @@
+"""A fitted model: its labels, its features, and what a method answers for rows.
+
+The names without an underscore are the API within the library: what commands, the service, figures and blends ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+
+from labelwood.errors import LabelwoodError
+from labelwood.explain import Asked, Explanation, Place
+from labelwood.label_names import LabelEntry, LabelNames
+from labelwood.packed.label_tree import LabelledTree
+from labelwood.packed.routed_forest import RoutedForest
+from labelwood.run_context import RunContext, thread_count
+from labelwood.scoring.thresholds import Decisions, Objective
+from labelwood.sparse import CSR, I32, I64, TopK, as_features
+from labelwood.validation.column_names import check_columns, column_names, n_dimensions
+from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows, to_csr
+
+
+class FittedModel:
+    """What a fitted estimator knows; ``Prediction`` adds predictions, ``TreeEstimator`` fit and save."""
+
+    method_name: ClassVar[str] = ""
+    takes: ClassVar[Literal["features", "text"]] = "features"
+    can_shrink: ClassVar[bool] = False  # the model has prune, quantize and shrink_curve
+    takes_new_features: ClassVar[bool] = False  # rows may have columns beyond those of training
+
+    n_jobs: int | None
+    verbose: bool
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[np.object_]
+    label_counts_: I64
+    trained_: dict[str, Any]
+    objective: Objective = "precision"
+    _names: LabelNames
+    _decisions: Decisions = Decisions()
+    _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
+
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k best label ids of each row by the method's own scores, 1 <= k <= n_labels_."""
+        raise NotImplementedError
+
+    def explain_one(
+        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
+    ) -> Explanation:
+        """Why ``topk_rows`` gives these k labels for one row."""
+        raise NotImplementedError
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The manifest and the arrays of the saved model."""
+        raise NotImplementedError
+
+    def trees(self) -> Sequence[LabelledTree] | RoutedForest:
+        """The fitted trees as they are stored, to draw and to measure."""
+        raise LabelwoodError(f"{type(self).__name__}: the method has no trees of its own")
+
+    def topk_by_tree(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
+        """The labels that each label tree proposes for rows; their average is the model's answer."""
+        raise LabelwoodError(f"{self.method_name} has one tree; a curve over trees needs several")
+
+    @property
+    def main_member(self) -> FittedModel:
+        """The model whose trees stand for this one: itself, or the member of a blend with the largest weight."""
+        return self
+
+    @property
+    def can_learn(self) -> bool:
+        """True if ``partial_fit`` can teach this model more rows."""
+        return False
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The label names in the order of their ids: 0..L-1 if Y was a matrix without names."""
+        return self.label_names.array
+
+    @property
+    def n_labels_(self) -> int:
+        """Number of labels."""
+        return len(self.label_names)
+
+    @property
+    def label_names(self) -> LabelNames:
+        """The names of the labels, by id and by name."""
+        self._check_fitted()
+        return self._names
+
+    @property
+    def decisions(self) -> Decisions:
+        """What was learnt on held-out rows: calibration, thresholds, strength of label weights."""
+        return self._decisions
+
+    @property
+    def n_threads(self) -> int:
+        """The threads that ``n_jobs`` stands for."""
+        return thread_count(self.n_jobs, owner=type(self).__name__)
+
+    def set_threads(self, n_jobs: int) -> None:
+        """Predict with this many threads from here on."""
+        self.n_jobs = n_jobs
+
+    def label_entries(self) -> list[LabelEntry]:
+        """Every label with its number of training rows, in the order of ids."""
+        counts, names = self.label_counts_.tolist(), self.classes_.tolist()
+        return [
+            LabelEntry(name, label, "active", count)
+            for label, (name, count) in enumerate(zip(names, counts, strict=True))
+        ]
+
+    def encode(self, X: Any) -> CSR:
+        """A user's X as checked rows of the model's features."""
+        self._check_fitted()
+        self._check_columns(X)
+        return as_features(X, owner=type(self).__name__, n_features=self.n_features_in_)
+
+    def encode_labels(self, Y: Any) -> CSR:
+        """A user's Y with this model's label ids; labels unknown to the model become further columns."""
+        names, owner = self.label_names, type(self).__name__
+        if is_matrix(Y):
+            matrix, columns = read_matrix(Y, owner=owner), column_names(Y)
+            if columns is None or names.kind == "ids":
+                return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, len(names)))
+            Y = named_rows(matrix, columns)
+        return to_csr(read_rows(Y, owner=owner), names.index, len(names), owner=owner)
+
+    def id_of(self, label: Hashable) -> int:
+        """The id of a label."""
+        try:
+            return self._names.index[label]
+        except (KeyError, TypeError):
+            raise LabelwoodError(f"{type(self).__name__}: there is no label {label!r}") from None
+
+    def feature_namer(self) -> Callable[[int], str | None]:
+        """A function from a column of X to the name it had at fit, or None."""
+        names = self._feature_names or ()
+        return lambda column: names[column] if column < len(names) else None
+
+    def _label_depths(self) -> I32 | None:
+        """The depth of each label, where labels have one."""
+        return None
+
+    def _own_run(self) -> RunContext:
+        return RunContext(n_threads=self.n_threads, verbose=bool(self.verbose))
+
+    @property
+    def _feature_names(self) -> list[str] | None:
+        names: list[str] | None = (
+            self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        )
+        return names
+
+    def _check_columns(self, X: Any, *, may_grow: bool = False) -> None:
+        """Compare the names of X's columns with those at fit; rows from within the library have none."""
+        if n_dimensions(X) == 2:
+            check_columns(self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"{type(self).__name__}: not fitted yet; call fit(X, Y) first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_names" in vars(self)

@@ -1,0 +1,210 @@
+"""Write a file or a directory atomically and durably.
+
+New content goes to a temporary beside the target, is flushed to disk, and takes the name of the target in one step: a
+reader finds the old content or the new content, complete, and a failed write leaves the target as it was.
+
+A directory changes places with its predecessor in one system call (``renameat2``) where the system has that call.
+Elsewhere the predecessor is renamed first, and a crash between the two renames leaves it complete under its ``.old``
+name. A predecessor is removed only after its successor is in place and flushed.
+
+A temporary is named ``.NAME.1a2b3c4d.tmp``, a predecessor that was renamed ``.NAME.1a2b3c4d.old``. A crash may leave
+either of them; the next write to the same target removes it. The writer of a temporary holds a lock on it, so that no
+other process takes it for the remains of a crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import re
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
+
+_RENAME_EXCHANGE = 2
+_AT_FDCWD = -100
+# The C library, the kernel, the file system or a container's system call filter does not know the call.
+_NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
+
+
+@contextlib.contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Write a file that replaces ``path`` when the block ends without an error.
+
+    A link stays a link: the file it points to is replaced. A device or a pipe, such as ``/dev/stdout``, is written to
+    directly.
+    """
+    given = Path(path)
+    if given.exists() and not given.is_file():
+        with given.open("wb") as stream:
+            yield stream
+        return
+    target = Path(os.path.realpath(given))
+    with _temporary(target, _create_file) as temporary:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        sync_directory(target.parent)
+
+
+@contextlib.contextmanager
+def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Fill the directory that is yielded; it replaces ``path`` when the block ends without an error.
+
+    Missing parents are created. A link stays a link: the directory it points to is replaced. The caller checks whether
+    the existing directory may be replaced.
+    """
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _temporary(target, Path.mkdir) as temporary:
+        yield temporary
+        _sync_tree(temporary)
+        _put_in_place(temporary, target)
+        sync_directory(target.parent)
+    remove_leftovers(target.parent, target.name)
+
+
+def sync_directory(path: Path) -> None:
+    """Flush the names in a directory to disk."""
+    if os.name == "posix":  # other systems cannot open a directory
+        _sync(path, os.O_RDONLY)
+
+
+def remove_leftovers(folder: Path, name: str | None = None) -> None:
+    """Remove what crashed writes to ``folder / name`` left; of writes to any name in the folder if ``name`` is None.
+
+    A predecessor that was renamed is kept as long as its name is free: it is then the only copy.
+    """
+    stem = "(.+)" if name is None else f"({re.escape(name)})"
+    leftover = re.compile(rf"\.{stem}\.[0-9a-f]{{8}}\.(tmp|old)", re.DOTALL)
+    try:
+        paths = list(folder.iterdir())
+    except OSError:  # the folder cannot be listed; if it cannot be written to either, the write fails
+        return
+    for path in paths:
+        found = leftover.fullmatch(path.name)
+        if found is None or (found[2] == "old" and not (folder / found[1]).exists()):
+            continue
+        lock = _lock(path, wait=False)
+        if lock is not None:
+            _remove(path)
+            os.close(lock)
+
+
+@contextlib.contextmanager
+def _temporary(target: Path, create: Callable[[Path], None]) -> Iterator[Path]:
+    """Create a temporary for the target, locked; what bears its name at the end is removed."""
+    remove_leftovers(target.parent, target.name)
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            create(path)
+        except OSError as error:
+            error.filename = str(target)  # the temporary's name would mean nothing to the caller
+            raise
+        lock = _lock(path, wait=True)
+        if path.exists():
+            break
+        if lock is not None:  # another writer removed the temporary before it was locked
+            os.close(lock)
+    try:
+        yield path
+    finally:
+        _remove(path)
+        if lock is not None:
+            os.close(lock)
+
+
+def _create_file(path: Path) -> None:
+    path.touch(exist_ok=False)
+
+
+def _lock(path: Path, *, wait: bool) -> int | None:
+    """Lock a temporary and return the descriptor that holds the lock; None if that is not possible."""
+    if sys.platform == "win32":
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # the writer holds the lock, or the file system has no locks
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a directory as far as possible; the next write removes the rest."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _put_in_place(temporary: Path, target: Path) -> None:
+    """Give the temporary directory the name of the target; the predecessor, if any, gets the temporary's name."""
+    if not target.exists():
+        try:
+            temporary.rename(target)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise  # else another writer was faster: replace its directory
+    if not target.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(target))
+    if exchange(temporary, target):
+        return
+    aside = temporary.with_suffix(".old")
+    target.rename(aside)
+    try:
+        temporary.rename(target)
+    except BaseException:
+        aside.rename(target)
+        raise
+    aside.rename(temporary)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two directories change places in one step; return False if the system cannot do that."""
+    if sys.platform != "linux":
+        return False
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    renameat2.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    if renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _NOT_SUPPORTED:
+        return False
+    raise OSError(code, os.strerror(code), str(other))
+
+
+def _sync_tree(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            _sync_tree(entry)
+        else:
+            _sync(entry, os.O_RDWR)  # Windows flushes only files that are open for writing
+    sync_directory(folder)
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

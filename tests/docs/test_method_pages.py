@@ -1,0 +1,71 @@
+"""The pages of the methods are short, and their figures, like those of the guide, are the recorded ones."""
+
+import json
+import re
+from statistics import fmean, pstdev
+
+import pytest
+from pages import ROOT
+
+LONGEST = 80
+PAGES = {page.stem: page for page in sorted((ROOT / "docs" / "methods").glob("*.md"))}
+SETS = ("bibtex/xmc_split0", "delicious/xmc_split0", "eurlex57k", "yso_finna_en")
+
+
+def recorded(method, name):
+    """The figures of all seeds of a method on a data set, by metric."""
+    for path in (ROOT / "experiments" / "records" / "runs").glob("*.json"):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if (record["key"]["method"], record["key"]["data"]) == (method, name):
+            seeds = record["seeds"].values()
+            return {metric: [seed[metric] for seed in seeds] for metric in next(iter(seeds))}
+    raise AssertionError(f"no record of {method} on {name}")
+
+
+def rows_of(text):
+    """The cells of every table row of a page."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def spread(figures):
+    return f"{fmean(figures):.2f} ± {pstdev(figures):.2f}"
+
+
+def rounded(figures, like):
+    """The mean with as many decimals as a cell has."""
+    return f"{fmean(figures):.{len(like.partition('.')[2])}f}"
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_method_page_is_short(page):
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("method", PAGES)
+def test_the_quality_of_a_method_is_the_recorded_one(method):
+    sets = {name.partition("/")[0]: name for name in SETS}
+    found = []
+    for cells in rows_of(PAGES[method].read_text(encoding="utf-8")):
+        of = cells.pop(0).strip("`") if cells[0].startswith("`") else method.replace("_", "-")
+        if not cells or cells[0] not in sets:
+            continue
+        data, *quality, seconds, megabytes = cells
+        record = recorded(of, sets[data])
+        assert quality == [spread(record[metric]) for metric in ("P@1", "P@3", "P@5")]
+        assert seconds == rounded(record["train, CPU s"], seconds)
+        assert megabytes == rounded(record["MB"], megabytes)
+        found.append((of, data))
+    methods = {of for of, _ in found}
+    assert sorted(found) == sorted((of, data) for of in methods for data in sets)
+    assert method.replace("_", "-") in methods
+
+
+def test_the_guide_compares_the_methods_by_recorded_figures():
+    compared = []
+    for first, *cells in rows_of((ROOT / "docs" / "guide.md").read_text(encoding="utf-8")):
+        named = re.match(r"\[`([a-z-]+)`\]\(methods/", first)
+        if named:
+            assert cells == [f"{fmean(recorded(named[1], name)['P@5']):.2f}" for name in SETS]
+            compared.append(named[1])
+    assert {page.replace("_", "-") for page in PAGES} <= set(compared)
