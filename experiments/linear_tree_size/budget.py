@@ -5,19 +5,21 @@
 Every estimate and every training runs in a process of its own, since peak memory is the process's. The smallest budget
 is the upper end of the estimate's peak, asked for again by the refusal if the training's process holds more when it
 starts. Columns: the budget in MB; the measured peak over it, which must not exceed 1; estimate over truth of peak and
-bytes; and how long a refusal (half of the budget) took over the training, and whether it gave advice. Forests have
-`--trees` trees.
+bytes; how long a refusal (half of the budget) took over the training, and whether it gave advice; and, where that names
+a setting that fits, whether the training with this setting stayed within half of the budget. Forests have `--trees`
+trees.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from experiments.common import Options, kept, model_bytes
+from experiments.common import Options, kept, literal, model_bytes
 from experiments.linear_tree_size import apart, main, saved
 from experiments.settings import key_with
 from labelwood import METHODS, LabelwoodError
@@ -28,6 +30,7 @@ VARIANTS = {
     "linear-tree, every weight": ("linear-tree", {"weight_threshold": None}),
     "linear-tree, three trees": ("linear-tree", {"n_trees": 3}),
 }
+ADVISED = re.compile(r"what fits: (\w+=[^ ]+) takes")
 NEEDED = re.compile(r"needs up to ([0-9.]+) (kB|MB|GB) of memory")
 
 
@@ -54,15 +57,19 @@ def compared(path: Path, method: str, parameters: dict[str, Any]) -> dict[str, f
         needed = float(number) * memory.parse_bytes(f"1{unit}", owner="budget", name="unit")
         budget = round(max(1.02 * budget, needed))
     refusal = apart("budget", str(path), method, parameters, budget // 2)
+    advised, is_kept = ADVISED.search(refusal["refused"]), math.nan
+    if advised:
+        name, value = literal(advised[1])
+        smaller = apart("budget", str(path), method, {**parameters, name: value}, budget // 2)
+        is_kept = float(smaller.get("peak", math.inf) <= budget // 2)
     return {
         "budget, MB": budget / 1e6,
         "peak over budget": fit["peak"] / budget,
         "estimated over true peak": found["peak_bytes"]["value"] / fit["peak"],
         "estimated over true bytes": found["model_bytes"]["value"] / fit["bytes"],
         "refusal over training, time": refusal["seconds"] / fit["seconds"],
-        "advice": float(
-            "takes" in refusal.get("refused", "") or "would need less" in refusal.get("refused", "")
-        ),
+        "advice": float("takes" in refusal["refused"] or "would need less" in refusal["refused"]),
+        "advised setting keeps half": is_kept,
     }
 
 

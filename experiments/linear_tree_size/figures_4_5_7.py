@@ -10,6 +10,7 @@ grown and their features counted; no classifier is trained.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -33,20 +34,13 @@ def plans(split: Split, seed: int) -> list[label_tree.Plan]:
     for arity, depth in shapes:
         model = LinearTree.preset("paper", cluster_rounds=20, arity=max(2, arity), max_depth=depth)
         prepared = TrainingRows.of(rows.X, run, normalize=model.normalize)
-        found.append(label_tree.count(prepared, rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
+        found.append(prepared.count(rows.Y, model._grower(prepared, rows.Y, run)(seed), run))
     return found
 
 
-def ratio(plan: label_tree.Plan) -> float:
-    """Eq. 20."""
-    return theory.paper_ratio(plan.weights, plan.tree.n_labels, round(plan.used[0]))
-
-
-def our_ratio(plan: label_tree.Plan) -> float:
-    """The same by the bytes of our layout."""
-    n_labels, n_features = plan.tree.n_labels, round(plan.used[0])
-    whole = label_tree.dense_bytes(n_labels + 1, 1, n_labels * n_features, n_features)
-    return label_tree.layout(plan, None, 4).stored.value / whole
+def compared(plan: label_tree.Plan) -> dict[str, Any]:
+    """The tree against one-vs-rest: Eqs. 17 to 20, and the same by the bytes of our layout."""
+    return theory.against_one_vs_rest(plan.tree, plan.used)
 
 
 def ratios(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> None:
@@ -60,7 +54,7 @@ def ratios(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> N
         report = Report("linear_tree_size", f"figure{number}", title, options)
         rows = []
         for (name, by_seed), axis in zip(found.items(), report.grid(len(found)), strict=True):
-            values = np.array([[ratio(plan) for plan in seed[part]] for seed in by_seed]).T
+            values = np.array([[compared(plan)["paper_ratio"] for plan in seed[part]] for seed in by_seed]).T
             rows.append(
                 {
                     "data": name,
@@ -72,11 +66,11 @@ def ratios(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> N
             axis.title.set_fontsize(7)
             if number == 4:
                 last = [seed[len(DEPTHS) - 1] for seed in by_seed]
-                whole = theory.paper_one_vs_rest_bytes(last[0].tree.n_labels, round(last[0].used[0])) / 1e6
+                whole = compared(last[0])["paper_one_vs_rest_bytes"] / 1e6
                 rows[-1] |= {
-                    "MB, tree": [theory.paper_tree_bytes(plan.weights) / 1e6 for plan in last],
+                    "MB, tree": [compared(plan)["paper_tree_bytes"] / 1e6 for plan in last],
                     "MB, one-vs-rest": whole,
-                    "ratio in our layout": [our_ratio(plan) for plan in last],
+                    "ratio in our layout": [compared(plan)["ratio"] for plan in last],
                 }
         report.table(f"Ratio (20), {setting}", rows)
         report.write()
@@ -95,10 +89,7 @@ def reductions(options: Options, found: dict[str, list[list[label_tree.Plan]]]) 
             axis.hist(alphas[part], bins=20, range=(0, 1))
             axis.set_title(f"{name}, depth {depth}", fontsize=6)
         means = [
-            [
-                level.alpha
-                for level in theory.levels(seed[len(DEPTHS) - 1].tree, np.rint(seed[len(DEPTHS) - 1].used))
-            ]
+            [level.alpha for level in theory.levels(seed[len(DEPTHS) - 1].tree, seed[len(DEPTHS) - 1].used)]
             for seed in found[name]
         ]
         rows.append(

@@ -11,7 +11,7 @@ def test_estimate_for_machines_and_people(labelwood, data, tmp_path):
     assert trained["model_bytes"] <= found["model_bytes"]["value"] <= trained["model_bytes"] + 4000
     assert found["weights"] == sum(level["weights"] for level in found["levels"])
     assert found["paper_ratio"] == pytest.approx(1.5)  # eight labels: the tree is one-vs-rest
-    shown = labelwood("estimate", data, "--grade", "quick")
+    shown = labelwood("estimate", data)
     assert shown.code == 0
     for word in ("model", "peak memory", "time", "one-vs-rest", "weight_threshold=0.3"):
         assert word in shown.out

@@ -1,4 +1,4 @@
-"""Estimates before training: the bytes they promise, the budgets they keep."""
+"""Estimates before training: the bands that hold the truth, the budgets that are kept."""
 
 import json
 import subprocess
@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from labelwood import METHODS, LabelwoodError, LinearTree, OneVsRest
-from labelwood.packed.tree_shape import flat_tree
-from labelwood.resources import memory
-from labelwood.resources.estimate import Figure, Growth, extrapolate
+from labelwood.resources.estimate import Growth, extrapolate
+from labelwood.resources.label_tree import draw
+
+KEEPS_ALL = {"arity": 6, "max_leaf": 10, "weight_threshold": None}
 
 
-def directory_bytes(model, folder):
+def saved_bytes(model, folder):
     model.save(folder)
     return sum(file.stat().st_size for file in folder.iterdir())
 
@@ -24,150 +25,87 @@ def wide(planted_of):
 
 
 @pytest.mark.parametrize(
-    "parameters",
+    ("model", "is_exact"),
     [
-        {},
-        {"n_trees": 3},
-        {"tree": "kmeans", "arity": 8, "max_depth": 4},
-        {"tree": "huffman", "arity": 4},
-        {"tree": "random"},
+        (OneVsRest(n_jobs=1, weight_threshold=None), True),
+        (LinearTree(n_jobs=1, **KEEPS_ALL, tree="random", n_trees=3), True),
+        (LinearTree(n_jobs=1, **KEEPS_ALL, tree="huffman"), True),
+        (LinearTree(n_jobs=1, **KEEPS_ALL), False),
+        (LinearTree(n_jobs=1, **KEEPS_ALL, tree="kmeans", max_depth=4), False),
+        (LinearTree(n_jobs=1, arity=6, max_leaf=30), False),
+        (LinearTree(n_jobs=1, arity=6, max_leaf=30, weight_dtype="int8"), False),
+        (LinearTree(n_jobs=1, arity=2, max_leaf=10, weight_threshold=0.3, weight_dtype="float32"), False),
     ],
 )
-def test_every_weight_kept_the_exact_grade_is_an_upper_bound_within_5_percent(wide, tmp_path, parameters):
-    given = {"arity": 6, "max_leaf": 10, **parameters}
-    model = LinearTree(weight_threshold=None, n_jobs=1, **given)
-    names = [f"label {j} with a name" for j in range(wide.Y.shape[1])]
-    promised = model.estimate(wide.X, wide.Y, label_names=names)
-    true = directory_bytes(model.fit(wide.X, wide.Y, label_names=names), tmp_path / "model")
-    assert 1.0 <= promised.model_bytes.value / true <= 1.05
-    assert promised.model_bytes.low <= true <= promised.model_bytes.high
-    assert promised.n_trees == given.get("n_trees", 1)
-    trained = sum(packed.node_weights.weights.size for packed in model.trees_)
-    if promised.n_trees == 1:
-        assert promised.weights == trained == sum(level.weights for level in promised.levels)
+def test_the_band_holds_the_bytes(wide, tmp_path, model, is_exact):
+    found = model.estimate(wide.X, wide.Y)
+    true = saved_bytes(model.fit(wide.X, wide.Y), tmp_path / "model")
+    assert found.model_bytes.low <= true <= found.model_bytes.high
+    assert found.model_bytes.value == pytest.approx(true, rel=0.03 if is_exact else 0.3)
+    if is_exact and found.n_trees == 1:
+        assert (
+            found.weights
+            == sum(level.weights for level in found.levels)
+            == model.trees_[0].node_weights.weights.size
+        )
 
 
-def test_one_vs_rest_is_what_it_says(wide, tmp_path):
-    model = OneVsRest(weight_threshold=None, n_jobs=1)
-    promised = model.estimate(wide.X, wide.Y)
-    true = directory_bytes(model.fit(wide.X, wide.Y), tmp_path / "model")
-    assert 1.0 <= promised.model_bytes.value / true <= 1.05
-    assert promised.ratio == pytest.approx(1.0)
-    assert promised.paper_ratio == pytest.approx(1.5)
-    own = LinearTree(weight_threshold=None, n_jobs=1, arity=6, max_leaf=10).estimate(wide.X, wide.Y)
-    assert own.one_vs_rest_bytes == pytest.approx(true, rel=0.05)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32"])
-def test_pruned_models_lie_in_the_band(wide, tmp_path, dtype):
-    model = LinearTree(n_jobs=1, arity=6, max_leaf=30, weight_dtype=dtype)
-    promised = model.estimate(wide.X, wide.Y).model_bytes
-    true = directory_bytes(model.fit(wide.X, wide.Y), tmp_path / "model")
-    assert promised.low <= true <= promised.high
-    assert promised.value == pytest.approx(true, rel=0.2)
-
-
-def test_the_quick_grade_is_near(wide, tmp_path):
-    model = LinearTree(n_jobs=1, arity=6, max_leaf=30)
-    promised = model.estimate(wide.X, wide.Y, grade="quick").model_bytes.value
-    true = directory_bytes(model.fit(wide.X, wide.Y), tmp_path / "model")
-    assert 1 / 1.5 <= promised / true <= 1.5
+def test_a_level_of_labels_without_rows_takes_nothing():
+    model = LinearTree(n_jobs=1, hierarchy=[0, [1, [2, 3]]])
+    assert model.estimate(np.eye(2), np.eye(2, 4)).levels[-1].weights == 0
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_tells_and_changes_nothing(name, planted, tmp_path):
-    small = {"n_trees": 4} if "forest" in name else {}
-    model = METHODS[name](n_jobs=1, **small)
+def test_every_method_tells_changes_nothing_and_refuses(name, planted, tmp_path):
+    model = METHODS[name](n_jobs=1, **({"n_trees": 4} if "forest" in name else {}))
     before = dict(vars(model))
     found = model.estimate(planted.X, planted.Y)
+    with pytest.raises(LabelwoodError, match=rf"{type(model).__name__}: training needs .* max_memory=1MB"):
+        model.fit(planted.X, planted.Y, max_memory="1MB")
     assert vars(model) == before
-    true = directory_bytes(model.fit(planted.X, planted.Y), tmp_path / "model")
+    true = saved_bytes(model.fit(planted.X, planted.Y), tmp_path / "model")
     assert 0.5 <= found.model_bytes.value / true <= 2
     assert found.peak_bytes.value >= found.model_bytes.value
     assert json.loads(json.dumps(found.facts(), default=float))["method"] == name
-    if found.bound_bytes is not None:
-        assert true <= found.bound_bytes + 10_000
+    assert found.bound_bytes is None or true <= found.bound_bytes + 10_000
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_budget_that_cannot_be_met_is_refused_with_advice(name, planted):
-    small = {"n_trees": 4} if "forest" in name else {}
-    model = METHODS[name](n_jobs=1, **small)
-    with pytest.raises(
-        LabelwoodError, match=rf"{type(model).__name__}: training needs up to .* max_memory=1MB"
-    ):
-        model.fit(planted.X, planted.Y, max_memory="1MB")
-    assert not model.__sklearn_is_fitted__()
+def test_the_advice_names_what_fits(wide):
+    model = LinearTree(n_trees=200, n_jobs=1, **KEEPS_ALL)
+    found = model.estimate(wide.X, wide.Y)
+    less = next(choice for choice in found.choices if choice.setting == "n_trees=1")
+    with pytest.raises(LabelwoodError, match=r"what fits: .*n_trees=1 takes"):
+        model.fit(wide.X, wide.Y, max_memory=int((less.peak_bytes + found.peak_bytes.low) / 2))
 
 
-def test_the_advice_names_what_would_fit(wide):
-    model = LinearTree(weight_threshold=None, n_trees=200, arity=6, max_leaf=10, n_jobs=1)
-    whole = model.estimate(wide.X, wide.Y)
-    less = next(choice for choice in whole.choices if choice.setting == "n_trees=1")
-    with pytest.raises(LabelwoodError) as refusal:
-        model.fit(wide.X, wide.Y, max_memory=int((less.peak_bytes + whole.peak_bytes.high) / 2))
-    assert "what fits: " in str(refusal.value)
-    assert "n_trees=1 takes" in str(refusal.value)
-
-
-def test_a_budget_is_read_as_people_write_it():
-    def read(text):
-        return memory.parse_bytes(text, owner="LinearTree", name="max_memory")
-
-    assert [read(text) for text in ("4GB", "500 mb", "1.5GiB", "2k", 7)] == [
-        4 * 10**9, 5 * 10**8, 3 * 2**29, 2000, 7,
-    ]  # fmt: skip
-    for wrong in ("much", "-1GB", "0", 0, 1.5, True):
-        with pytest.raises(LabelwoodError, match="max_memory must be a number of bytes"):
-            read(wrong)
-
-
-def test_a_wrong_grade_is_told(planted):
-    with pytest.raises(LabelwoodError, match="grade must be one of exact, quick; got 'rough'"):
-        LinearTree().estimate(planted.X, planted.Y, grade="rough")
-
-
-def test_extrapolation_follows_a_power_law():
-    found = extrapolate([5.0, 10.0, 20.0], 8.0, Growth(0.3, 1.2))
+def test_extrapolation_follows_a_power_that_may_slow_down():
+    found = extrapolate([10.0, 20.0], 8.0, Growth(0.3, 1.2))
     assert found.value == pytest.approx(160)
     assert found.low < 160 < found.high
     assert extrapolate([1.0, 16.0], 4.0, Growth(0.3, 1.0)).value == pytest.approx(64)
     assert extrapolate([7.0], 1.0, Growth(0.3, 1.0)).value == pytest.approx(7)
-    assert Figure(1, 0, 2).plus(1).times(2) == Figure(4, 2, 6)
+    assert extrapolate([1.0, 2.0], 4.0, Growth(0.3, 1.0, slowing=0.5)).value == pytest.approx(2 * 2**0.75)
 
 
-def test_extrapolation_follows_what_slows_down():
-    """Powers of 0.8 and 0.4: half of that slowing down leaves 0.3 and 0.225 for the next two doublings."""
-    found = extrapolate([10.0, 10 * 2**0.8, 10 * 2**1.2], 4.0, Growth(0.0, 1.2, slows=True))
-    assert found.value == pytest.approx(10 * 2**1.725)
-    saturated = extrapolate([10.0, 10.0, 10.0], 64.0, Growth(0.0, 1.2, slows=True))
-    assert saturated.value == pytest.approx(10)
-
-
-def test_few_labels_need_no_clustering(planted):
-    model = LinearTree(n_jobs=1, max_leaf=24).fit(planted.X, planted.Y)
-    np.testing.assert_array_equal(model.trees_[0].tree.label, flat_tree(24).label)
-    assert "cluster" not in model.fit_seconds_
+def test_drawn_places_stand_for_all():
+    sizes = np.array([1.0, 2, 3, 4, 30, 0])
+    drawn = [draw(sizes, 4, np.random.default_rng(seed)) for seed in range(2000)]
+    assert np.mean([weight @ sizes[places] ** 2 for places, weight in drawn]) == pytest.approx(930, rel=0.02)
 
 
 MEASURE = """
 import sys
-import numpy as np, scipy.sparse as sp
+import numpy as np
 from labelwood import LinearTree
+from labelwood.data.synth import Shape, synth
 from labelwood.resources import memory
 
-def matrix(n_rows, n_columns, per_row):
-    columns = np.random.default_rng(0).integers(0, n_columns, n_rows * per_row)
-    found = sp.csr_array((np.ones(len(columns), np.float32), columns, np.arange(0, len(columns) + 1, per_row)),
-                         shape=(n_rows, n_columns))
-    found.sum_duplicates()
-    found.data[:] = 1
-    return found
-
-X, Y = matrix(8000, 20000, 30), matrix(8000, 600, 2)
+data = synth(Shape(n_rows=8000, n_features=20_000, n_labels=600, words_per_row=30))
+X, Y = data.X, data.Y.to_scipy()
 threshold = None if sys.argv[1] == "None" else float(sys.argv[1])
 model = LinearTree(weight_threshold=threshold, n_trees=3, max_passes=2, cluster_rounds=2, n_jobs=2)
 if sys.argv[2] == "estimate":
+    past = np.ones(900_000_000, np.uint8).nbytes  # given back before the estimate: does not count
     print(*model.estimate(X, Y).peak_bytes)
 else:
     model.fit(X, Y, max_memory=int(sys.argv[2]))
@@ -186,25 +124,5 @@ def test_a_budget_that_is_accepted_is_kept(threshold):
         return [float(word) for word in done.stdout.split()]
 
     _, low, high = run("estimate")
-    budget = round(1.05 * high)
-    [peak] = run(str(budget))
-    assert peak <= budget
-    assert 0.95 * low <= peak
-
-
-GIVEN_BACK = """
-import numpy as np
-from labelwood import METHODS
-from labelwood.resources import memory
-
-X, Y = np.eye(40, dtype=np.float32), np.eye(40)
-past = np.ones(400_000_000, np.uint8).nbytes
-models = [METHODS[name](n_jobs=1) for name in ("linear-tree", "online-tree", "craft-forest")]
-print(max(model.estimate(X, Y).peak_bytes.value for model in models), memory.peak_resident())
-"""
-
-
-def test_memory_given_back_long_ago_does_not_count():
-    done = subprocess.run([sys.executable, "-c", GIVEN_BACK], capture_output=True, text=True, check=True)
-    promised, past = map(float, done.stdout.split())
-    assert promised < past - 200e6
+    [peak] = run(str(round(1.05 * high)))
+    assert 0.95 * low <= peak <= 1.05 * high < 900e6

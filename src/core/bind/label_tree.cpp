@@ -39,12 +39,6 @@ void read(OptionsReader& from, label_tree::TrainOptions& to) {
     from.read("most_entries", to.most_entries);
 }
 
-void read(OptionsReader& from, label_tree::SampleOptions& to) {
-    read(from, to.solver);
-    from.read("seed", to.seed);
-    from.read("most_entries", to.most_entries);
-}
-
 nb::tuple grow(const CsrArrays& vectors, const nb::dict& options, int n_threads, const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
     auto given = options_from<label_tree::ClusterOptions>(options, read);
@@ -86,43 +80,6 @@ nb::tuple count(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
     });
     return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
                           to_numpy(std::move(out.rows)));
-}
-
-nb::tuple reach(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeArrays& tree,
-                const Array<float>& thresholds, int n_threads, const nb::object& progress,
-                const std::optional<Array<float>>& scale) {
-    Monitor monitor = monitor_of(progress);
-    const GivenRows features(x, scale);
-    label_tree::ReachCounts out = without_gil([&] {
-        return label_tree::reach_nodes(features.rows(), label_tree::node_members(y.view(), tree.view()),
-                                       tree.view(), span(thresholds), n_threads, monitor);
-    });
-    const int64_t width = length(thresholds), n_nodes = out.by_node.size() / width,
-                  n_inner = out.together.size() / width;
-    return nb::make_tuple(to_numpy(std::move(out.by_node), n_nodes, width),
-                          to_numpy(std::move(out.together), n_inner, width), to_numpy(std::move(out.square)));
-}
-
-nb::dict sample(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeArrays& tree,
-                const Array<int32_t>& nodes, const Array<int64_t>& picked_ptr, const Array<int32_t>& picked,
-                const Array<int64_t>& n_rows, const Array<float>& thresholds, const nb::dict& options,
-                const std::optional<Array<float>>& scale) {
-    Monitor monitor = monitor_of(nb::none());
-    const auto given = options_from<label_tree::SampleOptions>(options, read);
-    const GivenRows features(x, scale);
-    const label_tree::SamplePlan plan{span(nodes), span(picked_ptr), span(picked), span(n_rows)};
-    label_tree::Samples out = without_gil([&] {
-        return label_tree::train_samples(features.rows(), y.view(), tree.view(), plan, span(thresholds),
-                                         given, monitor);
-    });
-    nb::dict arrays;
-    const int64_t width = length(thresholds);
-    arrays["weights"] = to_numpy(std::move(out.weights), length(picked), width);
-    arrays["features"] = to_numpy(std::move(out.features), length(nodes), width);
-    arrays["reach"] = to_numpy(std::move(out.reach), length(picked), width);
-    arrays["reached"] = to_numpy(std::move(out.reached), length(nodes), width);
-    arrays["seconds"] = to_numpy(std::move(out.seconds), length(nodes), 2);
-    return arrays;
 }
 
 // The arrays of a packed tree. A float16 array comes as uint16.
@@ -226,17 +183,6 @@ void bind_label_tree(nb::module_& m) {
           "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
     m.def("count_tree", &count, arg("X"), arg("Y"), arg("tree"), arg("n_threads"), arg("progress").none(),
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
-    m.def(
-        "reach_tree", &reach, arg("X"), arg("Y"), arg("tree"), arg("thresholds"), arg("n_threads"),
-        arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(),
-        "Columns whose sum over a node's rows exceeds each of the rising thresholds: per node, and per inner "
-        "node those that any child reaches; and per node the squared length of that sum.");
-    m.def(
-        "sample_tree", &sample, arg("X"), arg("Y"), arg("tree"), arg("nodes"), arg("picked_ptr"),
-        arg("picked"), arg("n_rows"), arg("thresholds"), arg("options"), nb::kw_only(),
-        arg("scale") = nb::none(),
-        "Trains picked siblings on n_rows of their node's rows: the weights that they keep above each of the "
-        "rising thresholds, the columns that they reach, and the seconds.");
     m.def("average_topk", &average, arg("labels"), arg("scores"), arg("k"),
           "Average of several top-k lists per row.");
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")

@@ -37,18 +37,6 @@ class SparseSum {
         n_touched_ = count;
         may_repeat_ |= may_repeat;
     }
-    // Calls visit(column, value) for all columns in the order of their first touch, and clears the sum.
-    template <class Visit>
-    void drain(Visit&& visit) {
-        for (int64_t i = 0; i < n_touched_; ++i) {  // a column listed twice is 0 the second time
-            float& cell = dense_[touched_[i]];
-            const float value = cell;
-            cell = 0.0f;
-            visit(touched_[i], value);
-        }
-        n_touched_ = 0;
-        may_repeat_ = false;
-    }
     // Moves the sum out as (column, value) pairs of ascending columns, keeping the `most` largest in size (0:
     // all); of equal ones, the first columns. Only columns that may be kept are sorted.
     void take(int64_t most, Vector<int32_t>* columns, Vector<float>* values) {

@@ -18,7 +18,7 @@ from labelwood.executors import Executor
 from labelwood.explain import Explanation
 from labelwood.label_names import LabelNames
 from labelwood.params import declared
-from labelwood.resources.estimate import Estimate, Grade
+from labelwood.resources.estimate import Estimate
 from labelwood.run_context import RunContext
 from labelwood.scoring.thresholds import Objective, Target
 from labelwood.sparse import CSR, F32, TopK
@@ -90,12 +90,11 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         texts: Iterable[str],
         Y: Any,
         *,
-        grade: Grade = "exact",
         label_names: Sequence[Hashable] | None = None,
     ) -> Estimate:
         """What fit would need on these texts; see the classifier's ``estimate``. The texts are encoded for it."""
         _, classifier, features, _ = self._encode_first(texts)
-        return classifier.estimate(features, Y, grade=grade, label_names=label_names)
+        return classifier.estimate(features, Y, label_names=label_names)
 
     def _encode_first(self, texts: Iterable[str]) -> tuple[TextEncoder, TreeEstimator, CSR, RunContext]:
         """A fitted encoder, a classifier to fit, and the encoded texts."""

@@ -1,56 +1,45 @@
-"""What a training will need, told before it starts; and the refusal of one that does not fit."""
+"""The bytes, peak memory and seconds of a training before it starts, and the refusal of one that does not fit."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from labelwood.errors import LabelwoodError
-from labelwood.resources.memory import Limit, give_back, resident, shown_bytes
+from labelwood.resources.memory import Limit, resident, shown_bytes
 from labelwood.resources.theory import Level
-from labelwood.run_context import RunContext
-from labelwood.sparse import CSR
-
-Grade = Literal["exact", "quick"]
-GRADES: tuple[Grade, ...] = ("exact", "quick")
-# Of what training holds: what the allocator rounds up; stacks of threads, or pages that were there before it began.
-_SAFETY, _SLACK = 1.1, 1e7
-_SAMPLE_ROWS = 1000  # at least, to try a method on
-_SAMPLE_SHARE = {"exact": 0.07, "quick": 0.03}  # of the work: one tree of many may take all rows
 
 
-class Figure(NamedTuple):
-    """An estimated number with the band in which the truth is expected."""
+class Banded(NamedTuple):
+    """An estimated number and the band in which the truth is expected."""
 
     value: float
     low: float
     high: float
 
-    def times(self, factor: float) -> Figure:
-        """The figure in another unit."""
-        return Figure(self.value * factor, self.low * factor, self.high * factor)
+    def times(self, factor: float) -> Banded:
+        """The number in another unit."""
+        return Banded(self.value * factor, self.low * factor, self.high * factor)
 
-    def plus(self, other: Figure | float) -> Figure:
-        """The sum of two figures, or of a figure and what is known."""
-        if isinstance(other, Figure):
-            return Figure(self.value + other.value, self.low + other.low, self.high + other.high)
-        return Figure(self.value + other, self.low + other, self.high + other)
+    def plus(self, other: Banded | float) -> Banded:
+        """The sum with another estimate, or with a known number."""
+        value, low, high = other if isinstance(other, Banded) else (other, other, other)
+        return Banded(self.value + value, self.low + low, self.high + high)
 
-
-def known(value: float) -> Figure:
-    """A figure without doubt."""
-    return Figure(value, value, value)
+    def spread(self, low: float, high: float) -> Banded:
+        """The same value; the ends of the band are multiplied by these factors."""
+        return Banded(self.value, self.low * low, self.high * high)
 
 
-def safe(held: Figure) -> Figure:
-    """What training holds, with room above, where no measured peak came, and below, for pages that are used again."""
-    return Figure(held.value, held.low - _SLACK, _SAFETY * held.high + _SLACK)
+def peak_of(held: Banded, before: float) -> Banded:
+    """The peak of a process that holds ``before`` when training starts, and ``held`` more during training.
+
+    The band is widened: by 10 % above, for what the allocator rounds up, and by 10 MB on both sides, for the stacks
+    of threads and for pages that are used again.
+    """
+    return held.spread(1.0, 1.1).plus(Banded(before, before - 1e7, before + 1e7))
 
 
 class Choice(NamedTuple):
@@ -66,18 +55,17 @@ class Estimate:
     """Bytes, peak memory and time of a training that has not happened.
 
     ``model_bytes`` are those of the saved arrays; ``peak_bytes`` those of the whole process at the peak of its
-    training, with what it holds when that begins (the data, Python); ``seconds`` those of ``fit`` on this machine.
-    Label trees also tell the size of one-vs-rest and the ratio, in our layout and by the paper's accounting
-    (Eqs. 17-20), and a table by level. ``bound_bytes`` is a bound that a method's own paper proves.
+    training, with what it holds when that begins (the data, Python); ``seconds`` those of ``fit`` on this machine
+    while nothing else runs. Label trees also tell the size of one-vs-rest and the ratio, in our layout and by the
+    paper's accounting (Eqs. 17-20), and a table by level. ``bound_bytes`` is a bound that a method's own paper proves.
     """
 
     method: str
-    grade: Grade
     n_trees: int
-    model_bytes: Figure
-    peak_bytes: Figure
-    seconds: Figure
-    estimate_seconds: float
+    model_bytes: Banded
+    peak_bytes: Banded
+    seconds: Banded
+    estimate_seconds: float = 0.0
     weights: int | None = None
     one_vs_rest_bytes: int | None = None
     ratio: float | None = None
@@ -86,19 +74,17 @@ class Estimate:
     paper_ratio: float | None = None
     bound_bytes: int | None = None
     levels: Sequence[Level] = ()
-    choices: Sequence[Choice] = field(default=())
+    choices: Sequence[Choice] = ()
 
     def facts(self) -> dict[str, Any]:
         """Everything as JSON can hold it."""
         plain = {name: value for name, value in vars(self).items() if value is not None}
-        for name in ("model_bytes", "peak_bytes", "seconds"):
-            plain[name] = plain[name]._asdict()
-        plain["levels"] = [vars(level) for level in self.levels]
-        plain["choices"] = [choice._asdict() for choice in self.choices]
-        return plain
+        bands = {name: plain[name]._asdict() for name in ("model_bytes", "peak_bytes", "seconds")}
+        choices = [choice._asdict() for choice in self.choices]
+        return {**plain, **bands, "levels": [vars(level) for level in self.levels], "choices": choices}
 
     def check(self, limit: Limit, *, owner: str) -> None:
-        """Raise unless even the upper end of the peak fits, with what would fit instead."""
+        """Raise unless even the upper end of the peak fits; the error names settings that need less."""
         if self.peak_bytes.high <= limit.bytes:
             return
         fitting = [choice for choice in self.choices if choice.peak_bytes <= limit.bytes]
@@ -118,90 +104,29 @@ class Estimate:
 
 
 class Growth(NamedTuple):
-    """How bytes or seconds grow when rows are doubled: by a power of two, held between ``low`` and ``high``.
+    """How a number grows when rows are doubled: by a power of two between ``low`` and ``high``.
 
-    ``slows``: each doubling adds less than the one before, as where new rows bring fewer and fewer new features.
+    Each doubling has ``slowing`` times the power of the one before: below 1 where new rows bring fewer new features.
     """
 
     low: float
     high: float
-    slows: bool = False
+    slowing: float = 1.0
 
 
-_SECONDS = Growth(0.95, 1.2)
-_SLOWING = (0.5, 0.97)  # of the power, from one doubling to the next: half as much as last seen
-
-
-def extrapolate(found: Sequence[float], factor: float, growth: Growth) -> Figure:
-    """What ``factor`` times as many rows give as gave the last of ``found``; each has twice the rows of the one before.
+def extrapolate(found: Sequence[float], factor: float, growth: Growth) -> Banded:
+    """The number for ``factor`` times as many rows as gave the last of ``found``; the one before has half of them.
 
     The band lets the power err by a tenth, and the value by a tenth besides.
     """
-    doublings = math.log2(factor)
-    powers = [math.log2(max(more, 1e-9) / max(less, 1e-9)) for less, more in pairwise(found)] or [growth.high]
-    if growth.slows and len(powers) > 1:
-        last = min(max(powers[-1], growth.low), growth.high)
-        slowing = min(max((1 + powers[-1] / max(powers[-2], 1e-9)) / 2, _SLOWING[0]), _SLOWING[1])
-        steps = last * slowing * (1 - slowing**doublings) / (1 - slowing)
-    else:
-        steps = min(max(sum(powers) / len(powers), growth.low), growth.high) * doublings
-    value, error = found[-1] * 2**steps, 2 ** (0.1 * doublings)
-    return Figure(value, 0.9 * value / error, 1.1 * value * error)
-
-
-def by_sampling(
-    try_rows: Callable[[CSR, CSR, RunContext], int],
-    X: CSR,
-    Y: CSR,
-    *,
-    method: str,
-    grade: Grade,
-    n_trees: int,
-    names_bytes: int,
-    held_in_training: float,
-    growth: Growth,
-    bound: int | None,
-    run: RunContext,
-) -> Estimate:
-    """An estimate by training one tree on a part of the rows, its half and its quarter; or on all, where it is of many.
-
-    ``try_rows`` trains one tree and returns the bytes of a model of ``n_trees`` like it; ``held_in_training`` are the
-    bytes that training holds for each of them, ``growth`` how they grow with the rows; ``bound`` is one that the
-    method's paper proves.
-    """
-    started, before = time.perf_counter(), resident()
-    order = np.random.default_rng(run.seed).permutation(X.n_rows)
-    most = min(X.n_rows, max(_SAMPLE_ROWS, round(_SAMPLE_SHARE[grade] * n_trees * X.n_rows)))
-    sizes, seconds = [], []
-    for count in (most,) if most == X.n_rows else (max(1, most // 4), max(1, most // 2), most):
-        rows, clock = order[:count], time.perf_counter()
-        sizes.append(float(try_rows(X.take(rows), Y.take(rows), RunContext(seed=run.seed))))
-        seconds.append((time.perf_counter() - clock) / run.n_threads)
-    give_back()
-    before = max(before, resident())  # a training that follows starts with what the samples leave behind
-    factor = X.n_rows / most
-    stored = extrapolate(sizes, factor, growth)
-    if bound is not None:
-        stored = Figure(*(min(part, float(bound)) for part in stored))
-    extra = stored.times(held_in_training).plus(1.5 * X.nbytes + Y.nbytes)
-    held = safe(extra).plus(before)
-    model = stored.plus(float(names_bytes))
-    return Estimate(
-        method=method,
-        grade=grade,
-        n_trees=n_trees,
-        model_bytes=model,
-        peak_bytes=held,
-        seconds=extrapolate(seconds, factor, _SECONDS).times(n_trees),
-        estimate_seconds=time.perf_counter() - started,
-        bound_bytes=bound,
-        choices=[
-            Choice(f"n_trees={n}", model.value * n / n_trees, before + (held.high - before) * n / n_trees)
-            for n in fewer_trees(n_trees)
-        ],
-    )
+    half, whole = max(found[0], 1e-9), max(found[-1], 1e-9)
+    power = min(max(math.log2(whole / half), growth.low), growth.high)
+    doublings, slowing = math.log2(factor), growth.slowing
+    steps = doublings if slowing == 1 else slowing * (1 - slowing**doublings) / (1 - slowing)
+    value, error = whole * 2 ** (power * steps), 2 ** (0.1 * doublings)
+    return Banded(value, 0.9 * value / error, 1.1 * value * error)
 
 
 def fewer_trees(n_trees: int) -> list[int]:
-    """Smaller ensembles worth a thought: half, a fifth, one."""
+    """Smaller ensembles to propose: half, a fifth, one."""
     return sorted({n_trees // 2, n_trees // 5, 1} - {0, n_trees}, reverse=True) if n_trees > 1 else []

@@ -1,194 +1,266 @@
-"""The size, peak memory and time of label trees before training.
+"""The bytes, peak memory and seconds of label trees before training.
 
-What a node stores follows from the features that its rows use, which are counted without training (Eq. 18 of the paper
-on model size). Where a threshold drops weights, ``tree_sample`` tells how many are left. The quick grade counts a
-random tree of the shape that clustering would give.
+The features that a node's rows use bound the weights that it stores (Eq. 18 of the paper on model size), so they are
+counted for every node. A sample tells how many weights a threshold leaves, and the seconds: of every level some nodes
+are drawn, of each node some children, and trained as ``fit`` trains them; where all rows would take too long, on two
+parts of the rows, from which the numbers are extrapolated. One tree is planned; others are taken to be like it.
 """
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import _core
+from labelwood.packed.label_tree import child_type
 from labelwood.packed.tree_shape import LabelTree
-from labelwood.resources import theory
-from labelwood.resources.estimate import Figure, known
-from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, I64
+from labelwood.resources import memory, theory
+from labelwood.resources.estimate import Banded, Choice, Estimate, Growth, extrapolate, peak_of
+from labelwood.sparse import CSR, I32, I64
 
-if TYPE_CHECKING:
-    from labelwood.methods.label_tree.training_rows import TrainingRows
-
-LANES = 16  # siblings that the solver takes side by side
-NARROW = 4  # the fewest that fill a block
-_GIVEN_BACK = 2.0**20  # bytes of a block that goes back to the system when it is freed
-# Besides its passes over all rows, a block is passed over the rows that are positive for any of its siblings, and these
-# are written to: measured, a block whose rows are all positive for some sibling takes about five times as long.
-_CROWDED = 4.0
-# A random tree mixes labels that have little in common, a clustered one does not: the share of all features that its
-# nodes use is the random node's to this power. Measured: 1.3 on yso_finna_en, 1.8 on eurlex57k, 1 on dense data.
-_CLUSTERED_POWER = 1.35
-_CLUSTERED_ENTRIES = (
-    0.62  # of the rows of its nodes below the root. Measured on three sets: 0.53, 0.66, 0.69.
-)
 F64 = npt.NDArray[np.float64]
+# Trains classifiers: from rows, the indptr and indices of their labels, and the number of these, to weights as an array
+# of features x labels.
+Train = Callable[[I32, I64, I32, int], npt.NDArray[np.float32]]
 
-
-@dataclass(frozen=True)
-class Solver:
-    """The settings of a node's classifiers, under the names that the kernels give them."""
-
-    logistic: bool
-    cost: float
-    tolerance: float
-    skip: float
-    max_passes: int
-    bias: float
-    offset: float
+WEIGHT_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+_LANES = 16  # siblings that the solver takes side by side
+# Children of a drawn node that are trained. One more classifier stands for all others, so that the node keeps its rows.
+_PICKED = _LANES - 1
+_DRAWS = 8  # nodes, shared out among the levels by their work; each level has at least one more
+_POWER = 0.7  # a child with n rows keeps about n^0.7 weights
+_SHARE = 0.015  # of the training work goes into the sample
+_LEAST_WORK = 5e6  # visited entries: hundredths of a second
+_THINNED = Growth(0.0, 1.2, slowing=0.94)  # of kept weights with the rows of a node
+_SECONDS = Growth(1.0, 1.1)
+# Passes over a node's entries: to gather them, and more for a block the more rows are positive for a sibling.
+_GATHER, _CROWDED = 2.5, 4.0
+_GIVEN_BACK = 2.0**20  # bytes of a block that goes back to the system when it is freed
+_ARRAYS, _HEADER, _MANIFEST = 10, 400, 3000  # of a tree; bytes of a file's header; of the manifest
+_STORE_SECONDS = 8e-9  # to write a weight, where all are kept
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An untrained tree and what was counted on it; arrays are per inner node, ``rows`` per tree node.
+    """An untrained tree and its counts: ``used`` features and ``entries`` per inner node, ``rows`` per tree node.
 
-    ``shrunk``: entries over those of the tree that was counted, less than 1 where another one is meant.
+    ``page_bytes`` are held of a file that rows are read from; ``node_bytes`` is the most that a node's entries take.
+    ``likeness``: bytes of the tree that fit grows over those of this one: value, low and high.
     """
 
     tree: LabelTree
-    used: F64
-    entries: F64
+    used: I64
+    entries: I64
     rows: I64
     n_features: int
-    shrunk: F64 | float = 1.0
+    page_bytes: float = 0.0
+    node_bytes: float = math.inf
+    likeness: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
-    @property
+    @cached_property
     def children(self) -> I64:
         """Children of the inner nodes."""
         return np.diff(self.tree.child_ptr)[self.tree.inner].astype(np.int64)
 
     @property
-    def groups(self) -> I64:
-        """Blocks of siblings that the solver takes one after the other."""
-        return -(-self.children // LANES)
-
-    @property
-    def visited(self) -> F64:
-        """Entries of the inner nodes' rows, with the constant one."""
-        return self.entries + self.rows[self.tree.inner]
-
-    @cached_property
-    def crowding(self) -> F64:
-        """For every tree node, how much longer a block of siblings like it takes than one without positive rows."""
-        return 1 + _CROWDED * np.minimum(LANES * self.rows / np.maximum(self.rows_above, 1), 1.0)
-
-    @cached_property
-    def work(self) -> F64:
-        """Training work of the inner nodes."""
-        first = self.tree.child_ptr[self.tree.inner]
-        crowding = np.add.reduceat(self.crowding, first) / self.children
-        return self.visited * crowding * blocks_of(self.children)
-
-    @cached_property
-    def rows_above(self) -> I64:
-        """For every tree node, the rows of its parent."""
-        return self.rows[self.tree.parent]
-
-    @cached_property
-    def used_above(self) -> F64:
-        """For every tree node, the features that its parent uses."""
-        used = np.zeros(self.tree.n_nodes)
-        used[self.tree.inner] = self.used
-        above: F64 = used[self.tree.parent]
-        return above
-
-    @property
     def weights(self) -> int:
         """Eq. (18)."""
-        return theory.weights_of(self.tree, np.rint(self.used))
+        return theory.weights_of(self.tree, self.used)
 
+    def sums(self, of_nodes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Sums over the children of the inner nodes."""
+        return np.add.reduceat(of_nodes, self.tree.child_ptr[self.tree.inner])
 
-def blocks_of(n_siblings: npt.NDArray[Any]) -> F64:
-    """Blocks that so many siblings take; one that is not full takes less time."""
-    full, rest = np.divmod(n_siblings, LANES)
-    found: F64 = full + np.select([rest == 0, rest <= NARROW, rest <= 2 * NARROW], [0.0, 0.4, 0.6], 1.0)
-    return found
-
-
-def count(rows: TrainingRows, Y: CSR, tree: LabelTree, run: RunContext) -> Plan:
-    """Count the features of every inner node."""
-    with run.phase("count") as progress:
-        used, entries, members = _core.count_tree(rows.X, Y, tree, run.n_threads, progress)
-    return Plan(tree, used.astype(np.float64), entries.astype(np.float64), members, rows.X.n_cols)
-
-
-def as_if_clustered(plan: Plan) -> Plan:
-    """The counts of a random tree turned into those that a clustered tree would have."""
-    whole = max(plan.used[0], 1.0)
-    used = whole * (plan.used / whole) ** _CLUSTERED_POWER
-    shrunk = np.full(len(used), _CLUSTERED_ENTRIES)
-    shrunk[0] = 1.0
-    return Plan(plan.tree, used, plan.entries * shrunk, plan.rows, plan.n_features, shrunk)
+    def work(self, n_children: I64) -> F64:
+        """Entries visited to train so many children of the inner nodes; a block takes at least 0.4 of a full one."""
+        rows = self.rows[self.tree.inner]
+        crowding = np.minimum(_LANES * self.sums(self.rows) / self.children / np.maximum(rows, 1), 1.0)
+        blocks = np.maximum(n_children / _LANES, 0.4)
+        found: F64 = (self.entries + rows) * (_GATHER + (1 + _CROWDED * crowding) * blocks)
+        return found
 
 
 class Kept(NamedTuple):
-    """What survives a threshold in the whole tree: weights, and features with any of them."""
+    """Weights above a threshold, and features with any of them."""
 
-    weights: Figure
-    features: Figure
-
-
-class Layout(NamedTuple):
-    """Bytes of the packed arrays of one tree, and of what its training holds at the peak."""
-
-    stored: Figure
-    in_training: Figure
+    weights: Banded
+    features: Banded
 
 
-def dense_bytes(n_nodes: int, n_inner: int, n_weights: float, n_features: float) -> float:
-    """Bytes of a tree that keeps every weight: float32 weights, each node's features once, and the nodes.
+def draw(sizes: F64, count: int, random: np.random.Generator) -> tuple[I64, F64]:
+    """Places drawn in proportion to their sizes, large ones repeatedly, and how many places each stands for."""
+    sizes = np.maximum(sizes, 1e-9)
+    marks = (np.arange(count) + random.random()) / count * sizes.sum()
+    places = np.minimum(np.searchsorted(np.cumsum(sizes), marks, side="right"), len(sizes) - 1)
+    return places, sizes.sum() / (count * sizes[places])
 
-    ``child_ptr``, ``label`` and ``bias`` per node, ``feature_ptr`` and ``weight_ptr`` per inner node.
-    """
-    return 4.0 * n_weights + 4.0 * n_features + 12.0 * n_nodes + 16.0 * n_inner + 20
+
+class Sampler:
+    """Trains a small part of a tree to tell what it keeps above each threshold, and its seconds on one thread."""
+
+    def __init__(self, plan: Plan, Y: CSR, train: Train, thresholds: Sequence[float], seed: int) -> None:
+        self._plan, self._label, self._train, self._thresholds = plan, Y.indices, train, thresholds
+        self._random = np.random.default_rng(seed)
+        self._row = np.repeat(np.arange(Y.n_rows, dtype=np.int32), np.diff(Y.indptr))  # of every entry of Y
+        self._chance = self._random.random(Y.n_rows)[self._row]  # below a share: in this share of the rows
+        self._sizes = plan.rows.astype(np.float64) ** _POWER
+        self._work, self._block = plan.work(plan.children), plan.work(np.minimum(plan.children, _LANES))
+        self.seconds = nothing = Banded(0.0, 0.0, 0.0)
+        self.kept: dict[float | None, Kept] = {each: Kept(nothing, nothing) for each in thresholds}
+        tree, parts = plan.tree, theory.inner_levels(plan.tree)
+        work = np.sqrt([self._work[part].sum() for part in parts])
+        allowed = max(_SHARE * self._work.sum(), _LEAST_WORK) * work / work.sum()
+        leaves = np.flatnonzero(tree.label >= 0)
+        below = leaves[
+            np.argsort(tree.label[leaves])
+        ]  # by label: the child of a level's node that it is below
+        for depth in reversed(range(len(parts))):
+            below = np.where(below >= tree.level_ptr[depth + 2], tree.parent[below], below)
+            if work[depth]:  # labels without rows may be a level of their own
+                self._level(parts[depth], below, float(allowed[depth]))
+
+    def _level(self, part: slice, below: I64, allowed: float) -> None:
+        """Add the sample of one level."""
+        plan, block, totals = self._plan, self._block[part], self._plan.sums(self._sizes)[part]
+        used, children, work = plan.used[part], plan.children[part], float(self._work[part].sum())
+        n_draws = 1 + math.ceil(_DRAWS * work / self._work.sum())
+        n_draws = min(n_draws, max(len(totals), math.ceil(children.sum() / _PICKED)))
+        drawn, weight = draw(totals / np.sqrt(block + 1), n_draws, self._random)
+        share = allowed / (1.5 * float(block[drawn].sum()) + 1)
+        shares = (1.0,) if share > 0.6 else (share / 2, share)
+        entries = np.flatnonzero(self._chance < shares[-1])
+        child = below[self._label[entries]]
+        trained = [self._node(node, entries, child, shares) for node in plan.tree.inner[part][drawn].tolist()]
+        found, clocks = (np.array(each) for each in zip(*trained, strict=True))
+        seconds = extrapolate(clocks.sum(axis=0), 1 / shares[-1], _SECONDS).spread(0.7, 1.4)
+        self.seconds = self.seconds.plus(seconds.times(work / float(block[drawn].sum() + 1)))
+        base = weight * totals[drawn]
+        for at, (threshold, kept) in enumerate(self.kept.items()):
+            # Kept weights over sizes: a ratio estimator and three times its relative standard error.
+            ratios = weight @ found[:, :, at] / base.sum()
+            variance = (
+                ((weight * found[:, -1, at] - ratios[-1] * base) ** 2).sum() * n_draws / max(n_draws - 1, 1)
+            )
+            error = 3 * math.sqrt(variance) / max(ratios[-1] * base.sum(), 1e-9)
+            whole = extrapolate(ratios, 1 / shares[-1], _THINNED).times(float(totals.sum()))
+            weights = np.minimum(whole.spread(max(0.0, 1 - error), 1 + error), used @ children)
+            # A feature has at most one weight per child. Otherwise U features with W weights between them are taken
+            # to keep U W / (U + W), which was 0.75 to 1.35 of the truth.
+            likely = np.array((1.0, 0.75, 1.35)) * weights * used.sum() / (weights + used.sum())
+            features = np.clip(likely, weights / children.mean(), used.sum())
+            own = (Banded(*each.tolist()) for each in (weights, features))
+            self.kept[threshold] = Kept(*(a.plus(b) for a, b in zip(kept, own, strict=True)))
+
+    def _node(self, node: int, entries: I64, child: I64, shares: Sequence[float]) -> tuple[F64, F64]:
+        """What the children of a node keep, judged by some of them, and the seconds, by share of the rows."""
+        tree, (first, last) = self._plan.tree, self._plan.tree.child_ptr[node : node + 2].tolist()
+        picked, weight = np.arange(last - first), np.ones(last - first)
+        if len(picked) > _PICKED:
+            by_rows = np.argsort(self._plan.rows[first:last], kind="stable")
+            places, weight = draw(self._sizes[first:last][by_rows], _PICKED, self._random)
+            picked = by_rows[places]
+        own, place = np.unique(picked, return_inverse=True)
+        label_of = np.full(last - first, len(own), np.int32)
+        label_of[own] = np.arange(len(own))
+        mine = np.flatnonzero(tree.parent[child] == node)
+        entries, labels = entries[mine], label_of[child[mine] - first]
+        found, clocks = np.zeros((len(shares), len(self._thresholds))), np.zeros(len(shares))
+        for at, share in enumerate(shares):
+            some = np.flatnonzero(self._chance[entries] < share)
+            if not len(some):
+                continue
+            starts = np.flatnonzero(np.diff(self._row[entries[some]], prepend=-1))
+            rows, indptr = self._row[entries[some[starts]]], np.append(starts, len(some))
+            clock = time.process_time()
+            weights = np.abs(self._train(rows, indptr, labels[some], len(own) + 1))
+            clocks[at] = time.process_time() - clock
+            found[at] = [(weights > each).sum(axis=0)[place] @ weight for each in self._thresholds]
+        return found, clocks
 
 
-def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> Layout:
-    """The bytes of a tree: every weight (``kept`` None), or the weights and features that are kept."""
-    n_nodes, n_inner = plan.tree.n_nodes, len(plan.tree.inner)
+def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Banded]:
+    """Bytes of one tree, packed and while it is put together: with every weight (``kept`` None), or those kept."""
+    nodes = plan.tree.n_nodes, len(plan.tree.inner)
     if kept is None:
-        packed = dense_bytes(n_nodes, n_inner, plan.weights, float(np.rint(plan.used).sum()))
+        packed = theory.packed_tree_bytes(*nodes, plan.weights, float(plan.used.sum()))
         # Nodes' blocks are put together one after the other; large ones are given back, of the others more or less.
         blocks = 4.0 * plan.children * plan.used
         twice, one = float(blocks[blocks < _GIVEN_BACK].sum()), float(blocks.max())
-        return Layout(known(packed), Figure(packed + 0.65 * twice + one, packed, packed + twice + one))
-    fixed = dense_bytes(n_nodes, n_inner, 0, 0)
-    widest = int(plan.children.max())
-    child_bytes = 1 if widest <= 2**8 else 2 if widest <= 2**16 else 4
-    stored = kept.weights.times(child_bytes + weight_bytes).plus(kept.features.times(8.0)).plus(fixed)
+        held = packed + 0.65 * twice + one, packed, packed + twice + one
+        return Banded(*(packed * part for part in plan.likeness)), Banded(
+            *np.multiply(plan.likeness, held).tolist()
+        )
+    features = kept.features.times(8).plus(theory.packed_tree_bytes(*nodes, 0, 0))
+    child_bytes = np.dtype(child_type(int(plan.children.max()))).itemsize
     # Trained as pairs of 8 bytes, then put together: for a moment both are there, if nothing was given back.
-    wide = kept.weights.times(8.0).plus(kept.features.times(8.0)).plus(fixed)
-    return Layout(stored, Figure(2 * wide.value, wide.low, 2 * wide.high))
+    held_twice = kept.weights.times(8).plus(features).times(2)
+    return kept.weights.times(child_bytes + weight_bytes).plus(features), held_twice.spread(0.5, 1.0)
 
 
-def workspace(plan: Plan, data: TrainingRows, n_threads: int, *, keeps_all: bool) -> float:
+def workspace(plan: Plan, n_threads: int, *, keeps_all: bool) -> float:
     """Bytes that training holds besides weights: rows by node, the nodes' problems, the solvers' state, pages."""
-    rows, entries = plan.rows[plan.tree.inner].astype(np.float64), plan.entries
-    problem = np.minimum(8.0 * (entries + rows), data.held_bytes) + 16.0 * rows + 12.0 * plan.used
-    solver = 4.0 * LANES * (plan.used + rows) + 6.0 * rows
-    columns = 0.0 if keeps_all else 16.0 * float(np.max(plan.used * np.minimum(plan.children, LANES)))
-    shared = float((problem + solver).max())
+    rows = plan.rows[plan.tree.inner].astype(np.float64)
+    problem = np.minimum(8.0 * (plan.entries + rows), plan.node_bytes) + 16.0 * rows + 12.0 * plan.used
+    solver = 4.0 * _LANES * (plan.used + rows) + 6.0 * rows
+    columns = 0.0 if keeps_all else 16.0 * float(np.max(plan.used * np.minimum(plan.children, _LANES)))
     each = float(np.partition(problem, -2)[-2]) if len(problem) > 1 else 0.0
+    shared = float((problem + solver).max()) + (n_threads - 1) * (each + float(solver.max()))
     members = 4.0 * float(plan.rows.sum()) + 8.0 * plan.tree.n_nodes
-    return (
-        shared
-        + (n_threads - 1) * (each + float(solver.max()))
-        + members
-        + columns
-        + 8.0 * n_threads * data.X.n_cols
-        + data.X.resident
+    return shared + members + columns + 8.0 * n_threads * plan.n_features + plan.page_bytes
+
+
+class Setting(NamedTuple):
+    """What of a model's parameters decides its bytes; ``names_bytes`` are those of its label names."""
+
+    n_trees: int
+    threshold: float | None
+    dtype: str
+    names_bytes: int
+    n_threads: int
+
+    def totals(self, plan: Plan, kept: Kept | None) -> tuple[Banded, Banded]:
+        """Bytes of the saved model, and of the process at the peak of a training that starts now."""
+        packed, in_training = layout(plan, kept, WEIGHT_BYTES[self.dtype])
+        others = packed.times(self.n_trees - 1).spread(0.97, 1.03)
+        files = _MANIFEST + self.n_trees * _ARRAYS * _HEADER
+        model = packed.plus(others).plus(Banded(files, files / 2, files)).plus(self.names_bytes)
+        space = workspace(plan, self.n_threads, keeps_all=kept is None)
+        return model, peak_of(in_training.plus(others).plus(space), memory.resident())
+
+    def bound(self, plan: Plan) -> float:
+        """Bytes that the process cannot come to hold more than, known from the counts alone."""
+        everything = Kept(*(Banded(n, n, n) for n in (float(plan.weights), float(plan.used.sum()))))
+        return self.totals(plan, None if self.threshold is None else everything)[1].high
+
+
+def estimate(
+    method: str,
+    plan: Plan,
+    setting: Setting,
+    found: Sampler,
+    smaller: Mapping[str, Setting],
+    grow_seconds: Banded,
+) -> Estimate:
+    """The estimate of a model; ``smaller`` are settings to propose, ``grow_seconds`` those of growing a tree."""
+    memory.give_back()
+    model, peak = setting.totals(plan, found.kept.get(setting.threshold))
+    seconds = found.seconds.times(1 / (1 + 0.8 * (setting.n_threads - 1)))  # two threads do the work of 1.8
+    if setting.threshold is None:
+        seconds = seconds.plus(_STORE_SECONDS * plan.weights)
+    others = {name: other.totals(plan, found.kept.get(other.threshold)) for name, other in smaller.items()}
+    return Estimate(
+        method=method,
+        n_trees=setting.n_trees,
+        model_bytes=model,
+        peak_bytes=peak,
+        seconds=seconds.plus(grow_seconds).times(setting.n_trees),
+        levels=theory.levels(plan.tree, plan.used),
+        **theory.against_one_vs_rest(plan.tree, plan.used, plan.likeness[0]),
+        choices=[Choice(name, size.value, top.high) for name, (size, top) in others.items()],
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +121,35 @@ def paper_tree_bytes(weights: int) -> int:
 def paper_ratio(weights: int, n_labels: int, n_features: int) -> float:
     """Eq. (20): (19) over (17)."""
     return paper_tree_bytes(weights) / paper_one_vs_rest_bytes(n_labels, n_features)
+
+
+def packed_tree_bytes(n_nodes: int, n_inner: int, n_weights: float, n_features: float) -> float:
+    """The same in our layout: float32 weights, the features of each node once, and the nodes.
+
+    ``child_ptr``, ``label`` and ``bias`` per node, ``feature_ptr`` and ``weight_ptr`` per inner node.
+    """
+    return 4.0 * n_weights + 4.0 * n_features + 12.0 * n_nodes + 16.0 * n_inner + 20
+
+
+def against_one_vs_rest(
+    tree: LabelTree, used_features: npt.ArrayLike, likeness: float = 1.0
+) -> dict[str, Any]:
+    """Weights of a tree and bytes of one-vs-rest, in our layout and the paper's, and the ratios; with every weight.
+
+    ``likeness``: weights of the tree that is meant over those of this one.
+    """
+    used = np.asarray(used_features, np.int64)
+    n_labels, n_features, weights = tree.n_labels, int(used[0]), round(likeness * weights_of(tree, used))
+    flat = packed_tree_bytes(n_labels + 1, 1, n_labels * n_features, n_features)
+    own = packed_tree_bytes(tree.n_nodes, len(tree.inner), weights, likeness * float(used.sum()))
+    return {
+        "weights": weights,
+        "one_vs_rest_bytes": round(flat),
+        "ratio": own / flat,
+        "paper_tree_bytes": paper_tree_bytes(weights),
+        "paper_one_vs_rest_bytes": paper_one_vs_rest_bytes(n_labels, n_features),
+        "paper_ratio": paper_ratio(weights, n_labels, n_features),
+    }
 
 
 def reduction_ratios(tree: LabelTree, used_features: npt.ArrayLike) -> F64:

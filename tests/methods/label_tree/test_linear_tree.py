@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import labelwood
 from labelwood import LabelwoodError, LinearTree, OneVsRest, metrics
+from labelwood.packed.tree_shape import flat_tree
 
 
 @pytest.fixture
@@ -162,3 +163,10 @@ def test_threads_change_no_byte_on_real_data(real_data, tmp_path):
     assert len(files[0]) > 10
     for one, two in zip(*files, strict=True):
         assert one.read_bytes() == two.read_bytes(), one.name
+
+
+def test_few_labels_need_no_clustering(topics):
+    X, Y = topics
+    model = LinearTree(n_jobs=1, max_leaf=60).fit(X, Y)
+    np.testing.assert_array_equal(model.trees_[0].tree.label, flat_tree(60).label)
+    assert "cluster" not in model.fit_seconds_

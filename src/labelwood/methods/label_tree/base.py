@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -20,15 +21,14 @@ from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.methods.label_tree import subtrees
 from labelwood.methods.label_tree.training_rows import TrainingRows
-from labelwood.packed import compress
+from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.params import Param
 from labelwood.resources import label_tree, memory
-from labelwood.resources.estimate import Estimate, Grade
-from labelwood.resources.linear_estimate import Planner, Setting
+from labelwood.resources.estimate import Banded, Choice, Estimate, fewer_trees
 from labelwood.run_context import RunContext, logger
-from labelwood.sparse import CSR, I32, TopK
+from labelwood.sparse import CSR, I32, I64, TopK
 
 Loss = Annotated[
     Literal["squared_hinge", "logistic"],
@@ -52,6 +52,7 @@ WeightDtype = Annotated[
 # The solver skips coordinates whose projected gradient is below this share of the tolerance: a tenth costs no
 # accuracy and lets it skip a whole row once its lanes have settled.
 _SKIP = 0.1
+_THRESHOLDS = (0.1, 0.3)  # to propose where a model does not fit
 _ENSEMBLE_CANDIDATES = 4  # times k: labels that each tree contributes to an average
 
 Dtype = Literal["float32", "float16", "int8"]
@@ -113,33 +114,70 @@ class LinearModel(TreeEstimator):
         """Refuse a training that would not fit: first by an upper bound, then by an estimate from a sample."""
         if run.limit is None:
             return
-        started = time.perf_counter()
-        planner = self._planner(rows, Y, label_tree.count(rows, Y, tree, run), run)
-        if planner.bound() <= run.limit.bytes:
+        plan = rows.count(Y, tree, run)
+        if self._size_setting(run).bound(plan) <= run.limit.bytes:
             return
-        found = planner.estimate(self.method_name, "exact", started=started, grow_seconds=0.0)
+        found = self._sampled(rows, Y, plan, Banded(0.0, 0.0, 0.0), run)
         if found.peak_bytes.high > run.limit.bytes:
-            _, *others = (shapes := self._shapes(Y.n_cols)).items()
-            found = planner.with_trees(found, dict(others), next(iter(shapes.values())))
+            found = self._with_shapes(rows, Y, found, run)
         found.check(run.limit, owner=type(self).__name__)
 
-    def _estimate(self, X: CSR, Y: CSR, run: RunContext, grade: Grade) -> Estimate:
-        started = time.perf_counter()
-        rows = TrainingRows.of(X, run, normalize=self.normalize)
-        grow_seconds: float | None = None
-        if grade == "quick":
-            tree = next(iter(self._shapes(Y.n_cols).values()))
-            plan = label_tree.as_if_clustered(label_tree.count(rows, Y, tree, run))
-        else:
-            tree = self._grower(rows, Y, run)(run.seed)
-            grow_seconds = time.perf_counter() - started
-            plan = label_tree.count(rows, Y, tree, run)
-        planner = self._planner(rows, Y, plan, run)
-        return planner.estimate(self.method_name, grade, started=started, grow_seconds=grow_seconds)
+    def _with_shapes(self, rows: TrainingRows, Y: CSR, found: Estimate, run: RunContext) -> Estimate:
+        """The estimate with other trees to propose, by how much smaller random trees of their shape are."""
+        weights = {name: rows.count(Y, tree, run).weights for name, tree in self._shapes(Y.n_cols).items()}
+        present, before = next(iter(weights.values())), memory.resident()
+        others = [
+            Choice(name, size * found.model_bytes.value, before + size * (found.peak_bytes.high - before))
+            for name, size in ((name, n / present) for name, n in weights.items())
+            if size < 1
+        ]
+        return replace(found, choices=(*found.choices, *others))
 
-    def _planner(self, rows: TrainingRows, Y: CSR, plan: label_tree.Plan, run: RunContext) -> Planner:
-        setting = Setting(self._n_trees(), self.weight_threshold, self.weight_dtype)
-        return Planner(rows, Y, plan, self._solver(), setting, self._names_bytes(), run)
+    def _sketch(self, rows: TrainingRows, Y: CSR, run: RunContext) -> tuple[label_tree.Plan, Banded]:
+        """The plan of a tree like the one that fit grows, and the seconds that growing takes."""
+        started = time.process_time()
+        tree = self._grower(rows, Y, run)(run.seed)
+        seconds = time.process_time() - started
+        return rows.count(Y, tree, run), Banded(seconds, 0.5 * seconds, 2.0 * seconds)
+
+    def _estimate(self, X: CSR, Y: CSR, run: RunContext) -> Estimate:
+        rows = TrainingRows.of(X, run, normalize=self.normalize)
+        return self._sampled(rows, Y, *self._sketch(rows, Y, run), run)
+
+    def _sampled(
+        self, rows: TrainingRows, Y: CSR, plan: label_tree.Plan, grow_seconds: Banded, run: RunContext
+    ) -> Estimate:
+        """The estimate of a plan; some of its classifiers are trained for it."""
+
+        def train(members: I32, indptr: I64, labels: I32, n_labels: int) -> npt.NDArray[np.float32]:
+            tree = tree_shape.flat_tree(n_labels)
+            setting = {**self._setting(rows, tree, run.seed, run), "threshold": -1.0, "n_labels": n_labels}
+            own = {"child_ptr": tree.child_ptr, "label": tree.label, "rows": members}
+            arrays = {**rows.shared(), **own, "y_indptr": indptr, "y_indices": labels}
+            return subtrees.train_part(arrays, setting, 1, None)["weights"].reshape(-1, n_labels)
+
+        setting = self._size_setting(run)
+        smaller = self._smaller(setting)
+        thresholds = {each.threshold for each in (setting, *smaller.values()) if each.threshold is not None}
+        with run.phase("sample"):
+            found = label_tree.Sampler(plan, Y, train, sorted(thresholds), run.seed)
+        return label_tree.estimate(self.method_name, plan, setting, found, smaller, grow_seconds)
+
+    def _size_setting(self, run: RunContext) -> label_tree.Setting:
+        return label_tree.Setting(
+            self._n_trees(), self.weight_threshold, self.weight_dtype, self._names_bytes(), run.n_threads
+        )
+
+    def _smaller(self, setting: label_tree.Setting) -> dict[str, label_tree.Setting]:
+        """Settings to propose where this one does not fit."""
+        smaller = {f"n_trees={n}": setting._replace(n_trees=n) for n in fewer_trees(setting.n_trees)}
+        for threshold in _THRESHOLDS:
+            if setting.threshold is None or threshold > setting.threshold:
+                smaller[f"weight_threshold={threshold:g}"] = setting._replace(threshold=threshold)
+        if setting.threshold is not None:
+            for dtype in DTYPES[DTYPES.index(setting.dtype) + 1 :]:
+                smaller[f"weight_dtype={dtype}"] = setting._replace(dtype=dtype)
+        return smaller
 
     def _train(
         self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext
@@ -157,7 +195,7 @@ class LinearModel(TreeEstimator):
     def _setting(self, rows: TrainingRows, tree: LabelTree, seed: int, run: RunContext) -> dict[str, Any]:
         return {
             "n_features": rows.X.n_cols,
-            "solver": vars(self._solver()),
+            "solver": self._solver(),
             "threshold": -1.0 if self.weight_threshold is None else self.weight_threshold,
             "seed": seed,
             "widest": int(np.diff(tree.child_ptr).max()),
@@ -167,16 +205,17 @@ class LinearModel(TreeEstimator):
             "most_entries": rows.most_entries,
         }
 
-    def _solver(self) -> label_tree.Solver:
-        return label_tree.Solver(
-            logistic=self.loss == "logistic",
-            cost=self.C,
-            tolerance=self.tolerance,
-            skip=_SKIP,
-            max_passes=self.max_passes,
-            bias=self.bias,
-            offset=self.intercept,
-        )
+    def _solver(self) -> dict[str, Any]:
+        """The settings of a node's classifiers, under the names that the kernels give them."""
+        return {
+            "logistic": self.loss == "logistic",
+            "cost": self.C,
+            "tolerance": self.tolerance,
+            "skip": _SKIP,
+            "max_passes": self.max_passes,
+            "bias": self.bias,
+            "offset": self.intercept,
+        }
 
     def _packed(self, tree: LabelTree, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> PackedTree:
         if self.weight_dtype != "int8" or self.weight_threshold is None:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
+from labelwood.packed.tree_shape import LabelTree
+from labelwood.resources.label_tree import Plan
 from labelwood.resources.memory import resident
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, MappedCSR
@@ -48,6 +50,12 @@ class TrainingRows:
     def held_bytes(self) -> float:
         """The most bytes that the entries of a node in training take, with the window that is read."""
         return float(_HELD_BYTES * self.most_entries) if self.most_entries else np.inf
+
+    def count(self, Y: CSR, tree: LabelTree, run: RunContext) -> Plan:
+        """The features, entries and rows of the nodes of an untrained tree."""
+        with run.phase("count") as progress:
+            used, entries, members = _core.count_tree(self.X, Y, tree, run.n_threads, progress)
+        return Plan(tree, used, entries, members, self.X.n_cols, self.X.resident, self.held_bytes)
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that the training of all trees shares."""

@@ -34,7 +34,7 @@ class GrowingEstimator(StreamLearner):
     """An estimator whose fitted state is a growing tree, or the packed tree it was frozen into."""
 
     _held_in_training: ClassVar[float] = 1.3  # the tree, and free room in its tables
-    _growth: ClassVar[Growth] = Growth(0.0, 1.3, slows=True)
+    _growth: ClassVar[Growth] = Growth(0.0, 1.3, slowing=0.88)
 
     policy: str
     arity: int

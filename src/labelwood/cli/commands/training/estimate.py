@@ -1,7 +1,7 @@
 """Estimate the size of the model, the peak memory and the time of a training, each with a confidence band.
 
-For label trees, the exact grade grows the tree and counts the features that its nodes use; the quick grade skips
-clustering. Other methods are trained on a sample of the rows.
+Label trees count the features that the nodes of a quickly grown tree use, and train a sample of its classifiers. Other
+methods train one tree on a part of the rows.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from pathlib import Path
 
 from labelwood.cli.support.inputs import add_data_arguments
 from labelwood.cli.support.output import print_facts, print_json, print_table, shown
-from labelwood.cli.support.parser import Parser, one_of
+from labelwood.cli.support.parser import Parser
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.errors import LabelwoodError
-from labelwood.resources.estimate import GRADES, Estimate, Figure
+from labelwood.resources.estimate import Banded, Estimate
 from labelwood.resources.memory import shown_bytes
 from labelwood.run_context import RunContext
 
 EXAMPLES = (
     "labelwood estimate train.txt.xz --n-trees 3",
-    "labelwood estimate docs.csv --text title,body --labels tags --grade quick",
+    "labelwood estimate docs.csv --text title,body --labels tags",
     "labelwood estimate train.txt.xz --tree kmeans --arity 100 --weight-threshold none --plot levels.png",
 )
 _PROG = "labelwood estimate"
@@ -29,14 +29,6 @@ _PROG = "labelwood estimate"
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments, with the parameters of the method and the encoder that ``argv`` names."""
     add_data_arguments(parser)
-    parser.value(
-        "--grade",
-        metavar="WORD",
-        takes=f"one of {', '.join(GRADES)}",
-        convert=one_of(GRADES),
-        default="exact",
-        help="exact grows the tree, quick skips clustering (default exact)",
-    )
     parser.value(
         "--plot",
         metavar="FILE",
@@ -50,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Load the data, estimate, print."""
     task = read_task(options, RunContext(), _PROG)
     with explained(task, _PROG):
-        found = task.model.estimate(task.X, task.Y, grade=options.grade, label_names=task.label_names)
+        found = task.model.estimate(task.X, task.Y, label_names=task.label_names)
     if options.plot:
         _plot(found, Path(options.plot))
     if options.json:
@@ -63,7 +55,6 @@ def run(options: argparse.Namespace) -> int:
 def _print(found: Estimate) -> None:
     facts = {
         "method": found.method,
-        "grade": found.grade,
         "model": _bytes(found.model_bytes),
         "peak memory": _bytes(found.peak_bytes),
         "time": f"{found.seconds.value:.2f} s ({found.seconds.low:.2f} to {found.seconds.high:.2f})",
@@ -100,10 +91,10 @@ def _print(found: Estimate) -> None:
         )
 
 
-def _bytes(figure: Figure) -> str:
-    if figure.low == figure.high:
-        return f"{shown_bytes(figure.value)} at most"
-    return f"{shown_bytes(figure.value)} ({shown_bytes(figure.low)} to {shown_bytes(figure.high)})"
+def _bytes(estimated: Banded) -> str:
+    if estimated.low == estimated.high:
+        return f"{shown_bytes(estimated.value)} at most"
+    return f"{shown_bytes(estimated.value)} ({shown_bytes(estimated.low)} to {shown_bytes(estimated.high)})"
 
 
 def _plot(found: Estimate, path: Path) -> None:
