@@ -12,8 +12,9 @@ from reference import routed_forest as twin
 from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.explain.forest import murmur3
+from labelwood.methods.forest.base import idf
 from labelwood.packed import routed_forest
-from labelwood.packed.routed_forest import Paths, RoutedForest, Routing, idf, narrow, prepare
+from labelwood.packed.routed_forest import Paths, RoutedForest, Routing, narrow, prepare
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, from_scipy
 

@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
 def _shrinkable(whole: Model, path: str) -> LinearModel:
     model = estimator_of(whole)
     if not model.can_shrink:
-        raise LabelwoodError(f"{path}: a {model.method_name} model is not a label tree of weights")
+        raise LabelwoodError(f"{path}: only label-tree models can be shrunk; this is {model.method_name}")
     return cast(LinearModel, model)
 
 
