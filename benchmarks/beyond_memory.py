@@ -87,9 +87,7 @@ def train(folder: Path, method: str, limit: int | None) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=3.0)
     parser.add_argument("--max-memory", default="1GB")
     parser.add_argument("--folder", type=Path)

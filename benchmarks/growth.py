@@ -37,9 +37,7 @@ def peak_mb() -> float:
 
 
 def measure(n_rows: int, n_labels: int, threads: int) -> dict[str, float]:
-    data = synth(
-        Shape(n_rows=n_rows + N_TEST, n_labels=n_labels, n_features=N_FEATURES, words_per_row=WORDS_PER_ROW)
-    )
+    data = synth(Shape(n_rows=n_rows + N_TEST, n_labels=n_labels, n_features=N_FEATURES, words_per_row=WORDS_PER_ROW))
     # The generator draws rows independently, so the last rows are a fair test set.
     X, Y = data.X.to_scipy(), data.Y.to_scipy()
     train_X, train_Y, test_X, test_Y = X[:n_rows], Y[:n_rows], X[n_rows:], from_scipy(Y[n_rows:])
@@ -68,9 +66,7 @@ def numbers(text: str) -> list[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=numbers, default=[125_000, 250_000, 500_000])
     parser.add_argument("--labels", type=numbers, default=[125_000, 250_000, 500_000])
     parser.add_argument("--threads", type=int, default=1)
@@ -100,9 +96,7 @@ def main() -> None:
     options.out.mkdir(exist_ok=True)
     (options.out / "growth.json").write_text(json.dumps(results, indent=1))
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---:|" * len(COLUMNS)]
-    lines += [
-        "| " + " | ".join(COLUMNS[name].format(row[name]) for name in COLUMNS) + " |" for row in results
-    ]
+    lines += ["| " + " | ".join(COLUMNS[name].format(row[name]) for name in COLUMNS) + " |" for row in results]
     (options.out / "growth.md").write_text("\n".join(lines) + "\n")
     slope = np.polyfit(
         np.log([row["nonzeros"] for row in results]), np.log([row["train_cpu_s"] for row in results]), 1

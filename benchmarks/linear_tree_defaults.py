@@ -84,14 +84,10 @@ def saved_bytes(model: labelwood.TreeEstimator) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--sets", default="bibtex,delicious,eurlex57k,yso_finna_en")
-    parser.add_argument(
-        "--only", default="", help="try only candidates whose name matches this regular expression"
-    )
+    parser.add_argument("--only", default="", help="try only candidates whose name matches this regular expression")
     options = parser.parse_args()
     for name in options.sets.split(","):
         data = labelwood.data.load(options.data / name / "train.txt.xz", label_names=False)

@@ -135,9 +135,7 @@ def measure(python, program, paths, prefix, setting, folder, rate):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="+", choices=SETTINGS)
     parser.add_argument("--peer-python", required=True)
     parser.add_argument("--seeds", type=int, default=1)

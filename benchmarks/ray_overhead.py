@@ -26,9 +26,7 @@ STORE = 2**30
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--n-trees", type=int, default=3)

@@ -106,16 +106,12 @@ def project(shape: Shape, cost: dict[str, float]) -> dict[str, object]:
         "result_bytes": int(cost["result_bytes_per_label"] * shape.labels),
         "alone_hours": round(alone / 3600, 2),
         "work_hours": round(work / 3600, 2),
-        "hours": {
-            n: round((alone + max(work / n, cost["upper_part_share"] * work)) / 3600, 2) for n in WORKERS
-        },
+        "hours": {n: round((alone + max(work / n, cost["upper_part_share"] * work)) / 3600, 2) for n in WORKERS},
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
     options = parser.parse_args()
     folder = Path(options.data)

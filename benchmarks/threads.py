@@ -44,9 +44,7 @@ def parameters(words: list[str]) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("method", choices=METHODS)
     parser.add_argument("data")
     parser.add_argument("--rounds", type=int, default=3)

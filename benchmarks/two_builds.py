@@ -57,9 +57,7 @@ def measure(python: str, method: str, folder: Path) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", help="Python interpreter of the first build")
     parser.add_argument("after", help="Python interpreter of the second build")
     parser.add_argument("data", help="data folder, or its name below LABELWOOD_DATA or ../shared/data")

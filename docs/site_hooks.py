@@ -143,10 +143,7 @@ def _parameters(thing: type) -> list[str]:
         found = params.declared(thing).values()
     except (KeyError, TypeError):  # a class without annotated parameters
         return []
-    rows = [
-        f"| `{p.name}` | `{_cell(repr(p.default))}` | {_cell(p.rule)} | {_cell(p.param.help)} |"
-        for p in found
-    ]
+    rows = [f"| `{p.name}` | `{_cell(repr(p.default))}` | {_cell(p.rule)} | {_cell(p.param.help)} |" for p in found]
     return ["", "| parameter | default | takes | |", "|---|---|---|---|", *rows] if rows else []
 
 

@@ -115,9 +115,7 @@ def parse(
         extra(parser)
     given = parser.parse_args()
     names = tuple(name for name in given.sets.split(",") if name)
-    return Options(
-        given.data, given.out, names, range(given.seeds), given.quick, given.again, given.threads, given
-    )
+    return Options(given.data, given.out, names, range(given.seeds), given.quick, given.again, given.threads, given)
 
 
 def find(data: Path, name: str) -> Path | None:

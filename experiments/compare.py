@@ -48,9 +48,7 @@ def outside(kept: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[int, list
 
 def main() -> int:
     """Compare everything that both folders have."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("made", type=Path, help="folder of a full run")
     given, failed, compared = parser.parse_args(), 0, 0
     for paper in PAPERS:

@@ -23,9 +23,7 @@ def main() -> None:
 
     def extra(parser: Any) -> None:
         parser.add_argument("method", choices=METHODS)
-        parser.add_argument(
-            "--set", action="append", default=[], type=literal, metavar="NAME=VALUE", dest="given"
-        )
+        parser.add_argument("--set", action="append", default=[], type=literal, metavar="NAME=VALUE", dest="given")
         parser.add_argument("--held-out", action="store_true")
 
     options = parse(__doc__, sets=AT_HAND, extra=extra)

@@ -64,10 +64,7 @@ def reports(paper: str) -> list[tuple[str, dict[str, Any]]]:
     def place(path: Path) -> tuple[bool, bool, str]:
         return not path.stem.startswith("table"), not path.stem.startswith("figure"), path.stem
 
-    return [
-        (path.stem, json.loads(path.read_text()))
-        for path in sorted((TABLES / paper).glob("*.json"), key=place)
-    ]
+    return [(path.stem, json.loads(path.read_text())) for path in sorted((TABLES / paper).glob("*.json"), key=place)]
 
 
 def page(paper: str) -> str:
@@ -90,9 +87,7 @@ def all_figures(text: str) -> tuple[str, Any]:
 
 def main() -> None:
     """Copy a run into the records if asked, and write the pages."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="made", type=Path, help="folder of a full run")
     given = parser.parse_args()
     if given.made:

@@ -108,9 +108,7 @@ def page_lines(facts: Mapping[str, Any], picture: str | None, level: int = 1) ->
     """A report's JSON as lines of Markdown; its title is a heading of this level."""
     quick = ["**A quick run: few rows and trees. It shows that it runs, not what it gives.**", ""]
     lines = [f"{'#' * level} {facts['title']}", "", *(quick if facts["quick"] else [])]
-    several = (
-        f", mean ± standard deviation of {len(facts['seeds'])} seeds." if len(facts["seeds"]) > 1 else "."
-    )
+    several = f", mean ± standard deviation of {len(facts['seeds'])} seeds." if len(facts["seeds"]) > 1 else "."
     lines += [f"`{facts['command']}`{several}", ""]
     lines += [line for note in facts["notes"] for line in (note, "")]
     for table in facts["tables"]:
@@ -129,9 +127,7 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in cells]
 
 
-def draw(
-    axes: Any, x: Sequence[float], runs: Sequence[Sequence[float]], label: str = "", **style: Any
-) -> None:
+def draw(axes: Any, x: Sequence[float], runs: Sequence[Sequence[float]], label: str = "", **style: Any) -> None:
     """A line through the means with the seeds' standard deviation."""
     mean, spread = [np.mean(row) for row in runs], [np.std(row) for row in runs]
     axes.errorbar(x, mean, spread, label=label or None, **{"marker": "o", "capsize": 3, **style})

@@ -121,18 +121,12 @@ def summary(found: list[dict[str, Any]], flags: list[str], seconds: float) -> st
 
 def main() -> int:
     """Run the parts asked for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--workers", type=int, default=2, help="scripts at a time, each on one thread")
-    parser.add_argument(
-        "--only", default="", help="parts whose names contain this, or one of several, with commas"
-    )
+    parser.add_argument("--only", default="", help="parts whose names contain this, or one of several, with commas")
     parser.add_argument("--data", type=Path)
-    parser.add_argument(
-        "--out", type=Path, help="folder (default out/experiments, quick runs out/experiments-quick)"
-    )
+    parser.add_argument("--out", type=Path, help="folder (default out/experiments, quick runs out/experiments-quick)")
     parser.add_argument(
         "--resume", action="store_true", help="skip the parts that an earlier run into that folder completed"
     )

@@ -89,9 +89,7 @@ def of_data(name: str) -> str:
     scores = (*QUALITY, "PSP@5")
     lines = [
         [
-            f"[`{row.method}`](methods/{METHOD_PAGES[row.method]}.md)"
-            if row.method in METHOD_PAGES
-            else row.method,
+            f"[`{row.method}`](methods/{METHOD_PAGES[row.method]}.md)" if row.method in METHOD_PAGES else row.method,
             *_cells(row.runs, scores, tuple(COSTS)),
         ]
         for row in rows()

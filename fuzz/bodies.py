@@ -49,9 +49,7 @@ def make(folder: Path) -> Callable[[Random], bool]:
         if random.randrange(4) == 0:
             content = spoil_bytes(random, content)
         if random.randrange(20) == 0:
-            path = "/" + spoil_bytes(random, path.encode())[1:].decode("ascii", "replace").replace(
-                "\ufffd", "?"
-            )
+            path = "/" + spoil_bytes(random, path.encode())[1:].decode("ascii", "replace").replace("\ufffd", "?")
         headers = {"content-type": random.choice(("application/json", "application/json", "text/plain", "x"))}
         if random.randrange(4) == 0:
             headers["Idempotency-Key"] = random.choice(("a", "b", "x" * 300, "\t", "~!"))
@@ -75,9 +73,7 @@ def _spoiled(random: Random, body: Any) -> Any:
 
 
 def _client(folder: Path, number: int) -> httpx.AsyncClient:
-    model = TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_features=256, n_jobs=1)).fit(
-        _TEXTS, _LABELS
-    )
+    model = TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_features=256, n_jobs=1)).fit(_TEXTS, _LABELS)
     model.save(folder / f"model{number}")
     store = Store(folder / f"state{number}", model=folder / f"model{number}")
     writer = Writer(store, n_jobs=1)

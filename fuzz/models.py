@@ -120,9 +120,7 @@ def _models() -> dict[str, Any]:
     }
     for name, method in labelwood.METHODS.items():
         found[name] = method(n_jobs=1, random_state=0, **settings.get(name, {})).fit(X, Y)
-    found["dense"] = labelwood.LinearTree(n_jobs=1, arity=2, max_leaf=2, weight_threshold=0.0, n_trees=2).fit(
-        X, Y
-    )
+    found["dense"] = labelwood.LinearTree(n_jobs=1, arity=2, max_leaf=2, weight_threshold=0.0, n_trees=2).fit(X, Y)
     found["int8"] = labelwood.LinearTree(n_jobs=1, arity=2, max_leaf=2).fit(X, Y).quantize("int8")
     found["rerank"] = labelwood.CraftForest(n_jobs=1, n_trees=2, rerank=True).fit(X, Y)
     found["calibrated"] = (
@@ -142,9 +140,7 @@ def _models() -> dict[str, Any]:
 
 
 def _rows() -> Any:
-    return sp.random_array(
-        (6, 12), density=0.5, random_state=np.random.default_rng(0), dtype=np.float32, format="csr"
-    )
+    return sp.random_array((6, 12), density=0.5, random_state=np.random.default_rng(0), dtype=np.float32, format="csr")
 
 
 def _spoil(random: Random, base: Saved) -> set[str]:
@@ -165,9 +161,7 @@ def _spoil(random: Random, base: Saved) -> set[str]:
             _replace(base, manifest, file, spoil_bytes(random, base.files[file]), True if forged else None)
         elif kind == 3:
             _misplace(random, base, file)
-        elif (
-            isinstance(files := manifest.get("files") if isinstance(manifest, dict) else None, dict) and files
-        ):
+        elif isinstance(files := manifest.get("files") if isinstance(manifest, dict) else None, dict) and files:
             files[random.choice(_TRICKS)] = files[random.choice(tuple(files))]
         touched.add(file)
     try:
@@ -204,9 +198,7 @@ def _misplace(random: Random, base: Saved, file: str) -> None:
         os.mkfifo(path)
     elif kind < 5:
         other = random.choice(tuple(base.files))
-        path.symlink_to(
-            random.choice((file, "..", "/dev/zero", "/dev/null", "/etc/passwd", "nowhere", other))
-        )
+        path.symlink_to(random.choice((file, "..", "/dev/zero", "/dev/null", "/etc/passwd", "nowhere", other)))
 
 
 def _use(random: Random, base: Saved, rows: Any) -> None:

@@ -147,9 +147,7 @@ def _round_trip(dataset: Dataset, folder: Path, random: Random) -> None:
     save(path, dataset, n_threads=1)
     again = load(path, n_threads=1)
     for mine, its in ((dataset.X, again.X), (dataset.Y, again.Y)):
-        same = [
-            np.array_equal(getattr(mine, part), getattr(its, part)) for part in ("indptr", "indices", "data")
-        ]
+        same = [np.array_equal(getattr(mine, part), getattr(its, part)) for part in ("indptr", "indices", "data")]
         assert all(same) and mine.n_cols == its.n_cols, (path, mine, its)
 
 

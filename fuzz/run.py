@@ -46,9 +46,7 @@ Target = Callable[[Random], bool]
 
 def main(argv: list[str] | None = None) -> int:
     """Run workers until the count or the time is reached; return 1 if there are findings."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=2**62, help="number of inputs")
@@ -115,9 +113,7 @@ def _supervise(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         elif start >= options.count:
             break
     seconds = round(time.monotonic() - begun, 1)
-    sanitizer = next(
-        (name for name in ("asan", "tsan") if f"lib{name}" in os.environ.get("LD_PRELOAD", "")), "none"
-    )
+    sanitizer = next((name for name in ("asan", "tsan") if f"lib{name}" in os.environ.get("LD_PRELOAD", "")), "none")
     return {
         "target": options.target,
         "seed": options.seed,

@@ -22,9 +22,7 @@ def real_data() -> Callable[[str], Path]:
     def find(name: str) -> Path:
         folder = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")) / name
         if not folder.is_dir():
-            pytest.skip(
-                f"data set {name} is not in {folder.parent}; set LABELWOOD_DATA to the folder that has it"
-            )
+            pytest.skip(f"data set {name} is not in {folder.parent}; set LABELWOOD_DATA to the folder that has it")
         return folder
 
     return find

@@ -15,9 +15,7 @@ SRC = Path(__file__).resolve().parents[1] / "src"
 PACKAGE = SRC / "labelwood"
 SUFFIXES = {".py", ".hpp", ".cpp", ".html"}
 MOST_FILES, MOST_LINES = 15, 400
-GENERATED = {
-    SRC / "core" / "text" / "unicode_tables.hpp"
-}  # a table of numbers, made from the Unicode database
+GENERATED = {SRC / "core" / "text" / "unicode_tables.hpp"}  # a table of numbers, made from the Unicode database
 
 # Every name that the documentation of version 0.1 lets users import, and the module it lets them import it from.
 PUBLIC = {

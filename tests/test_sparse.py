@@ -58,9 +58,7 @@ def test_check_agrees_with_its_definition(indices, indptr):
 def test_features_of_every_kind_become_the_same_matrix():
     dense = np.array([[0, 2.5, 0], [1, 0, 3]])
     wanted = as_features(dense, owner="Test")
-    unsorted = sp.csr_array(
-        (np.array([2.5, 3.0, 1.0]), np.array([1, 2, 0]), np.array([0, 1, 3])), shape=(2, 3)
-    )
+    unsorted = sp.csr_array((np.array([2.5, 3.0, 1.0]), np.array([1, 2, 0]), np.array([0, 1, 3])), shape=(2, 3))
     doubled = sp.coo_array((np.array([1.5, 1.0, 1.0, 3.0]), ([0, 0, 1, 1], [1, 1, 0, 2])), shape=(2, 3))
     for given_ in (dense.tolist(), sp.csc_array(dense), sp.coo_matrix(dense), unsorted, doubled, wanted):
         found = as_features(given_, owner="Test")

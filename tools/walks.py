@@ -209,9 +209,7 @@ def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
             WALKS[name](walk, Path(folder))
         below = core_files(list(walk.kernels), options.core)
-        print(
-            f"{name:<8} {len(walk.files):>7} {len(below):>5} {len(walk.files) + len(below):>6} {len(walk.turns):>11}"
-        )
+        print(f"{name:<8} {len(walk.files):>7} {len(below):>5} {len(walk.files) + len(below):>6} {len(walk.turns):>11}")
         if options.files:
             print("\n".join(f"  {file}" for file in [*walk.files, *sorted(below)]))
             print("\n".join(f"  {one} -> {other}" for one, other in sorted(walk.turns)))

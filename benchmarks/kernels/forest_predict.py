@@ -34,9 +34,7 @@ RUN = RunContext(n_threads=1)
 
 def read(name, part):
     folder = DATA / name / "xmc_split0"
-    return data.load(
-        next((folder if folder.exists() else DATA / name).glob(f"{part}.txt*")), label_names=False
-    )
+    return data.load(next((folder if folder.exists() else DATA / name).glob(f"{part}.txt*")), label_names=False)
 
 
 def model_of(name, kind, folder):
@@ -81,9 +79,7 @@ def main():
             forest = model_of(options.name, kind, options.models or Path(made)).forest_
             whole = best(lambda forest=forest: forest.topk(X, 5, RUN), options.rounds)
             routing = best(lambda forest=forest: forest.paths(X, RUN), options.rounds)
-            alone = min(
-                one_by_one(lambda x, forest=forest: forest.topk(x, 5, RUN), X) for _ in range(options.rounds)
-            )
+            alone = min(one_by_one(lambda x, forest=forest: forest.topk(x, 5, RUN), X) for _ in range(options.rounds))
             found[kind] = {
                 "batch": 1e3 * whole / X.n_rows,
                 "routing": 1e3 * routing / X.n_rows,

@@ -30,12 +30,8 @@ def unpack(source, target):
 
 
 def main():
-    default = (
-        Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")) / "eurlex57k" / "train.txt.xz"
-    )
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    default = Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")) / "eurlex57k" / "train.txt.xz"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=default)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
@@ -43,9 +39,7 @@ def main():
         path = Path(folder) / "rows.svm"
         unpack(options.file, path)
         readers = {
-            "scikit-learn": lambda: load_svmlight_file(
-                str(path), multilabel=True, zero_based=True, dtype=np.float32
-            ),
+            "scikit-learn": lambda: load_svmlight_file(str(path), multilabel=True, zero_based=True, dtype=np.float32),
             "labelwood, 1 thread": lambda: load(path, zero_based=True, n_threads=1),
             "labelwood, 2 threads": lambda: load(path, zero_based=True, n_threads=2),
         }

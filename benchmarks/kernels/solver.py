@@ -64,9 +64,7 @@ def bandwidth(table_bytes: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=DATA / "eurlex57k")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)

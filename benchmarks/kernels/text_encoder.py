@@ -85,14 +85,10 @@ def compare(name: str, options: dict[str, Any], texts: list[str], rounds: int) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=45000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--bigrams", action="store_true", help="also encode word bigrams; needs several GB of memory"
-    )
+    parser.add_argument("--bigrams", action="store_true", help="also encode word bigrams; needs several GB of memory")
     arguments = parser.parse_args()
     with lzma.open(DATA / "eurlex57k" / "train.raw.txt.xz", "rt", encoding="utf-8", newline="\n") as file:
         texts = file.read().split("\n")[: arguments.rows]

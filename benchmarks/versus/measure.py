@@ -88,9 +88,7 @@ def measure(configuration: Configuration, python: str, data: Path, threads: int,
                     check=False,
                 )
             except subprocess.TimeoutExpired:
-                return {
-                    "failure": f"{phase} did not finish within the {seconds:.0f} s left of the time budget"
-                }
+                return {"failure": f"{phase} did not finish within the {seconds:.0f} s left of the time budget"}
         if done.returncode or not result.exists():
             lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
             last = lines[-1][:200] if lines else "no output"

@@ -111,9 +111,7 @@ def markdown(rows: Sequence[Row], facts: Mapping[str, Any], machine: Mapping[str
     for threads in sorted({row.threads for row in rows}):
         part = [row for row in rows if row.threads == threads]
         parts += [f"## {threads} thread{'s' * (threads > 1)}\n", training_table(part), prediction_table(part)]
-        parts += [
-            f"- {row.configuration}, {row.rounds}/{row.of}: {row.failure}" for row in part if row.failure
-        ]
+        parts += [f"- {row.configuration}, {row.rounds}/{row.of}: {row.failure}" for row in part if row.failure]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -31,35 +31,23 @@ TABLE = Path(__file__).resolve().parent / "configurations.toml"
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder with train.txt[.xz] and test.txt[.xz] in XMC format")
     parser.add_argument("--name", help="name of the data set in the report (default: the folder name)")
     parser.add_argument("--threads", default="1,2", help="thread counts, comma-separated")
     parser.add_argument("--peers", default="", help="run only these peers, comma-separated (default: all)")
     parser.add_argument("--only", default="", help="run only configurations whose name matches this regex")
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="number of rounds; 0 with --keep writes the report again"
-    )
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds; 0 with --keep writes the report again")
     parser.add_argument(
         "--budget",
         type=float,
         default=3600,
         help="time limit in seconds for all rounds of a configuration at one thread count",
     )
-    parser.add_argument(
-        "--against", default="labelwood", help="the configuration that is the baseline of the ratios"
-    )
-    parser.add_argument(
-        "--keep", action="store_true", help="keep earlier records of configurations that are not run"
-    )
-    parser.add_argument(
-        "--table", type=Path, default=TABLE, help="TOML file with the peers and configurations"
-    )
-    parser.add_argument(
-        "--build", type=Path, default=Path("build"), help="folder for environments and converted data"
-    )
+    parser.add_argument("--against", default="labelwood", help="the configuration that is the baseline of the ratios")
+    parser.add_argument("--keep", action="store_true", help="keep earlier records of configurations that are not run")
+    parser.add_argument("--table", type=Path, default=TABLE, help="TOML file with the peers and configurations")
+    parser.add_argument("--build", type=Path, default=Path("build"), help="folder for environments and converted data")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the report")
     return parser.parse_args()
 
@@ -114,9 +102,7 @@ def main() -> None:
     every = [Configuration(**entry) for entry in declared["configurations"]]
     wanted = [name for name in args.peers.split(",") if name] or list(declared["peers"])
     if unknown := sorted(set(wanted) - set(declared["peers"])):
-        raise SystemExit(
-            f"versus: --peers must be among {', '.join(declared['peers'])}; got {', '.join(unknown)}"
-        )
+        raise SystemExit(f"versus: --peers must be among {', '.join(declared['peers'])}; got {', '.join(unknown)}")
     chosen = [c for c in every if c.peer in wanted and re.search(args.only, c.name)]
     run = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     plan = Plan(chosen, [int(word) for word in args.threads.split(",")], args.rounds, args.budget, run)

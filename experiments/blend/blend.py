@@ -39,15 +39,11 @@ WIDTH = 50  # labels that a member proposes
 def peers_of(name: str) -> dict[str, TopK]:
     """The lists of five that peers predicted, by configuration."""
     found = {}
-    for path in sorted(
-        (ROOT / "build" / "versus" / name.partition("/")[0] / "work").glob("*-1/predictions.npz")
-    ):
+    for path in sorted((ROOT / "build" / "versus" / name.partition("/")[0] / "work").glob("*-1/predictions.npz")):
         if not path.parent.name.startswith("labelwood"):
             labels = np.load(path)["labels"].astype(np.int32)
             falling = np.broadcast_to(np.arange(labels.shape[1], 0, -1, dtype=np.float32), labels.shape)
-            found[path.parent.name.removesuffix("-1")] = TopK(
-                labels, np.where(labels >= 0, falling, np.float32(0))
-            )
+            found[path.parent.name.removesuffix("-1")] = TopK(labels, np.where(labels >= 0, falling, np.float32(0)))
     return found
 
 
@@ -59,9 +55,7 @@ def first(top: TopK, k: int = 5) -> TopK:
 def sets(top: TopK, threshold: float, n_labels: int) -> CSR:
     """The labels listed that reach a threshold, as a matrix."""
     rows = zip(top.labels.tolist(), top.scores.tolist(), strict=True)
-    return from_lists(
-        [[i for i, s in zip(*row, strict=True) if i >= 0 and s >= threshold] for row in rows], n_labels
-    )
+    return from_lists([[i for i, s in zip(*row, strict=True) if i >= 0 and s >= threshold] for row in rows], n_labels)
 
 
 def percent(values: dict[str, float]) -> dict[str, float]:
@@ -74,9 +68,7 @@ def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
     name, X, Y, X_test, Y_test = split.name, split.train.X, split.train.Y, split.test.X, split.test.Y
     members, held_out, threads = options.extra.members, options.extra.held_out, options.threads
     start = time.process_time()
-    model = Blend(members, decide="micro-f1", held_out=held_out, random_state=seed, n_jobs=threads).fit(
-        X, Y.to_scipy()
-    )
+    model = Blend(members, decide="micro-f1", held_out=held_out, random_state=seed, n_jobs=threads).fit(X, Y.to_scipy())
     seconds = time.process_time() - start
     run = RunContext(n_threads=threads)
     lists = [member.topk_rows(X_test, min(WIDTH, Y.n_cols), run) for member in model.members_]
@@ -124,19 +116,14 @@ def one_run(split: Split, seed: int, options: Options) -> dict[str, Any]:
         "strength": decisions.strength,
         "blend": percent(mine),
         "tail": percent(figures(tail)),
-        **{
-            kind: {label: percent(values) for label, values in group.items()}
-            for kind, group in tables.items()
-        },
+        **{kind: {label: percent(values) for label, values in group.items()} for kind, group in tables.items()},
         "gains": beside,
         "ece": {
             "before": round(calibration_error(Y_test, first(raw)), 4),
             "after": round(calibration_error(Y_test, first(blended)), 4),
             "members": [round(calibration_error(Y_test, top), 4) for top in single.values()],
         },
-        "microF1": {
-            what: round(100 * set_scores(Y_test, found)["microF1"], 2) for what, found in cut.items()
-        },
+        "microF1": {what: round(100 * set_scores(Y_test, found)["microF1"], 2) for what, found in cut.items()},
         "head to tail": {
             what: {
                 part: round(100 * values["R@5"], 2)
@@ -207,10 +194,7 @@ def tables(report: Report, title: str, runs: list[dict[str, Any]]) -> None:
             {
                 "calibration error before": [run["ece"]["before"] for run in runs],
                 "after": [run["ece"]["after"] for run in runs],
-                **{
-                    f"micro-F1, {what}": [run["microF1"][what] for run in runs]
-                    for what in ("chosen", "0.5", "top 5")
-                },
+                **{f"micro-F1, {what}": [run["microF1"][what] for run in runs] for what in ("chosen", "0.5", "top 5")},
                 "CPU s": [run["cpu_seconds"] for run in runs],
             }
         ],
@@ -221,9 +205,7 @@ def main() -> None:
     """Run every set."""
 
     def extra(parser: Any) -> None:
-        parser.add_argument(
-            "--members", type=json.loads, default=BLENDED, help="JSON instead of the default members"
-        )
+        parser.add_argument("--members", type=json.loads, default=BLENDED, help="JSON instead of the default members")
         parser.add_argument("--held-out", type=float, default=0.2)
 
     options = parse(__doc__, sets=("bibtex/xmc_split0", "delicious/xmc_split0"), extra=extra)

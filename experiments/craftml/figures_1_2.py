@@ -35,16 +35,13 @@ def stood_in(options: Options) -> list[Split]:
 
 def figure_1(options: Options, splits: list[Split]) -> None:
     """P@1 against d'_y, a line per d'_x, and without projection."""
-    report = Report(
-        "craftml", "figure1", "CRAFTML, Figure 1: dimensions of the projections (SxDy)", options, [NOTE]
-    )
+    report = Report("craftml", "figure1", "CRAFTML, Figure 1: dimensions of the projections (SxDy)", options, [NOTE])
     features, labels = (FEATURES[::3], LABELS[::3]) if options.quick else (FEATURES, LABELS)
     for split, axis in zip(splits, report.axes(len(splits), width=5), strict=True):
         rows = []
         for d_x in features:
             line = [
-                on_held_out(split, options, diversity="SxDy", feature_columns=d_x, label_columns=d_y)
-                for d_y in labels
+                on_held_out(split, options, diversity="SxDy", feature_columns=d_x, label_columns=d_y) for d_y in labels
             ]
             rows += [{"d'_x": d_x, "d'_y": d_y, **found} for d_y, found in zip(labels, line, strict=True)]
             draw(axis, labels, [found["P@1"] for found in line], f"d'_x = {d_x}")
@@ -65,9 +62,7 @@ def figure_2(options: Options, splits: list[Split]) -> None:
         for place, (d_x, d_y) in enumerate(PAIRS):
             given = {"feature_columns": d_x, "label_columns": d_y}
             found = {name: on_held_out(split, options, diversity=name, **given) for name in DIVERSITIES}
-            rows += [
-                {"d'_x, d'_y": f"{d_x}, {d_y}", "diversity": name, **runs} for name, runs in found.items()
-            ]
+            rows += [{"d'_x, d'_y": f"{d_x}, {d_y}", "diversity": name, **runs} for name, runs in found.items()]
             x = np.arange(len(DIVERSITIES)) + 0.4 * place
             heights, spread = zip(
                 *((np.mean(runs["P@1"]), np.std(runs["P@1"])) for runs in found.values()), strict=True

@@ -37,9 +37,7 @@ def figure_3(options: Options, splits: list[Split]) -> None:
     report.write()
 
 
-def one_against_another(
-    options: Options, splits: list[Split], name: str, title: str, parameter: str, values
-) -> None:
+def one_against_another(options: Options, splits: list[Split], name: str, title: str, parameter: str, values) -> None:
     """P@1 of one tree and of the forest against a parameter."""
     report = Report("craftml", name, title, options, [NOTE])
     axes = iter(report.axes(2, len(splits), width=5))

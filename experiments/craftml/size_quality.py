@@ -55,9 +55,7 @@ def main() -> None:
     """The curve of every set."""
 
     def extra(parser: Any) -> None:
-        parser.add_argument(
-            "--centroids", type=parsed, nargs="+", default=[(0.5, 3), (0.7, 5), (0.9, 10), (0.95, 10)]
-        )
+        parser.add_argument("--centroids", type=parsed, nargs="+", default=[(0.5, 3), (0.7, 5), (0.9, 10), (0.95, 10)])
         parser.add_argument("--trees", type=int, default=50)
 
     options = parse(__doc__, sets=("eurlex57k",), extra=extra)

@@ -90,9 +90,7 @@ def main() -> None:
                 continue
             given = {**({} if around else FIRST), **changes, "n_trees": options.trees(options.extra.trees)}
             found = tried("graph-forest", split, options, **given)
-            rows.append(
-                {"": title, **chosen(found, (*QUALITY, "train, CPU s", "predict, ms", "depth", "MB"))}
-            )
+            rows.append({"": title, **chosen(found, (*QUALITY, "train, CPU s", "predict, ms", "depth", "MB"))})
         report.table(split.title, rows)
     report.write()
 

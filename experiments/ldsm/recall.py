@@ -22,9 +22,7 @@ def hits(counts: np.ndarray, Y: np.ndarray, r: int) -> int:
     return np.take_along_axis(Y, best, axis=1).sum()
 
 
-def changes(
-    forest: RoutedForest, X: np.ndarray, Y: np.ndarray, r: int, several: bool, min_rows: int = 2
-) -> np.ndarray:
+def changes(forest: RoutedForest, X: np.ndarray, Y: np.ndarray, r: int, several: bool, min_rows: int = 2) -> np.ndarray:
     """Hits gained by each split, in rows times labels, over the rows that reach it."""
     gained = []
     pending = [(0, np.flatnonzero(Y.any(axis=1)))]

@@ -49,9 +49,7 @@ def main() -> None:
             key = key_with(method, name, options, **given)
             runs = kept(options, {**key, "what": "with and without re-ranking"}, one)
             for kind in ("trees", "re-ranked"):
-                own = {
-                    key.removeprefix(f"{kind} "): v for key, v in runs.items() if key.startswith(f"{kind} ")
-                }
+                own = {key.removeprefix(f"{kind} "): v for key, v in runs.items() if key.startswith(f"{kind} ")}
                 rows.append({"": f"{method}, {kind}", **own})
         report.table(split.title, rows)
     report.write()

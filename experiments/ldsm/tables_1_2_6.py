@@ -41,9 +41,7 @@ def main() -> None:
             place = {"data": split.title, "M": arity}
             quality.append({**place, **chosen(found, (*QUALITY, *NDCG)),
                             "paper, P and nDCG": printed})  # fmt: skip
-            prediction.append(
-                {**place, **chosen(found, ("predict, ms", "MB")), "paper, ms": paper and paper[1]}
-            )
+            prediction.append({**place, **chosen(found, ("predict, ms", "MB")), "paper, ms": paper and paper[1]})
             training.append({**place, **chosen(found, ("train, CPU s", "depth")), "paper, s": paper and paper[2],
                              "paper, depth and M": paper and str(paper[3])})  # fmt: skip
     for number, title, rows in (
@@ -51,9 +49,7 @@ def main() -> None:
         (6, "training time, CPU seconds, and depth (Table 4)", training),
     ):  # fmt: skip
         report = Report("ldsm", f"table{number}", f"LdSM, Table {number}: {title}", options)
-        report.notes.append(
-            "Times are of another machine than the paper's; its figures are there for their order."
-        )
+        report.notes.append("Times are of another machine than the paper's; its figures are there for their order.")
         report.table(f"Table {number}", rows)
         report.write()
 

@@ -94,9 +94,7 @@ def table(options: Options, folder: Path) -> list[dict[str, Any]]:
 
 def flags(parser: Any) -> None:
     """The flags of this script."""
-    parser.add_argument(
-        "--methods", default=";".join(("linear-tree", *VARIANTS, "online-tree", "craft-forest"))
-    )
+    parser.add_argument("--methods", default=";".join(("linear-tree", *VARIANTS, "online-tree", "craft-forest")))
     parser.add_argument("--trees", type=int, default=5)
 
 

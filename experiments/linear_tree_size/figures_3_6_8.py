@@ -27,9 +27,7 @@ def ratios(options: Options) -> None:
         report = Report("linear_tree_size", f"figure{number}", title, options)
         (axis,) = report.axes(1, width=5)
         depths = list(range(2, last + 1))
-        lines = {
-            alpha: [theory.size_ratio(N_LABELS, ARITY, depth, alpha) for depth in depths] for alpha in ALPHAS
-        }
+        lines = {alpha: [theory.size_ratio(N_LABELS, ARITY, depth, alpha) for depth in depths] for alpha in ALPHAS}
         for alpha, line in lines.items():
             axis.plot(depths, line, marker="o", label=f"alpha = {alpha}")
         axis.set(xlabel="depth d", ylabel="tree / one-vs-rest (15)", yscale="log", xticks=depths)
@@ -44,9 +42,9 @@ def ratios(options: Options) -> None:
 def weighted(options: Options) -> None:
     """Figure 8: nodes B, C, D with 2, 2 and 6 labels use 10, 30 and 80 of the root's 100 features."""
     children = [3, 2, 2, 6, *[0] * 10]
-    tree = LabelTree(
-        np.cumsum([1, *children]).astype(np.int32), np.array([-1] * 4 + list(range(10)), np.int32)
-    ).check(n_labels=10)
+    tree = LabelTree(np.cumsum([1, *children]).astype(np.int32), np.array([-1] * 4 + list(range(10)), np.int32)).check(
+        n_labels=10
+    )
     used = np.array([100, 10, 30, 80])
     report = Report(
         "linear_tree_size", "figure8", "Linear tree size, Figure 8: the weighted mean of alpha (45)", options

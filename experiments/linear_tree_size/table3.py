@@ -37,9 +37,7 @@ def one(split: Split, seed: int, threads: int) -> dict[str, float]:
 def main() -> None:
     """Run every set and write the table."""
     options = parse(__doc__, sets=(*AT_HAND, *ABSENT))
-    report = Report(
-        "linear_tree_size", "table3", "Linear tree size, Table 3: with and without pruning", options
-    )
+    report = Report("linear_tree_size", "table3", "Linear tree size, Table 3: with and without pruning", options)
     rows = []
     for name in options.sets:
         split = options.load(name)

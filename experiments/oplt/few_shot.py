@@ -49,12 +49,8 @@ def make(n_classes: int, shots: int, draw: int, n_words: int, n_features: int, s
     noise = _word(seed, 99, _zipf(random.random(len(label)), np.full(len(label), 5000), 1.0), 0, n_features)
     columns = np.where(kind < 0.3, own, np.where(kind < 0.6, topic, noise))
     rows = np.repeat(np.arange(len(classes)), n_words)
-    X = from_scipy(
-        sp.csr_array((np.ones(len(label), np.float32), (rows, columns)), shape=(len(classes), n_features))
-    )
-    Y = CSR(
-        np.arange(len(classes) + 1), classes.astype(np.int32), np.ones(len(classes), np.float32), n_classes
-    )
+    X = from_scipy(sp.csr_array((np.ones(len(label), np.float32), (rows, columns)), shape=(len(classes), n_features)))
+    Y = CSR(np.arange(len(classes) + 1), classes.astype(np.int32), np.ones(len(classes), np.float32), n_classes)
     return Dataset(X, Y)
 
 
@@ -125,9 +121,7 @@ def loaded(name: str, options: Options) -> Split:
     n_classes, shots, n_features, n_words, _ = SHAPES[name]
     if options.quick:
         n_classes, shots = n_classes // 20, min(shots, 10)
-    train, test = (
-        make(n_classes, n, draw, n_words, n_features) for draw, n in enumerate((shots, min(shots, 10)))
-    )
+    train, test = (make(n_classes, n, draw, n_words, n_features) for draw, n in enumerate((shots, min(shots, 10))))
     return Split(name, train, test, True)
 
 
@@ -137,9 +131,7 @@ def shuffled(rows: Dataset, seed: int) -> Dataset:
     return Dataset(rows.X.take(order), rows.Y.take(order))
 
 
-def learned(
-    split: Split, policy: str, seed: int, threads: int, curve: dict[int, np.ndarray]
-) -> dict[str, float]:
+def learned(split: Split, policy: str, seed: int, threads: int, curve: dict[int, np.ndarray]) -> dict[str, float]:
     """Progressive and test accuracy of one shuffle; keeps the curve of the entropy reduction."""
     given = {"policy": policy, "max_leaf": 10, "learning_rate": 1.0, "n_jobs": threads, "random_state": seed}
     rows = shuffled(split.train, seed)
@@ -213,9 +205,7 @@ def main() -> None:
                     **{f"after {at + 1} rows": [float(c[at]) for c in curve.values()] for at in quarters},
                 }
             )
-        rows.append(
-            {"": "nearest centroid", **repeated(options.seeds, lambda seed, s=split: centroids(s, seed))}
-        )
+        rows.append({"": "nearest centroid", **repeated(options.seeds, lambda seed, s=split: centroids(s, seed))})
         if options.extra.vw:
             found = repeated(options.seeds, lambda seed, s=split: memory_tree(s, seed, options.extra.vw))
             rows.append({"": "CMT (Vowpal Wabbit)", **found})

@@ -16,9 +16,7 @@ import vowpalwabbit
 
 def main() -> None:
     """Run the stream through the tree."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stream")
     parser.add_argument("--classes", type=int, default=10_000)
     options = parser.parse_args()

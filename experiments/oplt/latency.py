@@ -17,9 +17,7 @@ from experiments.settings import model
 
 def one(split: Split, seed: int, kind: str, calls: int) -> dict[str, float]:
     """Microseconds of a call, wall and processor, at three percentiles."""
-    learner = model("online-tree", split.name, n_jobs=1, random_state=seed).fit(
-        split.train.X, split.train.Y.to_scipy()
-    )
+    learner = model("online-tree", split.name, n_jobs=1, random_state=seed).fit(split.train.X, split.train.Y.to_scipy())
     wall, cpu = [], []
     for row in range(min(calls, split.test.n_rows)):
         X: Any = split.test.X.rows(row, row + 1)
@@ -53,9 +51,7 @@ def main() -> None:
             [
                 {
                     "rows as": kind,
-                    **repeated(
-                        options.seeds, lambda seed, s=split, k=kind: one(s, seed, k, options.extra.calls)
-                    ),
+                    **repeated(options.seeds, lambda seed, s=split, k=kind: one(s, seed, k, options.extra.calls)),
                 }
                 for kind in ("CSR", "dict")
             ],

@@ -94,17 +94,13 @@ def online(split: Split, options: Options, *, planted: bool = False, **given: An
         return {**own, "planted": planted, "what": what}
 
     part, first = held_out(split, seed=0), replace(options, seeds=range(1))
-    passes = max(
-        (1, 3), key=lambda n: kept(first, key(n, "held-out rows"), lambda seed: one(seed, n, part))["P@1"]
-    )
+    passes = max((1, 3), key=lambda n: kept(first, key(n, "held-out rows"), lambda seed: one(seed, n, part))["P@1"])
     return kept(options, key(passes, "test rows"), lambda seed: one(seed, passes, split))
 
 
 def main() -> None:
     """Run the five on every set and write the tables."""
-    options = parse(
-        __doc__, sets=("eurlex57k", "yso_finna_en", "bibtex/xmc_split0", "delicious/xmc_split0", *ABSENT)
-    )
+    options = parse(__doc__, sets=("eurlex57k", "yso_finna_en", "bibtex/xmc_split0", "delicious/xmc_split0", *ABSENT))
     report = Report("oplt", "table2", "OPLT, Table 2: online against batch", options)
     report.notes.append("IPLT's time includes building its tree by way of a LinearTree of one pass.")
     for name in options.sets:

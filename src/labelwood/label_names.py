@@ -49,9 +49,7 @@ class LabelNames:
     ``kind`` says how they are stored: ``ids`` (Y was a matrix, a label is its column), ``int``, ``str`` or ``mixed``.
     """
 
-    def __init__(
-        self, kind: str, count: int, *, arrays: Mapping[str, Any] | None = None, mixed: Sequence[Any] = ()
-    ):
+    def __init__(self, kind: str, count: int, *, arrays: Mapping[str, Any] | None = None, mixed: Sequence[Any] = ()):
         self.kind, self._count = kind, count
         self._arrays = dict(arrays or {})
         self._mixed = list(mixed)

@@ -75,9 +75,7 @@ class Declared:
 
     def check(self, value: Any, owner: str) -> None:
         """Raise ``Owner: name must be <rule>; got <value>`` if the value breaks the rule."""
-        if (value is None and self.optional) or any(
-            type(value) is type(c) and value == c for c in self.choices
-        ):
+        if (value is None and self.optional) or any(type(value) is type(c) and value == c for c in self.choices):
             return
         for kind in self.kinds:
             if _is_a(value, kind):
@@ -174,9 +172,7 @@ def _read(cls: type) -> Mapping[str, Declared]:
         param = next(extra for extra in extras if isinstance(extra, Param))
         members = get_args(base) if get_origin(base) in (Union, types.UnionType) else (base,)
         choices = tuple(c for m in members if get_origin(m) is Literal for c in get_args(m))
-        kinds = tuple(
-            get_origin(m) or m for m in members if get_origin(m) is not Literal and m is not type(None)
-        )
+        kinds = tuple(get_origin(m) or m for m in members if get_origin(m) is not Literal and m is not type(None))
         found[name] = Declared(name, kinds, choices, type(None) in members, parameter.default, param)
     return types.MappingProxyType(found)
 

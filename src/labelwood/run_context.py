@@ -25,9 +25,7 @@ _MOST_THREADS = 1024
 class RunContext:
     """One fit or prediction: threads, seed, memory limit, executor, checkpoint, and the seconds of its phases."""
 
-    def __init__(
-        self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None
-    ) -> None:
+    def __init__(self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None) -> None:
         self.n_threads, self.seed, self.limit = n_threads, seed, limit
         self.executor: Executor | None = None  # None: threads, unless joblib is configured otherwise
         self.checkpoint: Checkpoint | None = None

@@ -78,9 +78,7 @@ class CSR:
     def refused(self, fault: int) -> CSR:
         """Self, or an error that says which invariant does not hold."""
         if fault == 1:
-            raise LabelwoodError(
-                "CSR: indptr must start at 0, never decrease and end at the number of entries"
-            )
+            raise LabelwoodError("CSR: indptr must start at 0, never decrease and end at the number of entries")
         if fault == 2:
             raise LabelwoodError(
                 f"CSR: column ids must be in [0, {self.n_cols}); got {self.indices.min()}..{self.indices.max()}"
@@ -173,9 +171,7 @@ class MappedCSR(CSR):
         """Check every invariant, window by window, and return self."""
         falls = len(self.indptr) == 0 or self.indptr[0] != 0 or not never_falls(self.indptr)
         if falls or self.indptr[-1] != len(self.indices) or len(self.data) != len(self.indices):
-            raise LabelwoodError(
-                "CSR: indptr must start at 0, never decrease and end at the number of entries"
-            )
+            raise LabelwoodError("CSR: indptr must start at 0, never decrease and end at the number of entries")
         for start, stop in self.windows():
             self.rows(start, stop).check()
             self.let_go()

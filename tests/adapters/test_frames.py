@@ -8,9 +8,7 @@ from labelwood import METHODS, LabelwoodError
 
 @pytest.fixture(params=["pandas", "polars"])
 def frames(request):
-    return pytest.importorskip(
-        request.param, reason=f"{request.param} is not installed; use make test-adapters"
-    )
+    return pytest.importorskip(request.param, reason=f"{request.param} is not installed; use make test-adapters")
 
 
 @pytest.fixture(params=list(METHODS))
@@ -55,9 +53,7 @@ def test_a_column_with_one_label_per_row(frames, model):
 def test_a_column_of_label_lists(frames, model):
     X, Y = planted()
     rows = [[f"label {j}" for j in np.flatnonzero(row)] for row in Y]
-    same(
-        model.fit(X, frames.Series(rows)).predict_topk(X), type(model)(n_jobs=1).fit(X, rows).predict_topk(X)
-    )
+    same(model.fit(X, frames.Series(rows)).predict_topk(X), type(model)(n_jobs=1).fit(X, rows).predict_topk(X))
 
 
 def test_features_that_are_not_numbers_are_refused(frames, model):

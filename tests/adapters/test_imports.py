@@ -15,9 +15,7 @@ USES = {
 
 
 def run(script):
-    return subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=120)
 
 
 def test_importing_the_adapters_imports_no_tool():
@@ -35,10 +33,7 @@ def test_a_missing_package_is_named(extra):
     package = "huggingface_hub" if extra == "hub" else extra
     done = run(f"import sys; sys.modules[{package!r}] = None\n{USES[extra]}")
     assert done.returncode == 1
-    assert (
-        f"ImportError: labelwood.adapters: {package} is needed; pip install 'labelwood[{extra}]'"
-        in done.stderr
-    )
+    assert f"ImportError: labelwood.adapters: {package} is needed; pip install 'labelwood[{extra}]'" in done.stderr
 
 
 def test_a_missing_dependency_of_a_tool_is_not_hidden(tmp_path):

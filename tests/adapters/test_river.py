@@ -134,9 +134,7 @@ def test_copies_learn_independently():
 
 def test_malformed_examples_are_refused():
     model = OnlineTreeClassifier()
-    with pytest.raises(
-        LabelwoodError, match=r"y must be a dict from label to truth, or the labels.*got 'spam'"
-    ):
+    with pytest.raises(LabelwoodError, match=r"y must be a dict from label to truth, or the labels.*got 'spam'"):
         model.learn_one({"a": 1}, "spam")
     with pytest.raises(LabelwoodError, match="feature values must be numbers"):
         model.learn_one({"a": "red"}, {"spam": True})

@@ -50,8 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif match := re.fullmatch(r"/api/models/(.+)/preupload/main", self.path):
             files = json.loads(body)["files"]
             found = [
-                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": None}
-                for file in files
+                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": None} for file in files
             ]
             self._json({"files": found})
         elif match := re.fullmatch(r"/api/models/(.+)/commit/main", self.path):
@@ -75,9 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
             elif operation["key"] == "deletedFile":
                 del files[value["path"]]
         commit = self.hub.commit(name)
-        self._json(
-            {"success": True, "commitUrl": f"{self.hub.address}/{name}/commit/{commit}", "commitOid": commit}
-        )
+        self._json({"success": True, "commitUrl": f"{self.hub.address}/{name}/commit/{commit}", "commitOid": commit})
 
     def _answer(self, *, with_body: bool) -> None:
         path = unquote(self.path).split("?")[0]

@@ -23,9 +23,7 @@ def _importable(monkeypatch):
 
 
 def record(configuration, seconds, *, megabytes=10.0, precision=0.9, threads=1, round_=0, run="2026-01-02"):
-    fields = dict.fromkeys(
-        ("train_cpu_seconds", "load_seconds", "batch_ms", "one_ms_p50", "one_ms_p99"), seconds / 100
-    )
+    fields = dict.fromkeys(("train_cpu_seconds", "load_seconds", "batch_ms", "one_ms_p50", "one_ms_p99"), seconds / 100)
     return {
         "configuration": configuration,
         "threads": threads,
@@ -149,9 +147,7 @@ def test_the_report_shows_times_ratios_and_reasons():
     assert "87.50" in lines["peer"]
     assert "| 0/3 | failed |" in lines["absent"]
     assert "- absent, 0/3: no wheel" in page
-    widths = {
-        line.count("|") for line in page.split("\n\n") for line in line.splitlines() if line.startswith("|")
-    }
+    widths = {line.count("|") for line in page.split("\n\n") for line in line.splitlines() if line.startswith("|")}
     assert len(widths) == 2  # two tables, and every row of a table has all of its columns
 
 
@@ -208,9 +204,7 @@ def test_a_driver_whose_package_is_missing_fails_with_a_reason(tmp_path):
 
     (tmp_path / "facts.json").write_text("{}")
     peer = Configuration("not here", "pecos", {})
-    (found,) = interleave(
-        Plan([peer], [1], 2, 60.0, "now"), {"pecos": sys.executable}, tmp_path, lambda _: {}
-    )
+    (found,) = interleave(Plan([peer], [1], 2, 60.0, "now"), {"pecos": sys.executable}, tmp_path, lambda _: {})
     assert "No module named" in found["failure"]
 
 

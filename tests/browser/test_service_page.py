@@ -40,9 +40,7 @@ def open_page(service):
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.on(
                 "request",
-                lambda request: (
-                    None if request.url.startswith(running.facts["url"]) else problems.append(request.url)
-                ),
+                lambda request: None if request.url.startswith(running.facts["url"]) else problems.append(request.url),
             )
             page.goto(running.facts["url"])
             return page

@@ -19,9 +19,7 @@ def page():
         page = context.new_page()
         problems = []
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "request", lambda request: problems.append(request.url) if "file:" not in request.url else None
-        )
+        page.on("request", lambda request: problems.append(request.url) if "file:" not in request.url else None)
         yield page
         browser.close()
         assert not problems

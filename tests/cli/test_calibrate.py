@@ -46,9 +46,7 @@ def test_no_threshold(labelwood, model, test_data):
     assert "threshold" not in found
     complaint = labelwood("calibrate", model, test_data, "--target", "none", "--per-label").complaint(2)
     assert "--per-label needs a --target" in complaint
-    assert "a number above 0, at most 1" in labelwood("calibrate", model, test_data, "--level", 2).complaint(
-        2
-    )
+    assert "a number above 0, at most 1" in labelwood("calibrate", model, test_data, "--level", 2).complaint(2)
 
 
 def test_the_tail_and_what_it_costs(labelwood, model, test_data):

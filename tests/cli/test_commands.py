@@ -32,9 +32,7 @@ def test_train_predict_eval_info(labelwood, data, test_data, tmp_path, method):
     assert predicted.code == 0
     rows = [json.loads(line) for line in predicted.out.splitlines()]
     labels, scores = load(path).predict_topk(data_files.load(test_data).X, k=3)
-    assert [row["labels"] for row in rows] == [
-        [label for label in row if label >= 0] for row in labels.tolist()
-    ]
+    assert [row["labels"] for row in rows] == [[label for label in row if label >= 0] for row in labels.tolist()]
     found = np.concatenate([row["scores"] for row in rows])
     np.testing.assert_allclose(found, scores[labels >= 0], rtol=1e-6)
 
@@ -91,9 +89,7 @@ def test_predict_writes_names_as_single_words(labelwood, data, test_data, tmp_pa
     for line in lines:
         rest, seen = line, []
         while rest:
-            name, end = (
-                decoder.raw_decode(rest) if rest[0] == '"' else (rest.partition(":")[0], rest.index(":"))
-            )
+            name, end = decoder.raw_decode(rest) if rest[0] == '"' else (rest.partition(":")[0], rest.index(":"))
             score, _, rest = rest[end + 1 :].partition(" ")
             seen.append(name)
             assert float(score) >= 0

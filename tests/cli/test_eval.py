@@ -28,10 +28,7 @@ def test_per_label(labelwood, model, test_data, tmp_path):
 
 def test_compare(labelwood, model, data, test_data, tmp_path):
     weak = tmp_path / "weak"
-    assert (
-        labelwood("train", data, "-o", weak, "--method", "ldsm-forest", "--n-trees", 1, "--max-nodes", 1).code
-        == 0
-    )
+    assert labelwood("train", data, "-o", weak, "--method", "ldsm-forest", "--n-trees", 1, "--max-nodes", 1).code == 0
     first = labelwood("eval", model, test_data, "--json").json
     second = labelwood("eval", weak, test_data, "--json").json
     found = labelwood("eval", model, test_data, "--compare", weak, "--json").json

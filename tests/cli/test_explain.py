@@ -36,15 +36,11 @@ def test_a_row_of_a_file(labelwood, model, test_data, docs, tmp_path):
     other = labelwood("explain", model, test_data, "--row", 2, "--json").json
     assert first != other
     assert first["suggestions"][0]["label"] == 0
-    assert "labelwood explain: --row takes a row" in labelwood(
-        "explain", model, test_data, "--row", 4000
-    ).complaint(2)
+    assert "labelwood explain: --row takes a row" in labelwood("explain", model, test_data, "--row", 4000).complaint(2)
     texts = tmp_path / "texts"
     assert labelwood("train", docs, "-o", texts).code == 0
     assert "pets" in labelwood("explain", texts, docs, "--row", 2).out
 
 
 def test_an_unknown_label(labelwood, model, test_data):
-    assert "there is no label 'zebra'" in labelwood(
-        "explain", model, test_data, "--missed", "zebra"
-    ).complaint(1)
+    assert "there is no label 'zebra'" in labelwood("explain", model, test_data, "--missed", "zebra").complaint(1)

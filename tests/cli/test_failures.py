@@ -121,8 +121,6 @@ def test_the_installed_command(model, test_data):
     program = shutil.which("labelwood", path=os.path.dirname(sys.executable))
     if program is None:
         pytest.skip("labelwood is not installed as a command beside this Python")
-    done = subprocess.run(
-        [program, "eval", model, test_data, "--json"], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([program, "eval", model, test_data, "--json"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith('{"P@1": ')
     assert done.stderr == ""

@@ -65,9 +65,7 @@ def test_learn_lines_of_numbers(labelwood, online, monkeypatch):
     assert labelwood("learn", online, "-", "--json").json["labels"] == 100
 
 
-@pytest.mark.parametrize(
-    "line", ['{"labels": 3}', "a 1:x", "a x:1", '{"labels": ["a"], "features": {"1": "x"}}', "{"]
-)
+@pytest.mark.parametrize("line", ['{"labels": 3}', "a 1:x", "a x:1", '{"labels": ["a"], "features": {"1": "x"}}', "{"])
 def test_bad_lines(labelwood, named, monkeypatch, line):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"red 0:1\n{line}\n"))
     complaint = labelwood("learn", named, "-").complaint(1)

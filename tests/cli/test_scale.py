@@ -33,9 +33,7 @@ def test_a_directory_trains_and_predicts_as_its_source(labelwood, data, tmp_path
     assert labelwood("train", data, "-o", models[0]).code == 0
     assert labelwood("train", tmp_path / "rows.lw", "-o", models[1]).code == 0
     assert arrays_of(models[0]) == arrays_of(models[1])
-    assert (
-        labelwood("predict", models[0], data).out == labelwood("predict", models[0], tmp_path / "rows.lw").out
-    )
+    assert labelwood("predict", models[0], data).out == labelwood("predict", models[0], tmp_path / "rows.lw").out
 
 
 def test_an_executor_must_be_known(labelwood, data, tmp_path):

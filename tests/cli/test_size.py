@@ -25,9 +25,7 @@ def test_estimate_of_texts_and_of_forests(labelwood, tmp_path):
     assert (found["method"], found["n_trees"]) == ("craft-forest", 5)
     assert found["model_bytes"]["value"] <= found["bound_bytes"] + 4000
     assert "levels" in found
-    complaint = labelwood(
-        "estimate", texts, "--method", "craft-forest", "--plot", tmp_path / "p.png"
-    ).complaint(1)
+    complaint = labelwood("estimate", texts, "--method", "craft-forest", "--plot", tmp_path / "p.png").complaint(1)
     assert "--plot is for label trees" in complaint
 
 
@@ -64,9 +62,5 @@ def test_shrink_refuses_what_makes_no_sense(labelwood, model, data, test_data, t
     assert "-o needs" in labelwood("shrink", model, test_data, "-o", tmp_path / "s").complaint(2)
     both = labelwood("shrink", model, test_data, "--threshold", 1, "--target-size", "1MB").complaint(2)
     assert "exclude each other" in both
-    assert (
-        labelwood("train", data, "-o", tmp_path / "f", "--method", "craft-forest", "--n-trees", 2).code == 0
-    )
-    assert "only label-tree models can be shrunk" in labelwood("shrink", tmp_path / "f", test_data).complaint(
-        1
-    )
+    assert labelwood("train", data, "-o", tmp_path / "f", "--method", "craft-forest", "--n-trees", 2).code == 0
+    assert "only label-tree models can be shrunk" in labelwood("shrink", tmp_path / "f", test_data).complaint(1)

@@ -20,9 +20,7 @@ ROWS = [
 @pytest.fixture
 def table(tmp_path):
     path = tmp_path / "docs.csv"
-    lines = "".join(
-        f'{number},"{title}","{body}",{tags}\n' for number, (title, body, tags) in enumerate(ROWS)
-    )
+    lines = "".join(f'{number},"{title}","{body}",{tags}\n' for number, (title, body, tags) in enumerate(ROWS))
     path.write_text("id,title,body,tags\n" + lines)
     return path
 
@@ -51,15 +49,11 @@ def test_from_a_table_to_suggestions(labelwood, table, model, tmp_path):
 
 
 def test_training_says_what_it_did(labelwood, table, tmp_path):
-    facts = labelwood(
-        "train", table, "-o", tmp_path / "m", "--json", "--min-df", 2, "--ngram-range", "1,2"
-    ).json
+    facts = labelwood("train", table, "-o", tmp_path / "m", "--json", "--min-df", 2, "--ngram-range", "1,2").json
     assert (facts["encoder"], facts["rows"], facts["labels"]) == ("tfidf", len(ROWS), 4)
     assert "encode" in facts["seconds"]
     assert labelwood("info", tmp_path / "m", "--json").json["encoder"]["parameters"]["ngram_range"] == [1, 2]
-    hashed = labelwood(
-        "train", table, "-o", tmp_path / "h", "--encoder", "hashing", "--n-features", 64, "--json"
-    )
+    hashed = labelwood("train", table, "-o", tmp_path / "h", "--encoder", "hashing", "--n-features", 64, "--json")
     assert (hashed.json["encoder"], hashed.json["features"]) == ("hashing", 64)
 
 
@@ -95,9 +89,7 @@ def test_complaints(labelwood, model, table, tmp_path):
     assert "no such file" in labelwood("predict", model, "missing.csv").complaint(1)
     (tmp_path / "odd.csv").write_text("a,b\n1,2\n")
     said = labelwood("train", tmp_path / "odd.csv", "-o", tmp_path / "m").complaint(1)
-    assert said.endswith(
-        "cannot tell which column holds the labels; the columns are 'a', 'b'. Pass --labels NAME."
-    )
+    assert said.endswith("cannot tell which column holds the labels; the columns are 'a', 'b'. Pass --labels NAME.")
     said = labelwood("train", table, "-o", tmp_path / "m", "--ngram-range", "2,1").complaint(2)
     assert said.startswith("labelwood train: --ngram-range must be two integers")
     said = labelwood("train", table, "-o", tmp_path / "m", "--min-df", "99").complaint(1)

@@ -64,9 +64,7 @@ def test_every_numeric_bound_is_kept_by_its_flag(labelwood, method):
     for name, parameter in declared(METHODS[method]).items():
         if parameter.kinds in ((int,), (float,)) and parameter.param.ge is not None:
             flag, value = f"--{name.replace('_', '-')}", f"{parameter.param.ge - 1:g}"
-            complaint = labelwood("train", "data.txt", "-o", "m", "--method", method, flag, value).complaint(
-                2
-            )
+            complaint = labelwood("train", "data.txt", "-o", "m", "--method", method, flag, value).complaint(2)
             assert f"{flag} takes " in complaint
             assert f"got {value!r}" in complaint
             checked += 1

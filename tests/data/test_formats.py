@@ -186,11 +186,7 @@ def test_compressed(tmp_path, suffix, opener):
 
 
 @settings(max_examples=50)
-@given(
-    st.lists(
-        st.lists(st.tuples(st.integers(0, 20), st.floats(width=32, allow_nan=False, allow_infinity=False)))
-    )
-)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 20), st.floats(width=32, allow_nan=False, allow_infinity=False)))))
 def test_any_values_come_back(tmp_path_factory, rows):
     rows = [dict(row) for row in rows]
     indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)

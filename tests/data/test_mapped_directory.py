@@ -78,9 +78,7 @@ def test_text_is_converted_in_a_stream(name, dataset, tmp_path):
 
 @settings(max_examples=60)
 @given(
-    st.lists(
-        st.sampled_from(["1,2 3:1 5:0.5", " 1:2", "0", "", "2 4:1\r", "1 0:3"]), min_size=1, max_size=30
-    ),
+    st.lists(st.sampled_from(["1,2 3:1 5:0.5", " 1:2", "0", "", "2 4:1\r", "1 0:3"]), min_size=1, max_size=30),
     st.integers(1, 40),
     st.sampled_from(["with header", "without", "cut"]),
 )
@@ -114,9 +112,7 @@ def test_a_bad_token_is_told_with_its_line_in_the_file(tmp_path, monkeypatch):
     with gzip.open(tmp_path / "a.txt.gz", "wt") as file:
         file.write("\n".join(lines) + "\n")
     with pytest.raises(FormatError, match=r"a.txt.gz, line 32: 'x:1' is not a feature"):
-        list(
-            read_parts(tmp_path / "a.txt.gz", svmlight=False, options=TextOptions(n_threads=1), part_bytes=64)
-        )
+        list(read_parts(tmp_path / "a.txt.gz", svmlight=False, options=TextOptions(n_threads=1), part_bytes=64))
     (tmp_path / "short.txt").write_text("9 9 4\n1 2:1\n")
     with pytest.raises(FormatError, match="the file has 1 rows, the header counts 9"):
         convert(tmp_path / "short.txt", tmp_path / "short.lw")

@@ -46,9 +46,7 @@ def _part(matrix, start, stop):
     return part.indptr, part.indices, part.data, part.n_cols
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"n_rows": 0}, {"branching": 1}, {"labels_per_row": 0.5}, {"exponent": 0.0}]
-)
+@pytest.mark.parametrize("wrong", [{"n_rows": 0}, {"branching": 1}, {"labels_per_row": 0.5}, {"exponent": 0.0}])
 def test_impossible_shapes(wrong):
     with pytest.raises(LabelwoodError, match="synth: "):
         synth(Shape(**{"n_rows": 10, **wrong}))

@@ -126,9 +126,7 @@ def test_compressed_and_standard_input(write, monkeypatch):
 
 
 def test_texts_to_predict_need_no_labels(write):
-    assert data.load_text(write("d.csv", "id,text\n1,Cats\n"), needs_labels=False) == data.TextDataset(
-        ["Cats"], None
-    )
+    assert data.load_text(write("d.csv", "id,text\n1,Cats\n"), needs_labels=False) == data.TextDataset(["Cats"], None)
     path = write("d.txt", "one text\nanother\n")
     assert data.load_text(path, needs_labels=False).texts == ["one text", "another"]
 
@@ -203,9 +201,7 @@ def test_missing_files_and_formats(tmp_path):
         data.load_text(tmp_path / "d.xls", format="xls")
 
 
-names = (
-    st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=1).map(str.strip).filter(bool)
-)
+names = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=1).map(str.strip).filter(bool)
 documents = st.lists(st.tuples(st.text(st.characters(codec="utf-8")), st.lists(names)), min_size=1)
 
 

@@ -48,9 +48,7 @@ def scratch(tmp_path_factory):
     """A copy of the repository with the method of the page, and a small data file."""
     folder = tmp_path_factory.mktemp("scratch")
     for part in COPIED:
-        shutil.copytree(
-            ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyi")
-        )
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyi"))
     for compiled in Path(labelwood.__file__).parent.glob("_core*"):
         shutil.copy(compiled, folder / "src" / "labelwood")
     for name in ("pyproject.toml", "mkdocs.yml"):
@@ -113,9 +111,7 @@ def test_the_golden_models_that_were_there_are_kept(scratch):
 
 def test_the_command_line_knows_it(scratch):
     assert NAME in json.loads(run(scratch, "-c", CLI, "methods", "--json").stdout)
-    trained = run(
-        scratch, "-c", CLI, "train", "data/train.txt", "-o", "model", "--method", NAME, "--group-size", 2
-    )
+    trained = run(scratch, "-c", CLI, "train", "data/train.txt", "-o", "model", "--method", NAME, "--group-size", 2)
     assert trained.returncode == 0, trained.stderr
     assert json.loads(run(scratch, "-c", CLI, "info", "model", "--json").stdout)["method"] == NAME
     tuned = run(scratch, "-c", CLI, "tune", "data/train.txt", "--budget", "10s", "--json")

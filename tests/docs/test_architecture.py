@@ -24,9 +24,7 @@ def layers_of(picture: str) -> list[list[str]]:
 def folders_of(root: Path) -> set[str]:
     """Folders with sources, as paths from the root of the repository."""
     sources = (path for path in root.rglob("*") if path.suffix in {".py", ".hpp", ".cpp"})
-    return {path.parent.relative_to(ROOT).as_posix() for path in sources} - {
-        root.relative_to(ROOT).as_posix()
-    }
+    return {path.parent.relative_to(ROOT).as_posix() for path in sources} - {root.relative_to(ROOT).as_posix()}
 
 
 def test_the_layers_are_those_of_the_import_contract():
@@ -41,15 +39,11 @@ def test_the_layers_name_what_is_on_disk():
     there = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
     there |= {path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__"}
     assert shown == there
-    assert {name for layer in layers_of(CPP) for name in layer} == {
-        f"{path.name}/" for path in CORE.iterdir()
-    }
+    assert {name for layer in layers_of(CPP) for name in layer} == {f"{path.name}/" for path in CORE.iterdir()}
 
 
 def test_the_core_includes_downward():
-    height = {
-        name: row for row, layer in enumerate(reversed(layers_of(CPP))) for name in layer
-    }  # the lowest first
+    height = {name: row for row, layer in enumerate(reversed(layers_of(CPP))) for name in layer}  # the lowest first
     upward = [
         f"{path.relative_to(CORE)}: {target}"
         for path in CORE.rglob("*.?pp")

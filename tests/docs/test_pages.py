@@ -16,9 +16,7 @@ from labelwood.text import ENCODERS
 DOCS, NOTEBOOK = ROOT / "docs", ROOT / "notebook"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *NOTEBOOK.rglob("*.md")])
 GENERATED = {DOCS / "api.md"}  # docs/site_hooks.py
-ELSEWHERE = {
-    "integrations.md"
-}  # tests/adapters/test_integrations.py runs its blocks, with the tools they need
+ELSEWHERE = {"integrations.md"}  # tests/adapters/test_integrations.py runs its blocks, with the tools they need
 DOCUMENTS = """id,title,body,tags
 1,Cats and dogs,How the two get along,pets;animals
 2,Income tax,What changed in income tax this year,law;money
@@ -98,10 +96,7 @@ def flags(command):
     methods, encoders = (["--method", name] for name in METHODS), (["--encoder", name] for name in ENCODERS)
     wordings = [[], *methods, *encoders] if command in ("train", "estimate") else [[]]
     return {
-        flag
-        for words in wordings
-        for action in parser_of(command, words)._actions
-        for flag in action.option_strings
+        flag for words in wordings for action in parser_of(command, words)._actions for flag in action.option_strings
     }
 
 
@@ -135,7 +130,5 @@ def test_the_navigation_names_every_page():
     """The notebook is a folder of the site; the site's hook adds its pages on methods."""
     named = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     pages = [page.relative_to(DOCS) for page in (*DOCS.rglob("*.md"), *GENERATED)]
-    pages += [
-        page.relative_to(ROOT) for page in NOTEBOOK.rglob("*.md") if page.parent != NOTEBOOK / "methods"
-    ]
+    pages += [page.relative_to(ROOT) for page in NOTEBOOK.rglob("*.md") if page.parent != NOTEBOOK / "methods"]
     assert sorted(named) == sorted(page.as_posix() for page in pages)

@@ -257,9 +257,7 @@ def test_threshold_finds_every_label():
         np.testing.assert_array_equal(found.toarray() > 0, scores.toarray() >= threshold)
         assert found.has_sorted_indices
     both = model.predict(features, k=3, threshold=0.97).toarray()
-    np.testing.assert_array_equal(
-        both > 0, (model.predict(features, k=3).toarray() > 0) & (scores.toarray() >= 0.97)
-    )
+    np.testing.assert_array_equal(both > 0, (model.predict(features, k=3).toarray() > 0) & (scores.toarray() >= 0.97))
 
 
 @pytest.mark.parametrize(

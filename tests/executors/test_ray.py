@@ -14,9 +14,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: make test-ray run
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # of Ray's own
-    pytest.mark.skipif(
-        os.environ.get("PYTEST_XDIST_WORKER") is not None, reason="a cluster needs the machine"
-    ),
+    pytest.mark.skipif(os.environ.get("PYTEST_XDIST_WORKER") is not None, reason="a cluster needs the machine"),
 ]
 
 MODELS = {
@@ -131,10 +129,7 @@ def test_the_command_line_trains_and_predicts_on_the_cluster(cluster, many_label
     save(tmp_path / "rows.lw", Dataset(from_scipy(X), from_scipy(Y)))
     for model, more in (("here", []), ("there", ["--executor", "ray"])):
         assert main(["train", str(tmp_path / "rows.lw"), "-o", str(tmp_path / model), *more]) == 0
-    files = [
-        {path.name: path.read_bytes() for path in (tmp_path / model).glob("*.npy")}
-        for model in ("here", "there")
-    ]
+    files = [{path.name: path.read_bytes() for path in (tmp_path / model).glob("*.npy")} for model in ("here", "there")]
     assert files[0] == files[1]
     shards = tmp_path / "shards.parquet"
     shards.mkdir()

@@ -49,9 +49,7 @@ def test_shards_predict_as_the_model_does(name, many_labels, backwards, monkeypa
     X, Y = many_labels
     model = clone(MODELS[name]).set_params(n_jobs=1).fit(X, Y)
     monkeypatch.setattr("labelwood.executors.predict_shards._SHARD_ROWS", 400)
-    for ours, theirs in zip(
-        model.predict_topk(X, 7), model.predict_topk(X, 7, executor=backwards), strict=True
-    ):
+    for ours, theirs in zip(model.predict_topk(X, 7), model.predict_topk(X, 7, executor=backwards), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert len(backwards.names) == 4
     assert model.predict_topk(X[:0], 3, executor=backwards)[0].shape == (0, 3)

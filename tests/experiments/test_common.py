@@ -105,9 +105,7 @@ def test_the_frontier_is_what_no_other_point_beats():
 
 
 def run(*flags, cwd=ROOT):
-    return subprocess.run(
-        [sys.executable, "-m", *flags], cwd=cwd, check=False, capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, "-m", *flags], cwd=cwd, check=False, capture_output=True, text=True)
 
 
 def test_a_table_is_written_with_every_seed(tmp_path, made):
@@ -116,9 +114,7 @@ def test_a_table_is_written_with_every_seed(tmp_path, made):
     for part in ("train", "test"):
         save(folder / f"{part}.txt", made)
     where = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
-    done = run(
-        "experiments.measure", "one-vs-rest", "--sets", "made", "--seeds", "2", "--set", "C=0.5", *where
-    )
+    done = run("experiments.measure", "one-vs-rest", "--sets", "made", "--seeds", "2", "--set", "C=0.5", *where)
     assert done.returncode == 0, done.stderr
     facts = json.loads((tmp_path / "out" / "measure" / "one-vs-rest.json").read_text())
     (row,) = facts["tables"][0]["rows"]

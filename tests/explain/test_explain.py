@@ -30,9 +30,7 @@ CASES = {
     "ldsm": LdsmForest(n_trees=4, n_jobs=1),
     "ldsm reranked": LdsmForest(n_trees=4, rerank=True, n_jobs=1),
     "craft": CraftForest(n_trees=4, n_jobs=1),
-    "craft gaussian": CraftForest(
-        n_trees=3, projection="gaussian", feature_columns=50, label_columns=20, n_jobs=1
-    ),
+    "craft gaussian": CraftForest(n_trees=3, projection="gaussian", feature_columns=50, label_columns=20, n_jobs=1),
     "craft per node": CraftForest(n_trees=3, diversity="DxDy", feature_columns=60, n_jobs=1),
     "graph": GraphForest(n_trees=4, n_jobs=1),
 }
@@ -100,9 +98,7 @@ def test_suggestions_are_the_predictions(fitted):
 def explained_score(suggestion):
     """The score worked out from the parts of the explanation."""
     if suggestion.paths:
-        products = [
-            np.prod([step.probability for step in path.steps]) * path.listed for path in suggestion.paths
-        ]
+        products = [np.prod([step.probability for step in path.steps]) * path.listed for path in suggestion.paths]
         return sum(products) / len(suggestion.paths)
     total = sum(share.amount for share in suggestion.shares)
     if suggestion.reranked is None:

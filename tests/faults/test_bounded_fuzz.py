@@ -19,9 +19,7 @@ def test_a_bounded_run_has_no_findings(target, tmp_path):
         pytest.importorskip("fastapi")
     out = tmp_path / "report.json"
     words = [target, "--seed", "0", "--count", COUNTS[target], "--out", out]
-    done = subprocess.run(
-        [sys.executable, RUN, *map(str, words)], check=False, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, RUN, *map(str, words)], check=False, capture_output=True, text=True)
     report = json.loads(out.read_text()) if out.exists() else {}
     assert done.returncode == 0, json.dumps(report.get("findings"), indent=1) + done.stderr
     assert report["inputs"] == COUNTS[target]

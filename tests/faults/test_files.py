@@ -52,15 +52,11 @@ def test_a_fault_in_any_call_leaves_the_old_or_the_new(injector, folder, capsys)
     assert done.returncode == 0, done.stderr[-4000:]
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert sum(one["faults"] for one in told) >= FEWEST_FAULTS
-    assert all(one["old"] and one["new"] for one in told), (
-        "some faults must leave the old content and some the new"
-    )
+    assert all(one["old"] and one["new"] for one in told), "some faults must leave the old content and some the new"
     with capsys.disabled():
         print()
         for one in told:
-            print(
-                f"{one['what']}: {one['calls']} calls, {one['faults']} faults, old {one['old']}, new {one['new']}"
-            )
+            print(f"{one['what']}: {one['calls']} calls, {one['faults']} faults, old {one['old']}, new {one['new']}")
 
 
 def as_nobody(script: str, *words: object) -> subprocess.CompletedProcess[str]:
@@ -101,9 +97,7 @@ for place in sys.argv[1:]:
 
 def test_loading_an_unreadable_file_fails(locked):
     (locked / "model" / "a.npy").chmod(0)
-    done = as_nobody(
-        "try:\n    read_model(sys.argv[1])\nexcept OSError as error:\n    print(error)", locked / "model"
-    )
+    done = as_nobody("try:\n    read_model(sys.argv[1])\nexcept OSError as error:\n    print(error)", locked / "model")
     assert "Permission denied" in done.stdout, done.stderr
 
 

@@ -100,9 +100,7 @@ def test_a_socket_in_place_of_a_file(tree):
         refused(tree, "must be a plain file")
 
 
-@pytest.mark.parametrize(
-    "name", ["features", "weights", "child", "row_start", "bias", "weight_ptr", "feature_ptr"]
-)
+@pytest.mark.parametrize("name", ["features", "weights", "child", "row_start", "bias", "weight_ptr", "feature_ptr"])
 def test_arrays_of_two_dimensions(tree, name):
     forge(tree, **{f"tree0.{name}": array_of(tree, f"tree0.{name}")[None, :]})
     refused(tree, ":")
@@ -140,9 +138,7 @@ def test_label_counts_that_would_overflow(online):
     refused(online, "label_counts")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("seed", 2**64), ("seen", 2**64), ("updates", -1), ("cursor", 10**30)]
-)
+@pytest.mark.parametrize(("name", "value"), [("seed", 2**64), ("seen", 2**64), ("updates", -1), ("cursor", 10**30)])
 def test_counters_beyond_their_type(online, name, value):
     forge(online, lambda m: m["facts"].update({name: value}))
     refused(online, ":")
@@ -241,9 +237,7 @@ def test_a_damaged_parquet_file_gives_a_message_of_one_line(tmp_path):
     good = (tmp_path / "a.parquet").read_bytes()
     told = []
     for position in range(len(good) - 200, len(good)):
-        (tmp_path / "a.parquet").write_bytes(
-            good[:position] + bytes([good[position] ^ 0x55]) + good[position + 1 :]
-        )
+        (tmp_path / "a.parquet").write_bytes(good[:position] + bytes([good[position] ^ 0x55]) + good[position + 1 :])
         try:
             load_text(tmp_path / "a.parquet")
         except LabelwoodError as error:
@@ -282,9 +276,9 @@ def test_a_second_double_dash_is_not_an_action(online, capsys):
 
 def test_offsets_whose_differences_wrap_around(tmp_path):
     encoder = labelwood.TfidfEncoder(n_jobs=1)
-    labelwood.TextClassifier(OnlineTree(n_jobs=1), encoder).fit(
-        ["cats and dogs", "tax law"], [["a"], ["b"]]
-    ).save(tmp_path / "model")
+    labelwood.TextClassifier(OnlineTree(n_jobs=1), encoder).fit(["cats and dogs", "tax law"], [["a"], ["b"]]).save(
+        tmp_path / "model"
+    )
     name = next(path.stem for path in (tmp_path / "model").glob("*offsets.npy") if "encoder" in path.stem)
     offsets = array_of(tmp_path / "model", name)
     offsets[1:3] = np.iinfo(np.int64).max, -(2**31)
@@ -318,9 +312,7 @@ def test_the_explanation_of_a_frozen_tree_without_leaves(tmp_path):
     assert model.freeze().explain(X[:1], k=1)[0].suggestions == ()
 
 
-@pytest.mark.parametrize(
-    "model", [LinearTree(n_jobs=1), OnlineTree(n_jobs=1)], ids=lambda model: model.method_name
-)
+@pytest.mark.parametrize("model", [LinearTree(n_jobs=1), OnlineTree(n_jobs=1)], ids=lambda model: model.method_name)
 def test_a_beam_wider_than_memory_has_room_for(model):
     model.fit(X, Y)
     model = model.freeze() if isinstance(model, OnlineTree) else model

@@ -192,11 +192,7 @@ def test_a_row_of_a_million_features_and_a_label_of_a_million_rows():
     for method in ("linear-tree", "online-tree", "craft-forest"):
         model = METHODS[method](n_jobs=1).fit(wide, [["a"], ["b"], ["a"]])
         assert np.isfinite(model.predict_topk(wide, 2)[1]).all()
-    X = sp.csr_array(
-        (np.ones(million, np.float32), np.arange(million) % 2, np.arange(million + 1)), shape=(million, 2)
-    )
-    Y = sp.csr_array(
-        (np.ones(million, np.float32), np.zeros(million, int), np.arange(million + 1)), shape=(million, 1)
-    )
+    X = sp.csr_array((np.ones(million, np.float32), np.arange(million) % 2, np.arange(million + 1)), shape=(million, 2))
+    Y = sp.csr_array((np.ones(million, np.float32), np.zeros(million, int), np.arange(million + 1)), shape=(million, 1))
     model = METHODS["linear-tree"](n_jobs=1).fit(X, Y)
     assert model.predict_topk(X[:2], 1)[0].tolist() == [[0], [0]]

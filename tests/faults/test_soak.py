@@ -14,9 +14,7 @@ SOAK = Path(__file__).parents[2] / "tools" / "soak.py"
 
 def test_predictions_stay_right_and_memory_stays_flat():
     pytest.importorskip("fastapi")
-    done = subprocess.run(
-        [sys.executable, SOAK, "--minutes", "0.15"], check=False, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, SOAK, "--minutes", "0.15"], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     report = json.loads(done.stdout)
     assert min(report[name] for name in ("learned", "suggested", "saved", "loaded", "swapped", "served")) > 0

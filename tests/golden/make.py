@@ -25,9 +25,7 @@ K = 3
 
 def rows() -> Any:
     """Six rows of twelve features; row i has features 2i and 2i + 1, and a little of feature i."""
-    return sp.csr_array(
-        np.repeat(np.eye(6, dtype=np.float32), 2, axis=1) + 0.25 * np.eye(6, 12, dtype=np.float32)
-    )
+    return sp.csr_array(np.repeat(np.eye(6, dtype=np.float32), 2, axis=1) + 0.25 * np.eye(6, 12, dtype=np.float32))
 
 
 def models() -> dict[str, Any]:
@@ -45,9 +43,7 @@ def models() -> dict[str, Any]:
     found["linear-tree-calibrated"] = LinearTree(n_jobs=1).fit(X, Y).calibrate(X, Y).choose_thresholds(X, Y)
     found["craft-forest-rerank"] = labelwood.CraftForest(n_jobs=1, n_trees=3, rerank=True).fit(X, Y)
     found["online-tree-frozen"] = OnlineTree(n_jobs=1).fit(X, Y).freeze()
-    found["texts-tfidf"] = TextClassifier(LinearTree(n_jobs=1), TfidfEncoder(n_jobs=1)).fit(
-        TEXTS * 3, LABELS * 3
-    )
+    found["texts-tfidf"] = TextClassifier(LinearTree(n_jobs=1), TfidfEncoder(n_jobs=1)).fit(TEXTS * 3, LABELS * 3)
     hashing = HashingEncoder(n_features=256, n_jobs=1)
     found["texts-hashing"] = TextClassifier(OnlineTree(n_jobs=1), hashing).fit(TEXTS * 3, LABELS * 3)
     return found

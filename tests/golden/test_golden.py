@@ -38,9 +38,7 @@ def test_a_golden_model_predicts_as_when_written(folder, name):
     model = labelwood.load(folder / name, verify=True)
     labels, scores = model.predict_topk(make.inputs(name), make.K)
     assert labels.tolist() == expected["labels"]
-    np.testing.assert_allclose(
-        scores, expected["scores"], rtol=1e-5, atol=1e-7
-    )  # instruction sets round differently
+    np.testing.assert_allclose(scores, expected["scores"], rtol=1e-5, atol=1e-7)  # instruction sets round differently
     if name.startswith("online") and not name.endswith("frozen"):
         estimator_of(model).partial_fit(make.inputs(name), [["new"]] * 6)
         assert "new" in model.classes_
@@ -54,7 +52,5 @@ def test_a_newer_format_is_refused_with_advice_to_upgrade(tmp_path):
     del manifest["sha256"]
     plain = json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
     path.write_text(json.dumps({**manifest, "sha256": hashlib.sha256(plain).hexdigest()}))
-    with pytest.raises(
-        FormatError, match=rf"written by Labelwood 7\.8\.9 in format {FORMAT_VERSION + 1}; .* Upgrade"
-    ):
+    with pytest.raises(FormatError, match=rf"written by Labelwood 7\.8\.9 in format {FORMAT_VERSION + 1}; .* Upgrade"):
         labelwood.load(tmp_path / "model")

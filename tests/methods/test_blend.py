@@ -36,13 +36,9 @@ def test_the_search_trusts_the_member_that_is_right():
     random = np.random.default_rng(0)
     truth = random.integers(20, size=200)
     right = lists(*([(int(label), 0.3), (int(label + 1) % 20, 0.2)] for label in truth))
-    wrong = lists(
-        *([(int(label), 0.9), (int(label + 3) % 20, 0.8)] for label in random.integers(20, size=200))
-    )
+    wrong = lists(*([(int(label), 0.9), (int(label + 3) % 20, 0.8)] for label in random.integers(20, size=200)))
     Y = from_lists([[int(label)] for label in truth], 20)
-    mix, reached = search_mix(
-        [right, wrong], lambda top: precision_at_k(Y, top, 1), 2, by_rank=False, fixed=None
-    )
+    mix, reached = search_mix([right, wrong], lambda top: precision_at_k(Y, top, 1), 2, by_rank=False, fixed=None)
     assert reached == 1
     assert reached > precision_at_k(Y, even(2).combine([right, wrong], 2), 1)
     assert mix.weights[0] > mix.weights[1]
@@ -70,9 +66,7 @@ def test_it_saves_as_one_directory(blend, planted_test, tmp_path):
     assert loaded.mix_ == blend.mix_
     assert loaded.decided() == blend.decided()
     assert loaded.get_params()["models"][0] == {"method": "linear-tree", "arity": 4}
-    for left, right in zip(
-        blend.predict_topk(planted_test.X), loaded.predict_topk(planted_test.X), strict=True
-    ):
+    for left, right in zip(blend.predict_topk(planted_test.X), loaded.predict_topk(planted_test.X), strict=True):
         np.testing.assert_array_equal(left, right)
     assert blend.threshold_ is not None
 
@@ -82,9 +76,7 @@ def test_it_explains_through_its_members(blend, planted_test):
     (explanation,) = blend.explain(row, 3, missed=["label-0003"])
     assert [member.method for member in explanation.members] == ["linear-tree", "one-vs-rest", "craft-forest"]
     labels, probabilities = blend.predict_topk(row, 3)
-    for suggestion, label, probability in zip(
-        explanation.suggestions, labels[0], probabilities[0], strict=True
-    ):
+    for suggestion, label, probability in zip(explanation.suggestions, labels[0], probabilities[0], strict=True):
         assert suggestion.label == label
         assert sum(suggestion.amounts) == pytest.approx(suggestion.score, rel=1e-5)
         assert suggestion.probability == pytest.approx(float(probability), abs=1e-6)
@@ -121,9 +113,7 @@ def test_the_tail_objective_is_one_switch(planted, planted_test):
     asked = plain.predict_topk(planted_test.X, objective="tail")[0]
     assert [hasattr(member, "tail_") for member in tail.members_] == [False, True]
     assert tail.score(planted_test.X, planted_test.Y) > 0.8
-    assert (
-        plain.label_counts_[asked].sum() <= plain.label_counts_[plain.predict_topk(planted_test.X)[0]].sum()
-    )
+    assert plain.label_counts_[asked].sum() <= plain.label_counts_[plain.predict_topk(planted_test.X)[0]].sum()
 
 
 @pytest.mark.parametrize(

@@ -199,9 +199,7 @@ def test_names_come_back_as_names(small, planted, planted_test):
         assert names[0, 0] == f"label-{columns[0, 0]:04d}"
         np.testing.assert_array_equal(names, by_name.classes_[columns])
         np.testing.assert_array_equal(name_scores, scores)
-    assert by_name.score(planted_test.X, planted_test.names) == by_column.score(
-        planted_test.X, planted_test.Y
-    )
+    assert by_name.score(planted_test.X, planted_test.names) == by_column.score(planted_test.X, planted_test.Y)
 
 
 def test_labels_unknown_to_the_model_count_as_missed(small, planted, planted_test):
@@ -388,9 +386,7 @@ def test_wild_arrays_are_refused_or_harmless(small, method, planted, planted_tes
                 assert_sound(forged, planted_test.X, 5)
     assert refused
     for name in arrays:
-        write_model(
-            tmp_path / "forged", manifest, {other: arrays[other] for other in arrays if other != name}
-        )
+        write_model(tmp_path / "forged", manifest, {other: arrays[other] for other in arrays if other != name})
         with pytest.raises(FormatError):
             method.load(tmp_path / "forged")
     for name in manifest["facts"]:

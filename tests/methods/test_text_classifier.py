@@ -38,9 +38,7 @@ TEXTS, LABELS = corpus()
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    "encoder", [TfidfEncoder(ngram_range=(1, 2), min_df=2), HashingEncoder(n_features=512)]
-)
+@pytest.mark.parametrize("encoder", [TfidfEncoder(ngram_range=(1, 2), min_df=2), HashingEncoder(n_features=512)])
 def test_every_method_takes_texts_and_survives_saving(tmp_path, name, encoder):
     model = TextClassifier(METHODS[name](random_state=0, n_jobs=1), encoder).fit(TEXTS, LABELS)
     assert model.score(TEXTS, LABELS) > 0.6  # a guess is right in less than half of the texts
@@ -112,9 +110,7 @@ def test_a_damaged_encoder_is_one_sentence(tmp_path, damage, message):
     manifest, arrays = json.loads(json.dumps(manifest)), dict(arrays)
     damage(manifest, arrays)
     own = {
-        key: manifest[key]
-        for key in manifest
-        if key not in ("format", "format_version", "library_version", "files")
+        key: manifest[key] for key in manifest if key not in ("format", "format_version", "library_version", "files")
     }
     write_model(tmp_path / "damaged", own, arrays)
     with pytest.raises(FormatError, match=message) as caught:

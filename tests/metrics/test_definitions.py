@@ -148,9 +148,7 @@ def test_a_broken_truth_is_refused():
     with pytest.raises(LabelwoodError, match="at least one label"):
         metrics.evaluate(from_lists([[]], n_cols=0), topk([[-1]]))
     with pytest.raises(LabelwoodError, match="at least 1; got 0 and 0"):
-        metrics.evaluate(
-            from_lists([], n_cols=3), TopK(np.empty((0, 2), np.int32), np.empty((0, 2), np.float32))
-        )
+        metrics.evaluate(from_lists([], n_cols=3), TopK(np.empty((0, 2), np.int32), np.empty((0, 2), np.float32)))
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, True, "1"])

@@ -39,9 +39,7 @@ def as_topk(lists, width):
 
 def orders(items):
     """Every ranking a list of (label, score) stands for."""
-    blocks = [
-        [label for label, _ in block] for _, block in itertools.groupby(items, key=lambda item: item[1])
-    ]
+    blocks = [[label for label, _ in block] for _, block in itertools.groupby(items, key=lambda item: item[1])]
     for chosen in itertools.product(*(itertools.permutations(block) for block in blocks)):
         yield [label for block in chosen for label in block]
 
@@ -79,9 +77,7 @@ def test_row_metrics_are_the_mean_over_every_order(case, k, seed):
         mean(row_values(true, ranking, k, weights) for ranking in orders(items))
         for true, items in zip(truth, lists, strict=True)
     )
-    best = mean(
-        row_values(true, sorted(true, key=lambda label: -weights[label]), k, weights)[3:] for true in truth
-    )
+    best = mean(row_values(true, sorted(true, key=lambda label: -weights[label]), k, weights)[3:] for true in truth)
     Y, top = from_lists(truth, n_labels), as_topk(lists, 5)
     found = metrics.evaluate(Y, top, (k,), weights)
     assert [found[f"P@{k}"], found[f"R@{k}"], found[f"nDCG@{k}"]] == pytest.approx(expected[:3])

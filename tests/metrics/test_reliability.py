@@ -32,9 +32,7 @@ def test_scores_that_are_chances_have_little_error():
 
 def test_bins_are_needed():
     with pytest.raises(LabelwoodError, match="n_bins must be at least 1"):
-        reliability(
-            from_lists([[0]], 1), TopK(np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32)), n_bins=0
-        )
+        reliability(from_lists([[0]], 1), TopK(np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32)), n_bins=0)
 
 
 matrices = st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=5, max_size=5)

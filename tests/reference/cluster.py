@@ -49,9 +49,7 @@ class Grown:
         return len(self.parent) - 1
 
 
-def grow(
-    V: Matrix, *, balanced: bool, arity: int, max_leaf: int, max_depth: int, max_rounds: int, seed: int
-) -> Grown:
+def grow(V: Matrix, *, balanced: bool, arity: int, max_leaf: int, max_depth: int, max_rounds: int, seed: int) -> Grown:
     """Split nodes level by level until they are small enough, or (k-means) at the depth limit."""
     tree = Grown()
     level = [(tree.add(-1, -1), list(range(len(V))))]
@@ -96,9 +94,7 @@ def split_balanced(V: Matrix, labels: list[int], parts: int, max_rounds: int, rn
     )
 
 
-def two_means(
-    V: Matrix, labels: list[int], left_size: int, max_rounds: int, rng: Rng
-) -> tuple[list[int], list[int]]:
+def two_means(V: Matrix, labels: list[int], left_size: int, max_rounds: int, rng: Rng) -> tuple[list[int], list[int]]:
     """Balanced 2-means: the ``left_size`` labels nearest to the first of two unit centres, and the rest."""
     v = V[labels]
     n = len(labels)

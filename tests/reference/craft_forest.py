@@ -77,9 +77,7 @@ def grow(X: npt.NDArray[np.float32], Y: npt.NDArray[Any], options: Options, tree
     number = 0
     while number < len(queue):
         node = queue[number]  # line 1
-        divided = (
-            None if stops(X, Y, node.rows, options) else divide(X, Y, node.rows, options, (tree, number))
-        )
+        divided = None if stops(X, Y, node.rows, options) else divide(X, Y, node.rows, options, (tree, number))
         if divided is not None:  # lines 2-3
             node.children = divided  # lines 4-5
             queue += divided  # lines 6-8
@@ -111,9 +109,7 @@ def divide(
     for attempt in range(_ATTEMPTS):
         rng = Rng(place_seed(options.seed, _DRAWS, tree, number), attempt)
         sample = [rows[i] for i in sample_rows(len(rows), options.n_s, rng)]  # line 1
-        targets = [
-            merged(y_projected(Y[row].astype(np.float32)), options.projection) for row in sample
-        ]  # line 3
+        targets = [merged(y_projected(Y[row].astype(np.float32)), options.projection) for row in sample]  # line 3
         clusters = kmeans(targets, options, rng)  # line 4
         centroids = []
         for i in range(max(clusters) + 1):  # lines 5-7; line 2 happened in `seen`
@@ -231,9 +227,7 @@ def choose_centers(
     return chosen
 
 
-def moved_centers(
-    rows: list[Entries], scale: list[float], assigned: list[int], options: Options
-) -> tuple[F64, F64]:
+def moved_centers(rows: list[Entries], scale: list[float], assigned: list[int], options: Options) -> tuple[F64, F64]:
     """The new centres, means of the clusters' scaled rows (unit length under cosine), and their offsets."""
     centers, sizes = np.zeros((options.y_columns, options.k)), np.zeros(options.k)
     for i, row in enumerate(rows):
@@ -272,9 +266,7 @@ def centroid(rows: list[Entries], options: Options) -> tuple[dict[int, np.float3
     return {column: value * factor for column, value in sums.items() if value != 0}, bias
 
 
-def centered(
-    vectors: list[dict[int, np.float32]], options: Options, most: int | None
-) -> list[dict[int, float]]:
+def centered(vectors: list[dict[int, np.float32]], options: Options, most: int | None) -> list[dict[int, float]]:
     """Subtract the mean of the siblings from each centroid, then keep the largest entries.
 
     The mean changes no comparison of siblings; without it, the largest entries are those that decide. Entries

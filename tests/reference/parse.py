@@ -84,9 +84,7 @@ def _labels(begin: int, token: bytes, n_labels: int) -> set[int]:
     return found
 
 
-def _features(
-    tokens: list[tuple[int, bytes]], svmlight: bool, first_id: int, n_features: int
-) -> dict[int, np.float32]:
+def _features(tokens: list[tuple[int, bytes]], svmlight: bool, first_id: int, n_features: int) -> dict[int, np.float32]:
     found: dict[int, np.float32] = {}
     for begin, token in tokens:
         end = begin + len(token)
@@ -157,9 +155,7 @@ def format_rows(rows: Rows, *, svmlight: bool) -> bytes:
         x = range(rows.x_indptr[row], rows.x_indptr[row + 1])
         y = rows.y_indices[rows.y_indptr[row] : rows.y_indptr[row + 1]]
         nothing = " 0:0" if svmlight else " "
-        line = ",".join(map(str, y)) + "".join(
-            f" {rows.x_indices[i]}:{format_float(rows.x_data[i])}" for i in x
-        )
+        line = ",".join(map(str, y)) + "".join(f" {rows.x_indices[i]}:{format_float(rows.x_data[i])}" for i in x)
         lines.append((line or nothing) + "\n")
     return "".join(lines).encode()
 

@@ -30,9 +30,7 @@ def in_order(values: list[float]) -> float:
     return total
 
 
-def largest_share(
-    entries: dict[int, np.float32], share: float, most: int | None = None, least: int = 0
-) -> list[int]:
+def largest_share(entries: dict[int, np.float32], share: float, most: int | None = None, least: int = 0) -> list[int]:
     """The columns of the largest entries that together make up ``share`` of the squared length.
 
     At least ``least`` (if that many are not 0) and at most ``most`` columns are kept.
@@ -80,9 +78,7 @@ def route(forest: Any, row: npt.NDArray[np.float64], tree: int) -> list[int]:
         if len(forest.seeds):
             own = forest.routing.seed_per_node
             seed = int(forest.seeds[np.searchsorted(inner, node) if own else tree])
-            seen = row @ projection_matrix(
-                forest.routing.projection, len(row), forest.routing.n_columns, seed
-            )
+            seen = row @ projection_matrix(forest.routing.projection, len(row), forest.routing.n_columns, seed)
         scores = np.empty(len(children))
         for i, child in enumerate(children):
             columns, weights = forest.vector(child)

@@ -102,9 +102,7 @@ def _sigmoid(t: float) -> float:
     return float(1.0 / (1.0 + np.exp(-t)))
 
 
-def solve_block(
-    X: Vector, positives: Vector, children: list[int], options: Options, seed: int
-) -> dict[int, Vector]:
+def solve_block(X: Vector, positives: Vector, children: list[int], options: Options, seed: int) -> dict[int, Vector]:
     """Weights (bias last) of at most 16 children; ``positives`` is rows x children.
 
     The first passes visit the rows that are positive for any child. After that, a full pass over all rows is

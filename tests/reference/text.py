@@ -62,7 +62,5 @@ def weigh(
     }
     if norm is None:
         return weights
-    length = (
-        math.sqrt(sum(w * w for w in weights.values())) if norm == "l2" else sum(map(abs, weights.values()))
-    )
+    length = math.sqrt(sum(w * w for w in weights.values())) if norm == "l2" else sum(map(abs, weights.values()))
     return {column: weight / (length or 1.0) for column, weight in weights.items()}

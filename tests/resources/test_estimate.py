@@ -44,9 +44,7 @@ def test_the_band_holds_the_bytes(wide, tmp_path, model, is_exact):
     assert found.model_bytes.value == pytest.approx(true, rel=0.03 if is_exact else 0.3)
     if is_exact and found.n_trees == 1:
         assert (
-            found.weights
-            == sum(level.weights for level in found.levels)
-            == model.trees_[0].node_weights.weights.size
+            found.weights == sum(level.weights for level in found.levels) == model.trees_[0].node_weights.weights.size
         )
 
 

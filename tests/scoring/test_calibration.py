@@ -78,11 +78,7 @@ def test_a_chosen_map_is_calibrated_on_other_rows():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]) | st.floats(0, 1), st.booleans()), max_size=30
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]) | st.floats(0, 1), st.booleans()), max_size=30))
 def test_any_list_gives_a_rising_map(kind, pairs):
     scores = np.array([s for s, _ in pairs], np.float64)
     hits = np.array([h for _, h in pairs], np.bool_)

@@ -40,9 +40,7 @@ items = st.lists(
 
 def listed_of(entries):
     labels, scores, hits = (np.array(column) for column in zip(*entries, strict=True))
-    return Listed(
-        np.arange(len(labels)), labels.astype(np.int32), scores.astype(np.float64), hits.astype(np.bool_)
-    )
+    return Listed(np.arange(len(labels)), labels.astype(np.int32), scores.astype(np.float64), hits.astype(np.bool_))
 
 
 @given(items, st.lists(st.integers(0, 3), min_size=3, max_size=3))

@@ -33,9 +33,7 @@ def example(number: int, *, n_labels: int = 12) -> dict[str, Any]:
     """Example ``number``, always the same; every 17th example has a new label."""
     random = np.random.default_rng(number)
     topic = int(random.integers(0, n_labels))
-    words = [f"word{topic}_{int(random.integers(0, 5))}" for _ in range(4)] + [
-        f"noise{int(random.integers(0, 50))}"
-    ]
+    words = [f"word{topic}_{int(random.integers(0, 5))}" for _ in range(4)] + [f"noise{int(random.integers(0, 50))}"]
     labels = [f"label {topic}"] + ([f"rare {number}"] if number % 17 == 0 else [])
     return {"text": " ".join(words), "labels": labels}
 

@@ -84,9 +84,7 @@ def test_token_length_is_a_token_pattern(pattern):
 
 
 # Characters that tokenizers trip over, often, and any other ones.
-tricky = st.sampled_from(
-    "ΣσςİıIiABab'.·\u0301\u0307\u00ad\u200d _019²Ⅷ\t\n\u2028\x1c\x00中😀ßẞÅK\u0345\u1f88ǅ"
-)
+tricky = st.sampled_from("ΣσςİıIiABab'.·\u0301\u0307\u00ad\u200d _019²Ⅷ\t\n\u2028\x1c\x00中😀ßẞÅK\u0345\u1f88ǅ")
 # A Python with another version of Unicode than the kernel's tables knows other letters.
 same_unicode = unicodedata.unidata_version == _core.unicode_properties()[0]
 characters = st.characters() if same_unicode else st.characters(max_codepoint=0x7FF)
@@ -100,9 +98,7 @@ def test_any_text_gives_what_scikit_learn_gives(documents, options):
     assert_same(encoder(options).fit_transform(documents), vectorizer(options).fit_transform(documents))
 
 
-@given(
-    texts, st.sampled_from(["word", "char", "char_wb"]), st.integers(1, 3), st.integers(0, 2), st.booleans()
-)
+@given(texts, st.sampled_from(["word", "char", "char_wb"]), st.integers(1, 3), st.integers(0, 2), st.booleans())
 def test_kernels_are_the_twin(documents, analyzer, shortest, more, lowercase):
     documents = [*documents, "some words"]
     cut = {

@@ -16,9 +16,7 @@ from labelwood.data import load
 
 def data(n_rows: int = 300, n_features: int = 120, n_labels: int = 40):
     random = np.random.default_rng(0)
-    X = sp.random_array(
-        (n_rows, n_features), density=0.1, random_state=random, dtype=np.float32, format="csr"
-    )
+    X = sp.random_array((n_rows, n_features), density=0.1, random_state=random, dtype=np.float32, format="csr")
     Y = (np.arange(n_rows)[:, None] % n_labels == np.arange(n_labels)).astype(np.float32)
     return X, Y
 
@@ -26,9 +24,7 @@ def data(n_rows: int = 300, n_features: int = 120, n_labels: int = 40):
 @pytest.mark.parametrize("method", list(METHODS))
 def test_training_and_prediction_on_four_threads(method):
     X, Y = data()
-    settings = {"blend": {"models": ["linear-tree", "craft-forest"]}, "ldsm-forest": {"n_trees": 4}}.get(
-        method, {}
-    )
+    settings = {"blend": {"models": ["linear-tree", "craft-forest"]}, "ldsm-forest": {"n_trees": 4}}.get(method, {})
     four = METHODS[method](n_jobs=4, **settings).fit(X, Y)
     one = METHODS[method](n_jobs=1, **settings).fit(X, Y)
     np.testing.assert_array_equal(four.predict_topk(X, 3)[1], one.predict_topk(X, 3)[1])

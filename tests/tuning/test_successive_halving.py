@@ -40,9 +40,7 @@ def test_the_best_wins_and_all_are_told(rows):
 
 def test_the_same_seed_finds_the_same(rows):
     first, again = (tune(*rows, budget=60, candidates=QUICK, n_jobs=1) for _ in range(2))
-    assert [(t.name, t.score, t.share) for t in first.trials] == [
-        (t.name, t.score, t.share) for t in again.trials
-    ]
+    assert [(t.name, t.score, t.share) for t in first.trials] == [(t.name, t.score, t.share) for t in again.trials]
 
 
 def test_the_budget_holds(rows):
@@ -63,9 +61,9 @@ def test_models_that_are_too_large_are_left_out(rows):
 
 
 def test_the_leader_of_every_method_goes_on():
-    measured = [
-        Trial("a", {"x": number}, share=0.5, score=0.9 - number / 100, seconds=1.0) for number in range(8)
-    ] + [Trial("b", {}, share=0.5, score=0.1, seconds=1.0)]
+    measured = [Trial("a", {"x": number}, share=0.5, score=0.9 - number / 100, seconds=1.0) for number in range(8)] + [
+        Trial("b", {}, share=0.5, score=0.1, seconds=1.0)
+    ]
     kept, dropped = _promote(measured, left=1000, grows=2, rounds_left=1)
     assert {trial.method for trial in kept} == {"a", "b"}
     assert len(kept) == 4

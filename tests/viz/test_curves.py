@@ -94,9 +94,7 @@ def test_depth_and_objective(models):
     assert len(curve.y) == models["ldsm"].forest_.depth
     root = models["ldsm"].splits_[:4, 0]
     assert curve.y[0] == pytest.approx(np.median(root), abs=1e-6)
-    assert all(
-        low <= middle <= high for low, middle, high in zip(curve.low, curve.y, curve.high, strict=True)
-    )
+    assert all(low <= middle <= high for low, middle, high in zip(curve.low, curve.y, curve.high, strict=True))
 
 
 def test_what_cannot_be_drawn(models, data):

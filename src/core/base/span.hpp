@@ -23,8 +23,7 @@ class Span {
     constexpr Span() = default;
     constexpr Span(T* data, int64_t size) : items_(data, static_cast<size_t>(size)) {}
     template <class Items>
-        requires(!std::is_same_v<std::remove_cvref_t<Items>, Span>) &&
-                std::is_constructible_v<std::span<T>, Items&>
+        requires(!std::is_same_v<std::remove_cvref_t<Items>, Span>) && std::is_constructible_v<std::span<T>, Items&>
     constexpr Span(Items&& items) : items_(items) {}
 
     constexpr T& operator[](int64_t i) const { return items_[static_cast<size_t>(i)]; }

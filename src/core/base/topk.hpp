@@ -22,8 +22,7 @@ inline bool better(const Scored& a, const Scored& b) {
 // A bounded heap in the caller's memory. Its root is the worst item kept.
 class BestOf {
   public:
-    BestOf(Scored* items, int32_t* size, int32_t capacity)
-        : items_(items), size_(size), capacity_(capacity) {}
+    BestOf(Scored* items, int32_t* size, int32_t capacity) : items_(items), size_(size), capacity_(capacity) {}
 
     bool full() const { return *size_ == capacity_; }
     // No item of a lower score can enter.
@@ -49,8 +48,7 @@ class BestOf {
 
 // Writes `k` labels and score(item) of each, padded with -1 and 0; the items are sorted.
 template <class Score>
-void write_topk(const Scored* items, int64_t count, int64_t k, int32_t* labels, float* scores,
-                Score&& score) {
+void write_topk(const Scored* items, int64_t count, int64_t k, int32_t* labels, float* scores, Score&& score) {
     for (int64_t j = 0; j < k; ++j) {
         labels[j] = j < count ? items[j].id : -1;
         scores[j] = j < count ? score(items[j].score) : 0.0f;
@@ -59,8 +57,8 @@ void write_topk(const Scored* items, int64_t count, int64_t k, int32_t* labels, 
 
 // Averages the top-k lists of several members, row by row; a label missing from a list counts as 0 there.
 // labels, scores: [members, n_rows, width]; out: [n_rows, k].
-inline void average_topk(const int32_t* labels, const float* scores, int64_t n_members, int64_t n_rows,
-                         int64_t width, int64_t k, int32_t* out_labels, float* out_scores) {
+inline void average_topk(const int32_t* labels, const float* scores, int64_t n_members, int64_t n_rows, int64_t width,
+                         int64_t k, int32_t* out_labels, float* out_scores) {
     Vector<Scored> pool;
     const float share = 1.0f / static_cast<float>(n_members);
     for (int64_t row = 0; row < n_rows; ++row) {
@@ -71,8 +69,7 @@ inline void average_topk(const int32_t* labels, const float* scores, int64_t n_m
                 if (labels[start + j] >= 0) pool.push_back({scores[start + j], labels[start + j]});
             }
         }
-        std::stable_sort(pool.begin(), pool.end(),
-                         [](const Scored& a, const Scored& b) { return a.id < b.id; });
+        std::stable_sort(pool.begin(), pool.end(), [](const Scored& a, const Scored& b) { return a.id < b.id; });
         int64_t kept = 0;
         for (int64_t i = 0; i < pool.size();) {
             Scored sum{0.0f, pool[i].id};

@@ -42,9 +42,7 @@ struct StreamArrays {
 struct LabelTreeArrays {
     Array<int32_t> child_ptr, label;
 
-    label_tree::Tree view() const {
-        return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))};
-    }
+    label_tree::Tree view() const { return {child_ptr.data(), label.data(), static_cast<int32_t>(label.shape(0))}; }
 };
 
 // A matrix that may be a mapped file: at most `resident` bytes of its pages stay in memory; 0 if it is no
@@ -107,8 +105,7 @@ struct type_caster<labelwood::bind::CsrArrays> {
     NB_TYPE_CASTER(labelwood::bind::CsrArrays, const_name("labelwood.sparse.CSR"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read<"indptr">(src, flags, cleanup, value.indptr) &&
-               read<"indices">(src, flags, cleanup, value.indices) &&
-               read<"data">(src, flags, cleanup, value.data) &&
+               read<"indices">(src, flags, cleanup, value.indices) && read<"data">(src, flags, cleanup, value.data) &&
                read<"n_cols">(src, flags, cleanup, value.n_cols);
     }
 };
@@ -129,8 +126,7 @@ struct type_caster<labelwood::bind::PatternArrays> {
     NB_TYPE_CASTER(labelwood::bind::PatternArrays, const_name("labelwood.sparse.CSR"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read<"indptr">(src, flags, cleanup, value.indptr) &&
-               read<"indices">(src, flags, cleanup, value.indices) &&
-               read<"n_cols">(src, flags, cleanup, value.n_cols);
+               read<"indices">(src, flags, cleanup, value.indices) && read<"n_cols">(src, flags, cleanup, value.n_cols);
     }
 };
 
@@ -139,8 +135,7 @@ struct type_caster<labelwood::bind::StreamArrays<Column>> {
     NB_TYPE_CASTER(labelwood::bind::StreamArrays<Column>, const_name("labelwood.sparse.CSR"))
     // Column ids are never converted: their type chooses the overload.
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
-        return read<"indices">(src, 0, cleanup, value.indices) &&
-               read<"indptr">(src, flags, cleanup, value.indptr) &&
+        return read<"indices">(src, 0, cleanup, value.indices) && read<"indptr">(src, flags, cleanup, value.indptr) &&
                read<"data">(src, flags, cleanup, value.data);
     }
 };

@@ -45,8 +45,7 @@ nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& option
 }  // namespace
 
 void bind_craft(nb::module_& m) {
-    m.def("grow_craft_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"),
-          arg("progress").none(),
+    m.def("grow_craft_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"), arg("progress").none(),
           "A forest of projected k-means trees (CRAFTML), as the arrays of a RoutedForest.");
 }
 

@@ -100,8 +100,7 @@ nb::tuple rerank_candidates(const CsrArrays& x, const CsrArrays& means, const Ar
     const Csr rows = x.view();
     Monitor monitor = rows.n_rows > 256 ? monitor_of(progress) : Monitor();
     return labels_and_scores(rows.n_rows, given.k, [&](int32_t* best, float* combined) {
-        forest::rerank(rows, means.view(), labels.data(), scores.data(), given, n_threads, monitor, best,
-                       combined);
+        forest::rerank(rows, means.view(), labels.data(), scores.data(), given, n_threads, monitor, best, combined);
     });
 }
 

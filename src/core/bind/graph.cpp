@@ -44,13 +44,12 @@ nb::tuple build(const PatternArrays& y, const nb::dict& options) {
                           to_numpy(std::move(built.alike)));
 }
 
-nb::tuple cut(const CsrArrays& x, const Array<int64_t>& ptr, const Array<int32_t>& neighbors,
-              const nb::dict& options, uint64_t seed) {
+nb::tuple cut(const CsrArrays& x, const Array<int64_t>& ptr, const Array<int32_t>& neighbors, const nb::dict& options,
+              uint64_t seed) {
     const auto given = options_from<graph::CutOptions>(options, read);
     graph::Hyperplane found = without_gil([&] {
-        const graph::LabelGraph given_graph{{ptr.data(), ptr.data() + length(ptr)},
-                                            {neighbors.data(), neighbors.data() + length(neighbors)},
-                                            {}};
+        const graph::LabelGraph given_graph{
+            {ptr.data(), ptr.data() + length(ptr)}, {neighbors.data(), neighbors.data() + length(neighbors)}, {}};
         return graph::cut_graph(x.view(), given_graph, given, seed);
     });
     return nb::make_tuple(to_numpy(std::move(found.columns)), to_numpy(std::move(found.weights)),
@@ -72,8 +71,8 @@ void bind_graph(nb::module_& m) {
           "Neighbours of every row by its labels, as (ptr, neighbors, alike).");
     m.def("graph_cut", &cut, arg("X"), arg("graph_ptr"), arg("graph_neighbors"), arg("options"), arg("seed"),
           "The hyperplane that cuts a neighbour graph, as (columns, weights, sides).");
-    m.def("grow_graph_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"),
-          arg("progress").none(), "A forest of graph cuts, as the arrays of a RoutedForest.");
+    m.def("grow_graph_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"), arg("progress").none(),
+          "A forest of graph cuts, as the arrays of a RoutedForest.");
 }
 
 }  // namespace labelwood::bind

@@ -47,17 +47,16 @@ nb::tuple grow(const CsrArrays& vectors, const nb::dict& options, int n_threads,
     return nb::make_tuple(to_numpy(std::move(out.parent)), to_numpy(std::move(out.label)));
 }
 
-nb::dict train(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeArrays& tree,
-               const nb::dict& options, int n_threads, const nb::object& progress,
-               const std::optional<Array<float>>& scale, const std::optional<Array<int32_t>>& ids,
-               const std::optional<Array<int32_t>>& rows) {
+nb::dict train(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeArrays& tree, const nb::dict& options,
+               int n_threads, const nb::object& progress, const std::optional<Array<float>>& scale,
+               const std::optional<Array<int32_t>>& ids, const std::optional<Array<int32_t>>& rows) {
     Monitor monitor = monitor_of(progress);
     auto given = options_from<label_tree::TrainOptions>(options, read);
     given.n_threads = n_threads;
     const GivenRows features(x, scale);
     const label_tree::TreePart part{tree.view(), data_or_null(ids), data_or_null(rows)};
-    label_tree::PackedWeights out = without_gil(
-        [&] { return label_tree::TreeTrainer(features.rows(), y.view(), part, given, monitor).run(); });
+    label_tree::PackedWeights out =
+        without_gil([&] { return label_tree::TreeTrainer(features.rows(), y.view(), part, given, monitor).run(); });
     nb::dict arrays;
     arrays["feature_ptr"] = to_numpy(std::move(out.feature_ptr));
     arrays["features"] = to_numpy(std::move(out.features));
@@ -75,8 +74,8 @@ nb::tuple count(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeA
     Monitor monitor = monitor_of(progress);
     const GivenRows features(x);
     label_tree::NodeSizes out = without_gil([&] {
-        return label_tree::count_nodes(features.rows(), label_tree::node_members(y.view(), tree.view()),
-                                       tree.view(), n_threads, monitor);
+        return label_tree::count_nodes(features.rows(), label_tree::node_members(y.view(), tree.view()), tree.view(),
+                                       n_threads, monitor);
     });
     return nb::make_tuple(to_numpy(std::move(out.features)), to_numpy(std::move(out.entries)),
                           to_numpy(std::move(out.rows)));
@@ -96,25 +95,17 @@ struct PackedTreeArrays {
     int64_t n_features;
 
     label_tree::PackedTreeView view() const {
-        label_tree::PackedTreeView view{tree.view(),
-                                        inner_of.data(),
-                                        length(feature_ptr) - 1,
-                                        feature_ptr.data(),
-                                        features.data(),
-                                        bias.data(),
-                                        {},
-                                        link,
-                                        n_features};
+        label_tree::PackedTreeView view{
+            tree.view(), inner_of.data(), length(feature_ptr) - 1, feature_ptr.data(), features.data(), bias.data(), {},
+            link,        n_features};
         if (row_start.shape(0) == 0) {
-            view.weights =
-                label_tree::DenseWeights{weight_ptr.data(), static_cast<const float*>(weights.data())};
+            view.weights = label_tree::DenseWeights{weight_ptr.data(), static_cast<const float*>(weights.data())};
             return view;
         }
         const bool is_int8 = weights.dtype() == nb::dtype<int8_t>();
         const bool is_half = !is_int8 && weights.dtype() != nb::dtype<float>();
-        const label_tree::SparseWeights pairs{
-            feature_ptr.data(),     weight_ptr.data(), row_start.data(), child.data(),
-            child.dtype().bits / 8, weights.data(),    is_half};
+        const label_tree::SparseWeights pairs{feature_ptr.data(),     weight_ptr.data(), row_start.data(), child.data(),
+                                              child.dtype().bits / 8, weights.data(),    is_half};
         if (is_int8) {
             view.weights =
                 label_tree::QuantizedWeights{pairs, static_cast<const int8_t*>(weights.data()), scale.data()};
@@ -165,8 +156,8 @@ using Array3 = nb::ndim<3>;
 
 nb::tuple average(const nb::ndarray<const int32_t, Array3, nb::c_contig, nb::device::cpu>& labels,
                   const nb::ndarray<const float, Array3, nb::c_contig, nb::device::cpu>& scores, int64_t k) {
-    const auto n_members = static_cast<int64_t>(labels.shape(0)),
-               n_rows = static_cast<int64_t>(labels.shape(1)), width = static_cast<int64_t>(labels.shape(2));
+    const auto n_members = static_cast<int64_t>(labels.shape(0)), n_rows = static_cast<int64_t>(labels.shape(1)),
+               width = static_cast<int64_t>(labels.shape(2));
     return labels_and_scores(n_rows, k, [&](int32_t* best, float* averages) {
         average_topk(labels.data(), scores.data(), n_members, n_rows, width, k, best, averages);
     });
@@ -183,12 +174,11 @@ void bind_label_tree(nb::module_& m) {
           "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
     m.def("count_tree", &count, arg("X"), arg("Y"), arg("tree"), arg("n_threads"), arg("progress").none(),
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
-    m.def("average_topk", &average, arg("labels"), arg("scores"), arg("k"),
-          "Average of several top-k lists per row.");
+    m.def("average_topk", &average, arg("labels"), arg("scores"), arg("k"), "Average of several top-k lists per row.");
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")
         .def(nb::init<const nb::dict&>(), arg("arrays"))
-        .def("search", &TreeSearcher::search, arg("X"), arg("k"), arg("beam_width"), arg("exact"),
-             arg("n_threads"), arg("progress").none(), "Best k labels of every row.");
+        .def("search", &TreeSearcher::search, arg("X"), arg("k"), arg("beam_width"), arg("exact"), arg("n_threads"),
+             arg("progress").none(), "Best k labels of every row.");
 }
 
 }  // namespace labelwood::bind

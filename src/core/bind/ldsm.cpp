@@ -32,8 +32,7 @@ nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& option
               const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
     const auto given = options_from<ldsm::Options>(options, read);
-    ldsm::Forest grown =
-        without_gil([&] { return ldsm::grow_forest(x.view(), y.view(), given, n_threads, monitor); });
+    ldsm::Forest grown = without_gil([&] { return ldsm::grow_forest(x.view(), y.view(), given, n_threads, monitor); });
     nb::dict arrays = forest_arrays(std::move(grown.flat));
     const int64_t n_splits = grown.splits.size() / ldsm::kSplitColumns;
     arrays["splits"] = to_numpy(std::move(grown.splits), n_splits, ldsm::kSplitColumns);
@@ -43,8 +42,7 @@ nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& option
 }  // namespace
 
 void bind_ldsm(nb::module_& m) {
-    m.def("grow_ldsm_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"),
-          arg("progress").none(),
+    m.def("grow_ldsm_forest", &grow, arg("X"), arg("Y"), arg("options"), arg("n_threads"), arg("progress").none(),
           "LdSM trees as the arrays of a RoutedForest, and `splits`: objective, balancedness, purity and "
           "running objective of every inner node.");
 }

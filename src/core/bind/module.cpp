@@ -18,8 +18,7 @@ void bind_text(nb::module_& m);
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of Labelwood. Private: inputs are validated by the callers in labelwood.";
     m.def("isa", &labelwood::simd::isa, "Instruction set the kernels run on.");
-    m.def("give_back", &labelwood::memory::trim_memory,
-          "Returns freed memory to the system, where the allocator can.");
+    m.def("give_back", &labelwood::memory::trim_memory, "Returns freed memory to the system, where the allocator can.");
     labelwood::bind::bind_craft(m);
     labelwood::bind::bind_forest(m);
     labelwood::bind::bind_graph(m);

@@ -65,26 +65,23 @@ class OnlineTreeObject {
     }
 
     template <class Column>
-    void learn(const StreamArrays<Column>& x, const PatternArrays& y, const Array<int64_t>& order,
-               int n_threads) {
+    void learn(const StreamArrays<Column>& x, const PatternArrays& y, const Array<int64_t>& order, int n_threads) {
         without_gil([&] {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(y.n_cols);
-            tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), y.view(), order.data(),
-                        length(order), n_threads);
+            tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), y.view(), order.data(), length(order),
+                        n_threads);
         });
     }
 
     template <class Column>
-    nb::tuple search(const StreamArrays<Column>& x, int32_t k, int n_threads,
-                     const nb::object& progress) const {
+    nb::tuple search(const StreamArrays<Column>& x, int32_t k, int n_threads, const nb::object& progress) const {
         const int64_t n_rows = length(x.indptr) - 1;
         Call call(x.indptr.data()[n_rows] < 4096, n_threads, progress);
         return labels_and_scores(n_rows, k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
-            const online::Batch batch =
-                tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), nullptr, n_rows,
-                              [&](uint64_t id) { return tree_.numbers().find(id); });
+            const online::Batch batch = tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), nullptr, n_rows,
+                                                      [&](uint64_t id) { return tree_.numbers().find(id); });
             online::search_batch(tree_, batch, k, call.n_threads, call.monitor, labels, scores);
         });
     }
@@ -99,9 +96,8 @@ class OnlineTreeObject {
             const online::Searcher searcher(tree_, k);
             online::SearchScratch scratch;
             for (int64_t row = 0; row < marks.n_rows; ++row) {
-                const online::Batch one =
-                    tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), &row, 1,
-                                  [&](uint64_t id) { return tree_.numbers().find(id); });
+                const online::Batch one = tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), &row, 1,
+                                                        [&](uint64_t id) { return tree_.numbers().find(id); });
                 searcher.search(one.row(0), scratch, labels + row * k, scores + row * k);
                 tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), marks, &row, 1, 1);
             }
@@ -184,8 +180,7 @@ class OnlineTreeObject {
                                          weights.push_back(row[lane]);
                                          sums.push_back(row[tree_.block(block).capacity() + lane]);
                                      });
-        return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)),
-                              to_numpy(std::move(sums)));
+        return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)), to_numpy(std::move(sums)));
     }
 
     bool growing() const { return tree_.growing(); }
@@ -252,12 +247,11 @@ void bind_online(nb::module_& m) {
     define_for<int64_t>(object);
     object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"),
                "Start from a given tree.");
-    object.def("set_lifecycle", &OnlineTreeObject::set_lifecycle, arg("label"), arg("retired"),
-               arg("answers_as"));
+    object.def("set_lifecycle", &OnlineTreeObject::set_lifecycle, arg("label"), arg("retired"), arg("answers_as"));
     object.def("records", &OnlineTreeObject::records, "What is known of every label.");
     object.def("state", &OnlineTreeObject::state, "Everything that learning on needs.");
-    object.def("restore", &OnlineTreeObject::restore, arg("arrays"), arg("growing"), arg("seen"),
-               arg("updates"), arg("decisions"), arg("cursor"), "The inverse of state, on a new object.");
+    object.def("restore", &OnlineTreeObject::restore, arg("arrays"), arg("growing"), arg("seen"), arg("updates"),
+               arg("decisions"), arg("cursor"), "The inverse of state, on a new object.");
     object.def("pack", &OnlineTreeObject::pack, arg("threshold"), "The arrays of a packed tree.");
     object.def("classifier", &OnlineTreeObject::classifier, arg("node"), arg("auxiliary"),
                "Features, weights and sums of a node's classifier.");

@@ -77,8 +77,7 @@ class OptionsReader {
 
     [[noreturn]] static void refuse(const char* name, const std::string& wanted, const nb::object& value) {
         const std::string given = nb::cast<std::string>(nb::repr(value));
-        throw nb::type_error(
-            ("option " + std::string(name) + " must be " + wanted + "; got " + given).c_str());
+        throw nb::type_error(("option " + std::string(name) + " must be " + wanted + "; got " + given).c_str());
     }
 
     const nb::dict& given_;

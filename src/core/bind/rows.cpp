@@ -23,13 +23,13 @@ void read(OptionsReader& from, rows::Dialect& to) {
     from.read("n_labels", to.n_labels);
 }
 
-nb::tuple parse(const Array<uint8_t>& text, const nb::dict& options, int n_threads,
-                const nb::object& progress, int64_t piece_size) {
+nb::tuple parse(const Array<uint8_t>& text, const nb::dict& options, int n_threads, const nb::object& progress,
+                int64_t piece_size) {
     Monitor monitor = monitor_of(progress);
     const auto dialect = options_from<rows::Dialect>(options, read);
     const auto* bytes = reinterpret_cast<const char*>(text.data());
-    rows::ParsedRows parsed = without_gil(
-        [&] { return rows::parse_rows(bytes, length(text), dialect, piece_size, n_threads, monitor); });
+    rows::ParsedRows parsed =
+        without_gil([&] { return rows::parse_rows(bytes, length(text), dialect, piece_size, n_threads, monitor); });
     if (parsed.bad.problem != rows::Problem::none) {
         return nb::make_tuple(static_cast<int32_t>(parsed.bad.problem), parsed.bad.begin, parsed.bad.end);
     }
@@ -37,14 +37,12 @@ nb::tuple parse(const Array<uint8_t>& text, const nb::dict& options, int n_threa
                           own(std::move(parsed.features), parsed.n_features_stored),
                           own(std::move(parsed.values), parsed.n_features_stored),
                           own(std::move(parsed.label_ptr), parsed.n_rows + 1),
-                          own(std::move(parsed.labels), parsed.n_labels_stored), parsed.feature_end,
-                          parsed.label_end);
+                          own(std::move(parsed.labels), parsed.n_labels_stored), parsed.feature_end, parsed.label_end);
 }
 
 Out<uint8_t> format(const CsrArrays& x, const PatternArrays& y, bool svmlight, int n_threads) {
     Monitor monitor = monitor_of(nb::none());
-    rows::Text text =
-        without_gil([&] { return rows::format_rows(x.view(), y.view(), svmlight, n_threads, monitor); });
+    rows::Text text = without_gil([&] { return rows::format_rows(x.view(), y.view(), svmlight, n_threads, monitor); });
     auto* held = reinterpret_cast<uint8_t*>(text.bytes.release());
     nb::capsule owner(held, [](void* p) noexcept { delete[] static_cast<char*>(p); });
     return Out<uint8_t>(held, {static_cast<size_t>(text.size)}, owner);

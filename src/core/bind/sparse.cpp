@@ -43,8 +43,8 @@ Out<int64_t> largest(const Array<int64_t>& ptr, const Array<float>& values, int6
 }
 
 nb::tuple largest_share(const Array<int64_t>& ptr, const Array<float>& values, double share, int64_t least) {
-    sparse::KeptEntries kept = without_gil(
-        [&] { return sparse::keep_share(ptr.data(), length(ptr) - 1, values.data(), share, least); });
+    sparse::KeptEntries kept =
+        without_gil([&] { return sparse::keep_share(ptr.data(), length(ptr) - 1, values.data(), share, least); });
     return nb::make_tuple(to_numpy(std::move(kept.ptr)), to_numpy(std::move(kept.positions)));
 }
 
@@ -53,12 +53,11 @@ nb::tuple largest_share(const Array<int64_t>& ptr, const Array<float>& values, d
 void bind_sparse(nb::module_& m) {
     m.def("check_csr", &check, arg("X"),
           "0 for a sound CSR matrix, else the number of its fault: 1 pointers, 2 range, 3 order, 4 values.");
-    m.def("unit_rows", &scale_to_unit, arg("indptr"), arg("data"),
-          "Values of the rows scaled to unit length.");
+    m.def("unit_rows", &scale_to_unit, arg("indptr"), arg("data"), "Values of the rows scaled to unit length.");
     m.def("unit_factors", &factors, arg("X"), "The factor that scales each row to unit length.");
     m.def("take_rows", &take, arg("X"), arg("rows"), "The given rows, copied, from a mapped matrix.");
-    m.def("label_vectors", &vectors, arg("X"), arg("Y"), arg("most"), arg("n_threads"),
-          arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(),
+    m.def("label_vectors", &vectors, arg("X"), arg("Y"), arg("most"), arg("n_threads"), arg("progress").none(),
+          nb::kw_only(), arg("scale") = nb::none(),
           "Label representations, Eq. (2); at most `most` entries each, 0: all.");
     m.def("keep_largest", &largest, arg("ptr"), arg("values"), arg("most"),
           "Positions of each row's `most` largest entries by absolute value.");

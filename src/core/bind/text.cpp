@@ -49,12 +49,11 @@ nb::tuple rows_out(CountRows&& rows) {
                           to_numpy(std::move(rows.counts)));
 }
 
-nb::tuple learn(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const nb::dict& options,
-                int n_threads, const nb::object& progress) {
+nb::tuple learn(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const nb::dict& options, int n_threads,
+                const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
     const auto given = options_from<LearnOptions>(options, read);
-    LearntTerms learnt =
-        without_gil([&] { return learn_terms(strings(utf8, offsets), given, n_threads, monitor); });
+    LearntTerms learnt = without_gil([&] { return learn_terms(strings(utf8, offsets), given, n_threads, monitor); });
     return nb::make_tuple(rows_out(std::move(learnt.rows)), to_numpy(std::move(learnt.utf8)),
                           to_numpy(std::move(learnt.offsets)), to_numpy(std::move(learnt.n_documents)),
                           to_numpy(std::move(learnt.totals)));
@@ -75,17 +74,16 @@ nb::tuple find(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const 
     }));
 }
 
-nb::tuple hash(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const nb::dict& options,
-               int n_threads, const nb::object& progress) {
+nb::tuple hash(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const nb::dict& options, int n_threads,
+               const nb::object& progress) {
     Call call(length(utf8) < kSmallBytes, n_threads, progress);
     const auto given = options_from<HashOptions>(options, read);
     return rows_out(
         without_gil([&] { return hash_terms(strings(utf8, offsets), given, call.n_threads, call.monitor); }));
 }
 
-Out<float> weigh_counts(const Array<int64_t>& indptr, const Array<int32_t>& indices,
-                        const Array<int32_t>& counts, const std::optional<Array<double>>& scale,
-                        const nb::dict& options, int n_threads) {
+Out<float> weigh_counts(const Array<int64_t>& indptr, const Array<int32_t>& indices, const Array<int32_t>& counts,
+                        const std::optional<Array<double>>& scale, const nb::dict& options, int n_threads) {
     Call call(length(indices) < kSmallEntries, n_threads, nb::none());
     auto how = options_from<Weighing>(options, read);
     how.scale = data_or_null(scale);
@@ -110,8 +108,7 @@ nb::tuple unicode_properties() {
 Out<uint8_t> lower(const Array<uint8_t>& utf8) {
     std::vector<uint8_t> lowered(static_cast<size_t>(lowered_bound(length(utf8))));
     char* const begin = reinterpret_cast<char*>(lowered.data());
-    const char* const end =
-        lower_text(Unicode(), reinterpret_cast<const char*>(utf8.data()), length(utf8), begin);
+    const char* const end = lower_text(Unicode(), reinterpret_cast<const char*>(utf8.data()), length(utf8), begin);
     lowered.resize(static_cast<size_t>(end - begin));
     return to_numpy(std::move(lowered));
 }
@@ -125,14 +122,13 @@ void bind_text(nb::module_& m) {
           "each term its documents and occurrences.");
     m.def("index_terms", &index, arg("utf8"), arg("offsets"),
           "The hash table over a vocabulary that find_terms needs; empty if a term occurs twice.");
-    m.def("find_terms", &find, arg("utf8"), arg("offsets"), arg("terms_utf8"), arg("terms_offsets"),
-          arg("slots"), arg("options"), arg("n_threads"), arg("progress") = nb::none(),
+    m.def("find_terms", &find, arg("utf8"), arg("offsets"), arg("terms_utf8"), arg("terms_offsets"), arg("slots"),
+          arg("options"), arg("n_threads"), arg("progress") = nb::none(),
           "Count the terms of texts that are in a vocabulary: indptr, indices, counts.");
     m.def("hash_terms", &hash, arg("utf8"), arg("offsets"), arg("options"), arg("n_threads"),
           arg("progress") = nb::none(), "Count the hashed terms of texts: indptr, indices, counts.");
     m.def("weigh_counts", &weigh_counts, arg("indptr"), arg("indices"), arg("counts"), arg("scale").none(),
-          arg("options"), arg("n_threads"),
-          "Counts to weights: dampened, scaled by column, normalised by row.");
+          arg("options"), arg("n_threads"), "Counts to weights: dampened, scaled by column, normalised by row.");
     m.def("unicode_properties", &unicode_properties,
           "The version of the tables, and the flags and the lower case of every code point.");
     m.def("lower_text", &lower, arg("utf8"), "The lower case of a text in UTF-8.");

@@ -113,8 +113,8 @@ void score_narrow(const NodeVectors<Index, Weight>& vectors, int32_t first, int3
 
 // A hyperplane: two children, only the first has a vector. The vector is laid out by itself.
 template <class Index, class Weight, class Use>
-void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t n_columns,
-                  BatchBlock& block, Use&& use) {
+void score_single(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t n_columns, BatchBlock& block,
+                  Use&& use) {
     if (block.rows.size() < n_columns) block.rows.resize(n_columns, 0.0f);
     float* dense = block.rows.data();
     each_weight(vectors, first, block, [&](int64_t feature, float weight) { dense[feature] = weight; });
@@ -148,11 +148,9 @@ void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_
     use([&](const Query& row, double* scores) {
         block.found.resize(row.count);
         block.found_at.resize(row.count);
-        const int64_t n =
-            simd::forest().find_columns(row.columns, row.values, row.count, block.position.data(),
-                                        block.found_at.data(), block.found.data());
-        simd::forest().row_scores(block.found_at.data(), block.found.data(), n, block.rows.data(), lanes,
-                                  scores);
+        const int64_t n = simd::forest().find_columns(row.columns, row.values, row.count, block.position.data(),
+                                                      block.found_at.data(), block.found.data());
+        simd::forest().row_scores(block.found_at.data(), block.found.data(), n, block.rows.data(), lanes, scores);
     });
     for (int64_t j = begin; j < end; ++j) block.position[vectors.features[j]] = 0;
     std::fill_n(block.rows.data(), (used + 1) * wide, 0.0f);
@@ -161,8 +159,8 @@ void score_wide(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_
 // Calls use(score). score(query, scores) writes the dot products of a query with the vectors of nodes
 // first .. first + count; `scores` needs room for lanes_of(count).
 template <class Index, class Weight, class Use>
-void score_together(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count,
-                    int32_t n_columns, BatchBlock& block, Use&& use) {
+void score_together(const NodeVectors<Index, Weight>& vectors, int32_t first, int32_t count, int32_t n_columns,
+                    BatchBlock& block, Use&& use) {
     const int lanes = lanes_of(count);
     if (count == 2 && vectors.length(first + 1) == 0) {
         return score_single(vectors, first, n_columns, block, use);

@@ -70,8 +70,7 @@ class LeafAverager {
     LeafAverager(const LeafTable<Label, Value>& leaves, int32_t n_trees, int32_t k)
         : leaves_(leaves), n_trees_(n_trees), k_(k) {}
 
-    void average(int64_t n_rows, int64_t n_labels, RouterScratch& scratch, int32_t* labels,
-                 float* scores) const {
+    void average(int64_t n_rows, int64_t n_labels, RouterScratch& scratch, int32_t* labels, float* scores) const {
         place_alike(n_rows, scratch);
         sort_by_row(scratch.place, scratch);
         scratch.sums.reserve(n_labels);

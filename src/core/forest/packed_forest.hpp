@@ -65,8 +65,7 @@ class PackedForest {
                 [&]<class Label, class Value>(const Label* leaf_labels, const Value* leaf_values) {
                     const LeafTable<Label, Value> leaves{leaf_ptr_.data(), leaf_labels, leaf_values};
                     LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
-                        .average(end - begin, routing_.n_labels, scratch, labels + begin * k,
-                                 scores + begin * k);
+                        .average(end - begin, routing_.n_labels, scratch, labels + begin * k, scores + begin * k);
                 },
                 view_.leaf_labels, view_.leaf_values);
         });
@@ -76,15 +75,14 @@ class PackedForest {
         const int64_t n_trees = routing_.n_trees;
         LeavesByRow found{Vector<int64_t>(x.n_rows * n_trees + 1, 0), {}};
         Vector<Vector<int32_t>> parts(shards_of(x, n_threads).size());
-        over_shards(x, n_threads, monitor,
-                    [&](int64_t shard, int64_t begin, int64_t end, RouterScratch& scratch) {
-                        place_in_order(end - begin, scratch);
-                        sort_by_row(scratch.place, scratch);
-                        for (const ReachedLeaf& r : scratch.by_row) {
-                            ++found.ptr[(begin + r.row) * n_trees + r.tree + 1];
-                            parts[shard].push_back(r.leaf);
-                        }
-                    });
+        over_shards(x, n_threads, monitor, [&](int64_t shard, int64_t begin, int64_t end, RouterScratch& scratch) {
+            place_in_order(end - begin, scratch);
+            sort_by_row(scratch.place, scratch);
+            for (const ReachedLeaf& r : scratch.by_row) {
+                ++found.ptr[(begin + r.row) * n_trees + r.tree + 1];
+                parts[shard].push_back(r.leaf);
+            }
+        });
         for (int64_t i = 1; i < found.ptr.size(); ++i) found.ptr[i] += found.ptr[i - 1];
         found.nodes.reserve(found.ptr.back());
         for (const auto& part : parts) found.nodes.insert(found.nodes.end(), part.begin(), part.end());
@@ -121,14 +119,13 @@ class PackedForest {
             [&]<class Index, class Weight>(const Index* features, const Weight* weights) {
                 const NodeVectors<Index, Weight> vectors{weight_ptr_.data(), features, weights};
                 const Router router(routing_, vectors, blocks_for(vectors, x.n_rows), x);
-                parallel_for(bounds.size() - 1, workers, small ? unwatched : monitor,
-                             [&](int64_t shard, int worker) {
-                                 const int64_t begin = bounds[shard], end = bounds[shard + 1];
-                                 RouterScratch& scratch = *scratches[worker];
-                                 router.route(begin, end, scratch);
-                                 use(shard, begin, end, scratch);
-                                 monitor.add(x.indptr[end] - x.indptr[begin]);
-                             });
+                parallel_for(bounds.size() - 1, workers, small ? unwatched : monitor, [&](int64_t shard, int worker) {
+                    const int64_t begin = bounds[shard], end = bounds[shard + 1];
+                    RouterScratch& scratch = *scratches[worker];
+                    router.route(begin, end, scratch);
+                    use(shard, begin, end, scratch);
+                    monitor.add(x.indptr[end] - x.indptr[begin]);
+                });
             },
             view_.weight_features, view_.weights);
         for (auto& scratch : scratches) scratches_.give(std::move(scratch));
@@ -144,8 +141,8 @@ class PackedForest {
         std::call_once(blocks_made_, [&] {
             const int64_t n_columns =
                 routing_.projection == ProjectionKind::kNone ? routing_.n_features : routing_.n_columns;
-            blocks = std::make_unique<ResidentBlocks<Weight>>(
-                routing_, vectors, static_cast<int32_t>(view_.n_nodes()), static_cast<int32_t>(n_columns));
+            blocks = std::make_unique<ResidentBlocks<Weight>>(routing_, vectors, static_cast<int32_t>(view_.n_nodes()),
+                                                              static_cast<int32_t>(n_columns));
         });
         return blocks->size() == 0 ? nullptr : blocks.get();
     }

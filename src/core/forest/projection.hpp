@@ -15,8 +15,7 @@ enum class ProjectionKind : int { kNone = 0, kHash = 1, kGaussian = 2 };
 
 // A standard normal number, a function of (seed, row, column).
 inline float gaussian(int32_t row, int32_t column, uint32_t seed) {
-    const uint64_t cell =
-        (static_cast<uint64_t>(static_cast<uint32_t>(row)) << 32) | static_cast<uint32_t>(column);
+    const uint64_t cell = (static_cast<uint64_t>(static_cast<uint32_t>(row)) << 32) | static_cast<uint32_t>(column);
     const uint64_t bits = mix64(mix64(seed) ^ mix64(cell));
     const double u = static_cast<double>((bits >> 40) + 1) * 0x1.0p-24;
     const double v = static_cast<double>(bits & 0xffffffu) * 0x1.0p-24;
@@ -41,8 +40,8 @@ class Projector {
         if (kind_ == ProjectionKind::kGaussian) return project_densely(row, seed, columns, values);
         if (kind_ == ProjectionKind::kHash) {
             // The hashing trick: each input column has one coefficient, +1 or -1.
-            simd::forest().hash_columns(row.columns, row.values, row.count, seed,
-                                        static_cast<uint32_t>(n_columns_), columns, values);
+            simd::forest().hash_columns(row.columns, row.values, row.count, seed, static_cast<uint32_t>(n_columns_),
+                                        columns, values);
             return;
         }
         std::copy_n(row.columns, row.count, columns);

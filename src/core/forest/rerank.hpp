@@ -37,8 +37,7 @@ inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const 
         scratch.pool.clear();
         for (int64_t j = row * wide; j < (row + 1) * wide && labels[j] >= 0; ++j) {
             const int64_t from = means.indptr[labels[j]];
-            const double cosine =
-                scratch.row.dot(means.indices + from, means.data + from, means.row_nnz(labels[j]));
+            const double cosine = scratch.row.dot(means.indices + from, means.data + from, means.row_nnz(labels[j]));
             // Half the squared distance of unit vectors is 1 - cosine.
             const double nearness = -std::log1p(std::exp(options.sharpness * (1.0 - cosine)));
             const double combined =

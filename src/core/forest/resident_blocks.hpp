@@ -72,9 +72,8 @@ class ResidentBlocks {
     // Finds the row's columns that the node's children use, and the places of their weights.
     void match(int32_t node, int32_t n_children, const Query& row, Matched& matched) const {
         matched.reserve(row.count);
-        matched.count =
-            simd::forest().find_places(row.columns, row.values, row.count, ranks_of(node),
-                                       places_for(n_children), matched.at.data(), matched.values.data());
+        matched.count = simd::forest().find_places(row.columns, row.values, row.count, ranks_of(node),
+                                                   places_for(n_children), matched.at.data(), matched.values.data());
     }
 
     // The memory that scoring a matched node will read.
@@ -85,14 +84,12 @@ class ResidentBlocks {
     // The dot products of a row with the children's vectors. Writes up to kMaxLanes beyond them. Prefetches
     // `next`.
     template <class Next>
-    void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next,
-               double* scores) const {
+    void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next, double* scores) const {
         const auto* weights = weights_of(node);
         for (int32_t lane = 0; lane < n_children; lane += simd::kMaxLanes) {
             block_kernels(weights_of(node))
                 .lane_scores(matched.at.data(), matched.values.data(), matched.count, weights + lane,
-                             std::min(simd::kMaxLanes, n_children - lane), lane == 0 ? next : Next{},
-                             scores + lane);
+                             std::min(simd::kMaxLanes, n_children - lane), lane == 0 ? next : Next{}, scores + lane);
         }
     }
 

@@ -26,16 +26,15 @@ template <class Index, class Weight>
 class Router {
   public:
     // `blocks` may be null.
-    Router(const Routing& routing, const NodeVectors<Index, Weight>& vectors,
-           const ResidentBlocks<Weight>* blocks, const Csr& x)
+    Router(const Routing& routing, const NodeVectors<Index, Weight>& vectors, const ResidentBlocks<Weight>* blocks,
+           const Csr& x)
         : routing_(routing), vectors_(vectors), blocks_(blocks), x_(x) {}
 
     // Writes the leaves that rows begin .. end reach to scratch.reached. For each row, trees are in order,
     // and the leaves of a tree go from left to right.
     void route(int64_t begin, int64_t end, RouterScratch& scratch) const {
         scratch.reached.clear();
-        const bool few =
-            end - begin < kFewRows && !per_node() && routing_.projection != ProjectionKind::kGaussian;
+        const bool few = end - begin < kFewRows && !per_node() && routing_.projection != ProjectionKind::kGaussian;
         if (few) {
             for (int64_t row = begin; row < end; ++row) route_row(begin, row, scratch);
             return;
@@ -73,8 +72,7 @@ class Router {
         scratch.values.resize(scratch.columns.size());
         for (int64_t row = begin; row < end; ++row) {
             const int64_t at = scratch.start[row - begin];
-            scratch.projector.project(row_of(x_, row), seed, scratch.columns.data() + at,
-                                      scratch.values.data() + at);
+            scratch.projector.project(row_of(x_, row), seed, scratch.columns.data() + at, scratch.values.data() + at);
         }
     }
 
@@ -142,15 +140,13 @@ class Router {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
         const int64_t lanes = lanes_of(count);
         scratch.scores.resize(scratch.group.size() * lanes);
-        score_together(vectors_, first, count, scratch.projector.n_columns(), scratch.block,
-                       [&](auto&& score) {
-                           for (int64_t i = 0; i < scratch.group.size(); ++i) {
-                               double* scores = scratch.scores.data() + i * lanes;
-                               score(seen(node, begin, scratch.group[i], scratch), scores);
-                               for (int32_t child = 0; child < count; ++child)
-                                   scores[child] += routing_.bias[first + child];
-                           }
-                       });
+        score_together(vectors_, first, count, scratch.projector.n_columns(), scratch.block, [&](auto&& score) {
+            for (int64_t i = 0; i < scratch.group.size(); ++i) {
+                double* scores = scratch.scores.data() + i * lanes;
+                score(seen(node, begin, scratch.group[i], scratch), scores);
+                for (int32_t child = 0; child < count; ++child) scores[child] += routing_.bias[first + child];
+            }
+        });
     }
 
     void score_in_block(int32_t node, int64_t begin, RouterScratch& scratch) const {
@@ -228,8 +224,8 @@ class Router {
     // Scores the children of an inner node and appends those that the row goes to, the first child last. A
     // node with a block must be matched before. Prefetches the next node one cache line at a time, which is
     // 25 % faster than prefetching it whole.
-    void step(int32_t node, const LaidOut& row, const Matched& matched, const Next& next,
-              Vector<int32_t>& path, RouterScratch& scratch) const {
+    void step(int32_t node, const LaidOut& row, const Matched& matched, const Next& next, Vector<int32_t>& path,
+              RouterScratch& scratch) const {
         const int32_t first = routing_.child_ptr[node], count = routing_.child_ptr[node + 1] - first;
         scratch.scores.resize(count + simd::kMaxLanes);
         if (has_block(node)) {
@@ -265,9 +261,8 @@ class Router {
             for (int64_t i = 0; i < layouts; ++i) {
                 int32_t* columns = scratch.columns.data() + i * length;
                 float* values = scratch.values.data() + i * length;
-                scratch.projector.project(row_of(x_, row),
-                                          plain ? 0 : routing_.seeds[from + static_cast<int32_t>(i)], columns,
-                                          values);
+                scratch.projector.project(row_of(x_, row), plain ? 0 : routing_.seeds[from + static_cast<int32_t>(i)],
+                                          columns, values);
                 scratch.laid[i].lay({columns, values, x_.row_nnz(row)}, scratch.dense.data() + i * width);
             }
             take_turns(from, to, scratch);
@@ -318,8 +313,8 @@ class Router {
                 }
                 if (j == 0) continue;
                 const int64_t i = scratch.live[j - 1];
-                step(scratch.next[j - 1], scratch.laid[plain ? 0 : i], scratch.matched[i], next,
-                     scratch.paths[i], scratch);
+                step(scratch.next[j - 1], scratch.laid[plain ? 0 : i], scratch.matched[i], next, scratch.paths[i],
+                     scratch);
                 for (const int32_t node : scratch.paths[i]) __builtin_prefetch(routing_.child_ptr + node);
             }
         }

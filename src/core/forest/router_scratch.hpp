@@ -61,8 +61,7 @@ struct Matched {
 // Buffers of one worker. They are kept between calls, because a single row must not pay for clearing them.
 struct RouterScratch {
     explicit RouterScratch(const Routing& routing)
-        : projector(routing.projection, routing.n_features, routing.n_columns),
-          dense(projector.n_columns(), 0.0f) {}
+        : projector(routing.projection, routing.n_features, routing.n_columns), dense(projector.n_columns(), 0.0f) {}
 
     Projector projector;
     Vector<float> dense;  // rows as dense arrays, end to end; all zero between uses
@@ -78,7 +77,7 @@ struct RouterScratch {
     Vector<double> scores;
     Vector<int32_t> rows, group, choices, path;
     Vector<std::pair<int32_t, int64_t>>
-        pending;  // (node, begin of its rows); its rows end where those of the next node begin
+        pending;                     // (node, begin of its rows); its rows end where those of the next node begin
     Vector<Vector<int32_t>> paths;   // nodes still to visit, by tree
     Vector<Vector<int32_t>> leaves;  // reached, by tree
     Vector<int32_t> live, next;      // trees with nodes to visit; the next node of each

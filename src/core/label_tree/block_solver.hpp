@@ -93,8 +93,8 @@ class BlockSolver {
     template <class Sink>
     void run(const int32_t* children, int n_siblings, uint64_t seed, Monitor& monitor, Sink&& sink) {
         start(children, n_siblings);
-        const auto pass = options_.loss == Loss::kLogistic ? simd::solver().logistic_pass
-                                                           : simd::solver().squared_hinge_pass;
+        const auto pass =
+            options_.loss == Loss::kLogistic ? simd::solver().logistic_pass : simd::solver().squared_hinge_pass;
         Rng rng(seed, static_cast<uint64_t>(children[0]));
         bool full = false, seen = false;
         int partial = 0;
@@ -123,8 +123,7 @@ class BlockSolver {
                 monitor.add(rows_.indptr[n_rows_]);
                 done |= 1u << lane;
             }
-            if (done != 0)
-                sink(Finished{scratch_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
+            if (done != 0) sink(Finished{scratch_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
             active_ = static_cast<uint16_t>(active_ & ~done);
             narrow();
             partial = full ? 0 : partial + 1;
@@ -136,8 +135,7 @@ class BlockSolver {
     // One pass over the first n_visits rows of the order: all at once, or window by window if they are not
     // held.
     template <class Pass>
-    int64_t visit(Pass pass, int64_t n_visits, const simd::SiblingLanes& block,
-                  simd::GradientSpread* spread) {
+    int64_t visit(Pass pass, int64_t n_visits, const simd::SiblingLanes& block, simd::GradientSpread* spread) {
         int32_t* order = scratch_.order.data();
         if (problem_.is_held()) return pass(rows_, order, n_visits, block, spread, order);
         std::fill_n(spread->highest, simd::kMaxLanes, -1e30f);
@@ -147,8 +145,7 @@ class BlockSolver {
         for (int64_t start = 0, count; start < n_visits; start += count) {
             count = scratch_.window.gather(problem_, order + start, n_visits - start);
             simd::GradientSpread part;
-            n_restless +=
-                pass(scratch_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
+            n_restless += pass(scratch_.window.rows(problem_), order + start, count, block, &part, order + n_restless);
             for (int lane = 0; lane < lanes_; ++lane) {
                 spread->highest[lane] = std::max(spread->highest[lane], part.highest[lane]);
                 spread->lowest[lane] = std::min(spread->lowest[lane], part.lowest[lane]);
@@ -210,8 +207,7 @@ class BlockSolver {
         return rows_where([&](int64_t row) {
             const float* duals = scratch_.duals.data() + row * lanes_;
             unsigned held = 0;
-            for (int lane = 0; lane < lanes_; ++lane)
-                held |= static_cast<unsigned>(duals[lane] > least[lane]);
+            for (int lane = 0; lane < lanes_; ++lane) held |= static_cast<unsigned>(duals[lane] > least[lane]);
             return held != 0;
         });
     }

@@ -45,8 +45,7 @@ struct ClusterOptions {
 // Splits the labels of one node. `ids` belongs to the worker, so that splits can run side by side.
 class Splitter {
   public:
-    Splitter(const Csr& vectors, const ClusterOptions& options, int n_threads, StampedCounts& ids,
-             Monitor& monitor)
+    Splitter(const Csr& vectors, const ClusterOptions& options, int n_threads, StampedCounts& ids, Monitor& monitor)
         : vectors_(vectors), options_(options), n_threads_(n_threads), ids_(ids), monitor_(monitor) {}
 
     // Balanced: splits into `parts` groups whose sizes differ by at most one, by recursive 2-means.
@@ -154,11 +153,10 @@ class Splitter {
             });
             if (monitor_.stopped()) throw Interrupted();
             std::iota(order.begin(), order.end(), 0);
-            std::nth_element(order.begin(), order.begin() + left_size, order.end(),
-                             [&](int32_t a, int32_t b) {
-                                 const float x = scores[a], y = scores[b];
-                                 return x != y ? x > y : a < b;
-                             });
+            std::nth_element(order.begin(), order.begin() + left_size, order.end(), [&](int32_t a, int32_t b) {
+                const float x = scores[a], y = scores[b];
+                return x != y ? x > y : a < b;
+            });
             was_left = on_left;
             std::fill(on_left.begin(), on_left.end(), static_cast<uint8_t>(0));
             for (int64_t i = 0; i < left_size; ++i) on_left[order[i]] = 1;
@@ -193,8 +191,7 @@ class Splitter {
     }
 
     // |v - c|^2 is smallest where v.c - |c|^2 / 2 is largest.
-    void assign(const Vector<float>& centres, const Vector<float>& half_norm, int64_t k,
-                Vector<int32_t>* assigned) {
+    void assign(const Vector<float>& centres, const Vector<float>& half_norm, int64_t k, Vector<int32_t>* assigned) {
         const int64_t n = ptr_.size() - 1;
         Monitor quiet;
         parallel_for((n + kPiece - 1) / kPiece, n_threads_, quiet, [&](int64_t piece, int) {
@@ -202,8 +199,8 @@ class Splitter {
             for (int64_t i = piece * kPiece; i < std::min(n, (piece + 1) * kPiece); ++i) {
                 for (int64_t c = 0; c < scores.size(); ++c) scores[c] = -half_norm[c];
                 const int64_t begin = ptr_[i];
-                simd::search().accumulate(columns_.data() + begin, values_.data() + begin,
-                                          ptr_[i + 1] - begin, centres.data(), k, scores.data());
+                simd::search().accumulate(columns_.data() + begin, values_.data() + begin, ptr_[i + 1] - begin,
+                                          centres.data(), k, scores.data());
                 const auto best = std::max_element(scores.begin(), scores.end());
                 (*assigned)[i] = static_cast<int32_t>(best - scores.begin());
             }
@@ -211,8 +208,7 @@ class Splitter {
         if (monitor_.stopped()) throw Interrupted();
     }
 
-    void recentre(const Vector<int32_t>& assigned, int64_t k, Vector<float>* centres,
-                  Vector<float>* half_norm) {
+    void recentre(const Vector<int32_t>& assigned, int64_t k, Vector<float>* centres, Vector<float>* half_norm) {
         std::fill(centres->begin(), centres->end(), 0.0f);
         Vector<int64_t> size(k, 0);
         for (int64_t i = 0; i < assigned.size(); ++i) {
@@ -269,8 +265,7 @@ inline GrownTree grow(const Csr& vectors, const ClusterOptions& options, Monitor
             Splitter splitter(vectors, options, n_threads, ids[worker], monitor);
             if (options.balanced) {
                 const int64_t n = p.labels.size();
-                const auto parts =
-                    std::min<int64_t>(options.arity, (n + options.max_leaf - 1) / options.max_leaf);
+                const auto parts = std::min<int64_t>(options.arity, (n + options.max_leaf - 1) / options.max_leaf);
                 splitter.balanced(p.labels, static_cast<int32_t>(parts), rng, &p.parts);
             } else {
                 splitter.kmeans(p.labels, rng, &p.parts);

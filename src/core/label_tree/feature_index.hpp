@@ -52,8 +52,8 @@ class FeatureIndex {
 
     // Finds a query's columns in the node's buckets: their positions among the features, and the values.
     // Returns how many. Prefetches look-ups, since a single query meets cold memory.
-    int64_t match_buckets(int64_t node, const int32_t* columns, const float* values, int64_t count,
-                          int32_t* rows, float* matched) const {
+    int64_t match_buckets(int64_t node, const int32_t* columns, const float* values, int64_t count, int32_t* rows,
+                          float* matched) const {
         const Node& entry = nodes_[node];
         const uint32_t* starts = starts_.data() + entry.at;
         const int32_t* base = features_ + feature_ptr_[node];
@@ -74,8 +74,7 @@ class FeatureIndex {
     }
 
   private:
-    static constexpr int64_t kSparse =
-        32;  // ranks take 8 bytes per 32 columns: at this density, 8 bytes per feature
+    static constexpr int64_t kSparse = 32;  // ranks take 8 bytes per 32 columns: at this density, 8 bytes per feature
 
     struct Node {
         bool ranked;

@@ -116,14 +116,13 @@ class Searcher {
     template <class Task>
     void run(int64_t n_tasks, Monitor& monitor, Task&& task) {
         Vector<SearchScratch> scratches(std::max(options_.n_threads, 1));
-        parallel_for(n_tasks, options_.n_threads, monitor,
-                     [&](int64_t i, int worker) { task(i, scratches[worker]); });
+        parallel_for(n_tasks, options_.n_threads, monitor, [&](int64_t i, int worker) { task(i, scratches[worker]); });
     }
 
     // Log-probabilities of the children of a node for one query, left in scratch.scores. With null ranks the
     // node's buckets are searched.
-    void score_children(int32_t node, const Query& query, float base, const simd::Rank* ranks,
-                        const float* unpacked, SearchScratch& scratch) {
+    void score_children(int32_t node, const Query& query, float base, const simd::Rank* ranks, const float* unpacked,
+                        SearchScratch& scratch) {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         const int64_t room = query.count + 1;
@@ -144,8 +143,7 @@ class Searcher {
 
     // Per query at most `width` scored items.
     struct Lists {
-        Lists(int64_t n_queries, int32_t width)
-            : width(width), items(n_queries * width), size(n_queries, 0) {}
+        Lists(int64_t n_queries, int32_t width) : width(width), items(n_queries * width), size(n_queries, 0) {}
 
         Scored* of(int64_t query) { return items.data() + query * width; }
         BestOf best(int64_t query) { return BestOf(of(query), &size[query], width); }
@@ -166,8 +164,7 @@ class Searcher {
                 visits.clear();
                 for (int64_t q = 0; q < n; ++q) {
                     const float bar = found.best(q).bar();
-                    for (int32_t b = rank; b < std::min(stop, open.size[q]) && open.of(q)[b].score >= bar;
-                         ++b) {
+                    for (int32_t b = rank; b < std::min(stop, open.size[q]) && open.of(q)[b].score >= bar; ++b) {
                         visits.push_back({open.of(q)[b].id, static_cast<int32_t>(q), open.of(q)[b].score});
                     }
                 }
@@ -209,8 +206,7 @@ class Searcher {
             const float* unpacked = many ? weights_.unpack(inner, scratch.unpacked) : nullptr;
             for (; i < stop; ++i) {
                 const int32_t q = visits[i].query;
-                score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks, unpacked,
-                               scratch);
+                score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks, unpacked, scratch);
                 BestOf leaves = found.best(q), nodes = next.best(q);
                 offer_children(node, leaves, nodes, scratch);
             }
@@ -243,8 +239,8 @@ class Searcher {
                 found.push_back({top.score, model_.tree.label[top.id]});
                 continue;
             }
-            score_children(top.id, row_of(x_, row), top.score, model_.index.ranks(model_.inner_of[top.id]),
-                           nullptr, scratch);
+            score_children(top.id, row_of(x_, row), top.score, model_.index.ranks(model_.inner_of[top.id]), nullptr,
+                           scratch);
             const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
             for (int32_t c = 0; c < count; ++c) {
                 queue.push_back({scratch.scores[c], first + c});

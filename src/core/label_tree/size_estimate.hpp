@@ -19,8 +19,8 @@ struct NodeSizes {
     Vector<int64_t> rows;      // per node, leaves included
 };
 
-inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& members, const Tree& tree,
-                             int n_threads, Monitor& monitor) {
+inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& members, const Tree& tree, int n_threads,
+                             Monitor& monitor) {
     const Csr& x = rows.x;
     const Vector<int32_t> inner = inner_nodes(tree);
     const int64_t n = inner.size();

@@ -72,8 +72,8 @@ constexpr float kNever = -128.0f;
 
 class TreeTrainer {
   public:
-    TreeTrainer(const sparse::TrainingRows& x, const Csr& y, const TreePart& part,
-                const TrainOptions& options, Monitor& monitor)
+    TreeTrainer(const sparse::TrainingRows& x, const Csr& y, const TreePart& part, const TrainOptions& options,
+                Monitor& monitor)
         : rows_(x),
           x_(x.x),
           part_(part),
@@ -98,8 +98,7 @@ class TreeTrainer {
         for (int64_t i = 0; i < inner_.size(); ++i) {
             const int64_t entries = entries_of(inner_[i]);
             work[i] = entries * tree_.n_children(inner_[i]);
-            if (options_.most_entries == 0 || entries <= options_.most_entries)
-                most = std::max(most, entries);
+            if (options_.most_entries == 0 || entries <= options_.most_entries) most = std::max(most, entries);
         }
         // Reserve for the largest node: growing arrays leave holes in memory, and unused room takes none.
         for (auto& scratch : scratches_) {
@@ -227,8 +226,8 @@ class TreeTrainer {
             };
             const int32_t id = trainer.part_.ids == nullptr ? node : trainer.part_.ids[node];
             BlockSolver(problem, positives, o, scratch)
-                .run(trained.data() + begin, end - begin,
-                     mix64(trainer.options_.seed) ^ static_cast<uint64_t>(id), trainer.monitor_, sink);
+                .run(trained.data() + begin, end - begin, mix64(trainer.options_.seed) ^ static_cast<uint64_t>(id),
+                     trainer.monitor_, sink);
         }
 
         void keep_all(const Finished& finished) {
@@ -243,9 +242,9 @@ class TreeTrainer {
             const int64_t n_features = problem.features.size();
             scratch.large.resize(n_features + 1);
             scratch.large_lanes.resize(n_features + 1);
-            const int64_t count = simd::solver().larger_entries(
-                finished.weights, problem.n_features(), finished.width, finished.lanes,
-                trainer.options_.threshold, scratch.large.data(), scratch.large_lanes.data());
+            const int64_t count = simd::solver().larger_entries(finished.weights, problem.n_features(), finished.width,
+                                                                finished.lanes, trainer.options_.threshold,
+                                                                scratch.large.data(), scratch.large_lanes.data());
             for (int64_t i = 0; i < count; ++i) {
                 const int32_t f = scratch.large[i];
                 const float* from = finished.weights + int64_t{f} * finished.width;

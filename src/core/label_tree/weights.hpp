@@ -18,8 +18,8 @@ struct DenseWeights {
     const float* unpack(int64_t, Vector<float>&) const { return nullptr; }
 
     // scores[child] += sum over matched features; `rows` are positions from FeatureIndex.
-    void add(int64_t node, int32_t n_children, const int32_t* rows, const float* values, int64_t count,
-             const float*, float* scores) const {
+    void add(int64_t node, int32_t n_children, const int32_t* rows, const float* values, int64_t count, const float*,
+             float* scores) const {
         simd::search().accumulate(rows, values, count, weights + weight_ptr[node], n_children, scores);
     }
 };
@@ -43,17 +43,16 @@ struct SparseWeights {
         return scratch.data();
     }
 
-    void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count,
-             const float* unpacked, float* scores) const {
+    void add(int64_t node, int32_t, const int32_t* rows, const float* values, int64_t count, const float* unpacked,
+             float* scores) const {
         const int64_t from = weight_ptr[node];
         const simd::PairRows pairs{row_start + feature_ptr[node],
                                    feature_ptr[node + 1] - feature_ptr[node],
                                    static_cast<uint32_t>(weight_ptr[node + 1] - from),
                                    static_cast<const char*>(child) + from * child_bytes,
                                    child_bytes,
-                                   unpacked != nullptr
-                                       ? static_cast<const void*>(unpacked)
-                                       : static_cast<const char*>(weights) + from * (half ? 2 : 4),
+                                   unpacked != nullptr ? static_cast<const void*>(unpacked)
+                                                       : static_cast<const char*>(weights) + from * (half ? 2 : 4),
                                    half && unpacked == nullptr};
         simd::search().add_pairs(pairs, rows, values, count, scores);
     }
@@ -83,8 +82,7 @@ struct QuantizedWeights {
 
   private:
     template <class Child>
-    void add_rows(int64_t node, const int32_t* rows, const float* values, int64_t count,
-                  float* scores) const {
+    void add_rows(int64_t node, const int32_t* rows, const float* values, int64_t count, float* scores) const {
         const int64_t from = pairs.weight_ptr[node];
         const uint32_t* start = pairs.row_start + pairs.feature_ptr[node];
         const int64_t n_features = pairs.feature_ptr[node + 1] - pairs.feature_ptr[node];

@@ -43,8 +43,7 @@ struct OwnPages {
     T* allocate(size_t count) {
 #if defined(__linux__)
         if (count * sizeof(T) >= kLarge) {
-            void* pages =
-                mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            void* pages = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (pages == MAP_FAILED) throw std::bad_alloc();
             return static_cast<T*>(pages);
         }

@@ -28,8 +28,7 @@ class LargeMemory {
 #endif
     }
     ~LargeMemory() { ::operator delete(data_, align_); }
-    LargeMemory(LargeMemory&& other) noexcept
-        : align_(other.align_), data_(std::exchange(other.data_, nullptr)) {}
+    LargeMemory(LargeMemory&& other) noexcept : align_(other.align_), data_(std::exchange(other.data_, nullptr)) {}
     LargeMemory(const LargeMemory&) = delete;
     LargeMemory& operator=(const LargeMemory&) = delete;
 

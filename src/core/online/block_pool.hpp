@@ -23,15 +23,12 @@ struct Batch {
     Vector<uint32_t> features;
     Vector<float> values;
 
-    Example row(int64_t i) const {
-        return {features.data() + ptr[i], values.data() + ptr[i], ptr[i + 1] - ptr[i]};
-    }
+    Example row(int64_t i) const { return {features.data() + ptr[i], values.data() + ptr[i], ptr[i + 1] - ptr[i]}; }
 };
 
 class BlockPool {
   public:
-    BlockPool(const LearnerOptions& learner, PoolPointer memory)
-        : learner_(learner), memory_(std::move(memory)) {}
+    BlockPool(const LearnerOptions& learner, PoolPointer memory) : learner_(learner), memory_(std::move(memory)) {}
 
     SiblingBlock& operator[](int32_t block) { return blocks_[block].block; }
     const SiblingBlock& operator[](int32_t block) const { return blocks_[block].block; }
@@ -72,8 +69,7 @@ class BlockPool {
         int64_t total = 0;
         for (const int32_t block : noted_) total += work(block);
         // The heaviest first, so that the threads end together. A small batch is not worth a second thread.
-        std::stable_sort(noted_.begin(), noted_.end(),
-                         [&](int32_t a, int32_t b) { return work(a) > work(b); });
+        std::stable_sort(noted_.begin(), noted_.end(), [&](int32_t a, int32_t b) { return work(a) > work(b); });
         const int threads = total < 20000 ? 1 : std::max(n_threads, 1);
         Vector<BlockScratch> scratches(threads - 1);
         Monitor monitor;

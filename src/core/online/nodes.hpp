@@ -138,8 +138,8 @@ class Nodes {
         int32_t best = -1;
         double best_score = 0.0;
         for (const int32_t child : node.children) {
-            const double score = (1.0 - options_.alpha) * probability(child) +
-                                 options_.alpha * std::log(even / (*this)[child].n_leaves);
+            const double score =
+                (1.0 - options_.alpha) * probability(child) + options_.alpha * std::log(even / (*this)[child].n_leaves);
             if (best < 0 || score > best_score) {
                 best = child;
                 best_score = score;

@@ -95,8 +95,7 @@ class SiblingBlock {
         SiblingBlock made(with_copy ? 2 : 1, pool_);
         made.table_.reserve(table_.size());
         const auto spread = [&](const float* from, float* to) {
-            for (int32_t c = 0; c < made.capacity(); ++c)
-                to[c] = c < made.n_lanes_ ? from[0] : inverted(from[0]);
+            for (int32_t c = 0; c < made.capacity(); ++c) to[c] = c < made.n_lanes_ ? from[0] : inverted(from[0]);
         };
         const auto spread_row = [&](uint32_t source, uint32_t target) {
             const float* from = rows_.row(source);
@@ -132,11 +131,10 @@ class SiblingBlock {
         scratch.signs[0] = 1.0f;
         for (int32_t p = 0; p < n_positives; ++p) scratch.signs[positives[p]] = 1.0f;
         const simd::OnlineKernels& kernels = simd::online();
-        kernels.margins(scratch.rows.data(), scratch.values.data(), scratch.count, lanes,
-                        scratch.margins.data());
+        kernels.margins(scratch.rows.data(), scratch.values.data(), scratch.count, lanes, scratch.margins.data());
         kernels.gradients(scratch.margins.data(), scratch.signs.data(), lanes, scratch.gradients.data());
-        kernels.update(scratch.rows.data(), scratch.values.data(), scratch.count, scratch.gradients.data(),
-                       lanes, options.rate, options.epsilon);
+        kernels.update(scratch.rows.data(), scratch.values.data(), scratch.count, scratch.gradients.data(), lanes,
+                       options.rate, options.epsilon);
         if (scratch.fresh.empty()) return;
         const uint32_t first = firsts_.add();
         std::copy(scratch.gradients.begin(), scratch.gradients.begin() + lanes, firsts_.row(first));
@@ -162,8 +160,7 @@ class SiblingBlock {
             }
         }
         for (const uint32_t entry : scratch.entries) {
-            if (entry != kNoRow && is_single(entry))
-                prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
+            if (entry != kNoRow && is_single(entry)) prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
         }
         const int32_t width = 2 * lanes;
         scratch.single.assign(n_singles * width, 0.0f);
@@ -184,8 +181,8 @@ class SiblingBlock {
     }
 
     int64_t bytes() const {
-        return rows_.bytes() + firsts_.bytes() + table_.bytes() +
-               singles_.capacity() * int64_t{sizeof(Single)} + references_.capacity() * 4;
+        return rows_.bytes() + firsts_.bytes() + table_.bytes() + singles_.capacity() * int64_t{sizeof(Single)} +
+               references_.capacity() * 4;
     }
 
     friend struct BlockState;
@@ -204,9 +201,7 @@ class SiblingBlock {
     static uint32_t index_of(uint32_t entry) { return entry & ~kSingle; }
 
     // Capacities that the kernels support: 4, 8 and multiples of 16.
-    static int32_t capacity_for(int32_t lanes) {
-        return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (lanes + 15) / 16 * 16;
-    }
+    static int32_t capacity_for(int32_t lanes) { return lanes <= 4 ? 4 : lanes <= 8 ? 8 : (lanes + 15) / 16 * 16; }
 
     void widen(int32_t lanes) {
         const int32_t old = capacity();

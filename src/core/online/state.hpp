@@ -15,9 +15,9 @@ namespace labelwood::online {
 // auxiliary classifier, else 1) to the last in use.
 struct BlockArrays {
     Vector<int64_t> feature_ptr{0};
-    Vector<int64_t> features;  // ids
-    Vector<int32_t> first;  // per feature: its first visit, a row of the block's gradients; -1: it has a row
-    Vector<float> value;    // per feature: its value at its first visit; 0: it has a row
+    Vector<int64_t> features;     // ids
+    Vector<int32_t> first;        // per feature: its first visit, a row of the block's gradients; -1: it has a row
+    Vector<float> value;          // per feature: its value at its first visit; 0: it has a row
     Vector<int64_t> row_ptr{0};   // per block, into weights and sums
     Vector<float> weights, sums;  // the row of the constant feature, then of features with rows
     Vector<int64_t> gradient_ptr{0};
@@ -30,14 +30,12 @@ struct BlockState {
     static Vector<Entry> sorted(const SiblingBlock& block, const FeatureNumbers& numbers) {
         Vector<Entry> entries;
         entries.reserve(block.table_.size());
-        block.table_.each(
-            [&](uint32_t feature, uint32_t entry) { entries.push_back({numbers.id(feature), entry}); });
+        block.table_.each([&](uint32_t feature, uint32_t entry) { entries.push_back({numbers.id(feature), entry}); });
         std::sort(entries.begin(), entries.end());
         return entries;
     }
 
-    static void save(const SiblingBlock& block, const FeatureNumbers& numbers, int32_t first_lane,
-                     BlockArrays& out) {
+    static void save(const SiblingBlock& block, const FeatureNumbers& numbers, int32_t first_lane, BlockArrays& out) {
         const int32_t n_lanes = block.n_lanes(), capacity = block.capacity();
         const auto save_row = [&](uint32_t r) {
             const float* row = block.rows_.row(r);
@@ -117,8 +115,8 @@ struct BlockState {
 
     // Calls use(feature id, weights by lane): first for the constant with id -1, then by ascending id.
     template <class Use>
-    static void each_row(const SiblingBlock& block, const FeatureNumbers& numbers,
-                         const LearnerOptions& options, Use&& use) {
+    static void each_row(const SiblingBlock& block, const FeatureNumbers& numbers, const LearnerOptions& options,
+                         Use&& use) {
         use(int64_t{-1}, block.rows_.row(0));
         Vector<float> replayed(2 * block.capacity());
         for (const auto& [id, entry] : sorted(block, numbers)) {
@@ -191,19 +189,17 @@ struct TreeState {
         const LabelArrays& r = from.records;
         tree.resize_labels(r.support.size());
         for (int64_t j = 0; j < r.support.size(); ++j) {
-            tree.labels_[j] = {-1,           r.answers_as[j], r.retired[j] != 0,
-                               r.support[j], r.first_seen[j], r.last_seen[j]};
+            tree.labels_[j] = {-1, r.answers_as[j], r.retired[j] != 0, r.support[j], r.first_seen[j], r.last_seen[j]};
         }
         tree.plant(from.parent.data(), from.label.data(), n_nodes, growing);
         for (int32_t v = 0; v < n_nodes; ++v) tree.nodes_[v].auxiliary = from.auxiliary[v] != 0;
         int64_t number = 0;
         const auto part = [&](int64_t i) {
             const BlockArrays& a = from.blocks;
-            return BlockState::Part{
-                a.features.data() + a.feature_ptr[i],   a.first.data() + a.feature_ptr[i],
-                a.value.data() + a.feature_ptr[i],      a.feature_ptr[i + 1] - a.feature_ptr[i],
-                a.weights.data() + a.row_ptr[i],        a.sums.data() + a.row_ptr[i],
-                a.gradients.data() + a.gradient_ptr[i], a.gradient_ptr[i + 1] - a.gradient_ptr[i]};
+            return BlockState::Part{a.features.data() + a.feature_ptr[i],   a.first.data() + a.feature_ptr[i],
+                                    a.value.data() + a.feature_ptr[i],      a.feature_ptr[i + 1] - a.feature_ptr[i],
+                                    a.weights.data() + a.row_ptr[i],        a.sums.data() + a.row_ptr[i],
+                                    a.gradients.data() + a.gradient_ptr[i], a.gradient_ptr[i + 1] - a.gradient_ptr[i]};
         };
         tree.blocks_[0] = tree.blocks_.made(2);
         BlockState::load(part(number++), tree.blocks_[0], 1, tree.numbers_);

@@ -64,10 +64,10 @@ class Tree {
 
     // OPLT.Train (Algorithm 3) on the rows `order` of x and y. Labels of y may be new.
     template <class Column>
-    void learn(const int64_t* x_ptr, const Column* x_columns, const float* x_values, const Csr& y,
-               const int64_t* order, int64_t count, int n_threads) {
-        blocks_.begin(prepare(x_ptr, x_columns, x_values, order, count,
-                              [&](uint64_t id) { return numbers_.intern(id); }));
+    void learn(const int64_t* x_ptr, const Column* x_columns, const float* x_values, const Csr& y, const int64_t* order,
+               int64_t count, int n_threads) {
+        blocks_.begin(
+            prepare(x_ptr, x_columns, x_values, order, count, [&](uint64_t id) { return numbers_.intern(id); }));
         const memory::FlushDenormals flush;
         for (int64_t i = 0; i < count; ++i) {
             read_labels(y, order[i]);
@@ -81,15 +81,14 @@ class Tree {
     }
 
     template <class Column, class Number>
-    Batch prepare(const int64_t* ptr, const Column* columns, const float* values, const int64_t* order,
-                  int64_t count, Number&& number) const {
+    Batch prepare(const int64_t* ptr, const Column* columns, const float* values, const int64_t* order, int64_t count,
+                  Number&& number) const {
         Batch batch;
         batch.ptr.reserve(count + 1);
         for (int64_t i = 0; i < count; ++i) {
             const int64_t row = order == nullptr ? i : order[i];
             double square = 0.0;
-            for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e)
-                square += static_cast<double>(values[e]) * values[e];
+            for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e) square += static_cast<double>(values[e]) * values[e];
             const float scale = normalize_ ? unit_factor(square) : 1.0f;
             for (int64_t e = ptr[row]; e < ptr[row + 1]; ++e) {
                 const float value = values[e] * scale;
@@ -115,8 +114,7 @@ class Tree {
     void set_lifecycle(int32_t label, bool retired, int32_t answers_as) {
         LabelRecord& record = labels_[label];
         if (record.leaf >= 0 && retired != record.retired) {
-            for (int32_t v = record.leaf; v >= 0; v = nodes_[v].parent)
-                nodes_[v].n_active += retired ? -1 : 1;
+            for (int32_t v = record.leaf; v >= 0; v = nodes_[v].parent) nodes_[v].n_active += retired ? -1 : 1;
         }
         record.retired = retired;
         record.answers_as = answers_as;

@@ -27,8 +27,7 @@ inline uint64_t read_digits(const char* p, int& count) {
     uint64_t bytes;
     std::memcpy(&bytes, p, sizeof bytes);
     bytes ^= 0x3030303030303030U;  // digits become 0..9; other bytes get bit 7 below
-    const uint64_t others =
-        (((bytes & 0x7f7f7f7f7f7f7f7fU) + 0x7676767676767676U) | bytes) & 0x8080808080808080U;
+    const uint64_t others = (((bytes & 0x7f7f7f7f7f7f7f7fU) + 0x7676767676767676U) | bytes) & 0x8080808080808080U;
     count = std::countr_zero(others) / 8;
     if (count == 0) return 0;
     bytes <<= 64 - 8 * count;           // leading zeros
@@ -82,8 +81,7 @@ inline bool read_short_decimal(const char*& at, float& value) {
         n_decimals = p - decimals;
         n_digits += n_decimals;
     }
-    if (n_digits == 0 || n_digits > 18 || digits > (uint64_t{1} << 53) || *p == 'e' || *p == 'E')
-        return false;
+    if (n_digits == 0 || n_digits > 18 || digits > (uint64_t{1} << 53) || *p == 'e' || *p == 'E') return false;
     double number = static_cast<double>(digits);
     if (n_decimals > 0) number /= kPowersOfTen[n_decimals];
     if ((std::bit_cast<uint64_t>(number) & 0x1fffffffU) == 0x10000000U) return false;
@@ -110,8 +108,7 @@ inline bool spells(const char* p, const char* end, const char* word) {
 inline Decimal read_decimal(const char* p, const char* end, float& value) {
     const bool negative = p != end && *p == '-';
     if (p != end && (*p == '-' || *p == '+')) ++p;
-    if (detail::spells(p, end, "nan") || detail::spells(p, end, "inf") ||
-        detail::spells(p, end, "infinity")) {
+    if (detail::spells(p, end, "nan") || detail::spells(p, end, "inf") || detail::spells(p, end, "infinity")) {
         return Decimal::not_finite;
     }
     const char* begin = p;

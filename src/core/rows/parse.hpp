@@ -42,7 +42,7 @@ enum class Problem : int32_t {
 
 // The format of the rows and the limits of their ids.
 struct Dialect {
-    bool svmlight;  // skip comments and blank lines; a first token with a colon is a feature; values required
+    bool svmlight;       // skip comments and blank lines; a first token with a colon is a feature; values required
     int64_t first_id;    // id of the first feature in the file; stored ids start from 0
     int64_t n_features;  // stored feature ids are below this
     int64_t n_labels;    // label ids are below this
@@ -112,8 +112,7 @@ class LineParser {
         piece_.labels.reserve_more(most);
         line_begin_ = p;
         line_end_ = end;
-        return read_labels(p) &&
-               (text_end_ - end >= kWide ? read_features<true>(p) : read_features<false>(p));
+        return read_labels(p) && (text_end_ - end >= kWide ? read_features<true>(p) : read_features<false>(p));
     }
 
   private:
@@ -159,21 +158,18 @@ class LineParser {
     bool read_labels(const char*& p) {
         const int64_t first = piece_.labels.size();
         const char* stop = token_end(p);
-        const bool absent =
-            stop == p || (dialect_.svmlight && std::memchr(p, ':', static_cast<size_t>(stop - p)));
+        const bool absent = stop == p || (dialect_.svmlight && std::memchr(p, ':', static_cast<size_t>(stop - p)));
         if (!absent) {
             while (true) {
                 const char* begin = p;
                 const char* end = std::find(p, stop, ',');
                 const uint64_t id = read_id(p);
                 if (p != end || p == begin) {
-                    const bool negative =
-                        end - begin > 1 && *begin == '-' && std::all_of(begin + 1, end, is_digit);
+                    const bool negative = end - begin > 1 && *begin == '-' && std::all_of(begin + 1, end, is_digit);
                     return fail(negative ? Problem::negative_label : Problem::bad_label, begin, end);
                 }
                 if (id > kLastId) return fail(Problem::huge_label, begin, end);
-                if (static_cast<int64_t>(id) >= dialect_.n_labels)
-                    return fail(Problem::label_past_count, begin, end);
+                if (static_cast<int64_t>(id) >= dialect_.n_labels) return fail(Problem::label_past_count, begin, end);
                 piece_.labels.push(static_cast<int32_t>(id));
                 if (end == stop) break;
                 ++p;
@@ -224,8 +220,7 @@ class LineParser {
         if (!rising && !sort_features(first)) return fail(Problem::huge_sum, line_begin_, line_end_);
         const int64_t count = piece_.features.size() - first;
         if (count > 0)
-            piece_.feature_end =
-                std::max<int64_t>(piece_.feature_end, piece_.features.end()[-1] + int64_t{1});
+            piece_.feature_end = std::max<int64_t>(piece_.feature_end, piece_.features.end()[-1] + int64_t{1});
         piece_.feature_counts.push_back(static_cast<int32_t>(count));
         return true;
     }
@@ -243,8 +238,7 @@ class LineParser {
         for (int64_t i = first; i < piece_.features.size(); ++i) {
             scratch_.emplace_back(piece_.features[i], piece_.values[i]);
         }
-        std::stable_sort(scratch_.begin(), scratch_.end(),
-                         [](auto& a, auto& b) { return a.first < b.first; });
+        std::stable_sort(scratch_.begin(), scratch_.end(), [](auto& a, auto& b) { return a.first < b.first; });
         int64_t last = first - 1;
         for (const auto& [id, value] : scratch_) {
             if (last >= first && piece_.features[last] == id) {
@@ -283,8 +277,7 @@ struct ParsedRows {
 namespace detail {
 
 // Parses the lines that start in [lo, hi) of the text.
-inline void parse_piece(const char* text, int64_t size, int64_t lo, int64_t hi, const Dialect& dialect,
-                        Piece& piece) {
+inline void parse_piece(const char* text, int64_t size, int64_t lo, int64_t hi, const Dialect& dialect, Piece& piece) {
     const char* p = text + lo;
     if (lo > 0) {  // a line that began before belongs to an earlier piece
         const void* newline = std::memchr(p - 1, '\n', static_cast<size_t>(hi - lo));
@@ -295,8 +288,7 @@ inline void parse_piece(const char* text, int64_t size, int64_t lo, int64_t hi, 
     piece.values.reserve_more((hi - lo) / 8);
     LineParser parser(dialect, piece, text, size);
     while (p < text + hi) {
-        const auto* end =
-            static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(text + size - p)));
+        const auto* end = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(text + size - p)));
         if (!parser.parse(p, end)) return;
         p = end + 1;
     }
@@ -339,8 +331,8 @@ inline ParsedRows join(Vector<Piece>& pieces, int n_threads, Monitor& monitor) {
 }  // namespace detail
 
 // Parses `size` bytes of text whose last byte, if any, is '\n'.
-inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dialect, int64_t piece_size,
-                             int n_threads, Monitor& monitor) {
+inline ParsedRows parse_rows(const char* text, int64_t size, const Dialect& dialect, int64_t piece_size, int n_threads,
+                             Monitor& monitor) {
     assert(size == 0 || text[size - 1] == '\n');
     const int64_t n_pieces = (size + piece_size - 1) / piece_size;
     Vector<Piece> pieces(n_pieces);

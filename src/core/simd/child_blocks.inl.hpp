@@ -47,8 +47,7 @@ void row_scores(const int32_t* rows, const float* values, int64_t count, const f
 
 #if defined(__AVX512F__)
 inline __m512d eight_doubles(const Half* half) {
-    return _mm512_maskz_cvtps_pd(0xff,
-                                 _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half))));
+    return _mm512_maskz_cvtps_pd(0xff, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(half))));
 }
 inline __m512d eight_doubles(const float* plain) {
     return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(plain));
@@ -112,8 +111,7 @@ void lane_scores(const int32_t* at, const float* values, int64_t count, const Va
         double sums[4] = {};
         for (int64_t i = 0; i < count; ++i) {
             for (int n = 0; n < 4; ++n) {
-                sums[n] +=
-                    static_cast<double>(values[i]) * static_cast<double>(widen(block[at[i] + lane + n]));
+                sums[n] += static_cast<double>(values[i]) * static_cast<double>(widen(block[at[i] + lane + n]));
             }
         }
         __builtin_memcpy(scores + lane, sums, sizeof(sums));
@@ -121,8 +119,8 @@ void lane_scores(const int32_t* at, const float* values, int64_t count, const Va
 }
 #endif
 
-int64_t find_columns(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
-                     int32_t* at, float* found) {
+int64_t find_columns(const int32_t* columns, const float* values, int64_t count, const int32_t* position, int32_t* at,
+                     float* found) {
     int64_t n = 0;
     for (int64_t i = 0; i < count; ++i) {
         const int32_t there = position[columns[i]];
@@ -135,8 +133,7 @@ int64_t find_columns(const int32_t* columns, const float* values, int64_t count,
 
 #if defined(__AVX512F__)
 inline __m512i count_bits(__m512i v) {
-    const __m512i counts =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+    const __m512i counts = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
     const __m512i nibble = _mm512_set1_epi8(15);
     const __m512i low = _mm512_shuffle_epi8(counts, _mm512_and_si512(v, nibble));
     const __m512i high = _mm512_shuffle_epi8(counts, _mm512_and_si512(_mm512_srli_epi32(v, 4), nibble));
@@ -164,17 +161,16 @@ int64_t find_places(const int32_t* columns, const float* values, int64_t count, 
         const __m512i word = _mm512_srli_epi32(column, 5);
         const __m512i first = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(mask),
                                                           _mm512_castsi512_si256(word), ranks, 8);
-        const __m512i second =
-            _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(mask >> 8),
-                                        _mm512_maskz_extracti32x8_epi32(0xff, word, 1), ranks, 8);
+        const __m512i second = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(mask >> 8),
+                                                           _mm512_maskz_extracti32x8_epi32(0xff, word, 1), ranks, 8);
         const __m512i before = _mm512_permutex2var_epi32(first, evens, second);
         const __m512i bits = _mm512_permutex2var_epi32(first, _mm512_add_epi32(evens, one), second);
         const __m512i bit = _mm512_sllv_epi32(one, _mm512_and_si512(column, _mm512_set1_epi32(31)));
         const __mmask16 there = _mm512_mask_test_epi32_mask(mask, bits, bit);
         const __m512i below = _mm512_and_si512(bits, _mm512_sub_epi32(bit, one));
         const __m512i row = _mm512_add_epi32(before, count_bits(below));
-        const __m512i place = _mm512_add_epi32(_mm512_mullo_epi32(row, stride),
-                                               _mm512_mullo_epi32(upper_product(row, inverse), gap));
+        const __m512i place =
+            _mm512_add_epi32(_mm512_mullo_epi32(row, stride), _mm512_mullo_epi32(upper_product(row, inverse), gap));
         const int more = __builtin_popcount(there);
         const auto room = static_cast<__mmask16>((1u << more) - 1u);
         _mm512_mask_storeu_epi32(at + n, room, _mm512_maskz_compress_epi32(there, place));

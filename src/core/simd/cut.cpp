@@ -145,8 +145,7 @@ void step_touched(const CutState& s, int64_t count) {
 // Derivatives of the partners' terms by their margins, with the sign they have in the gradient; dot(row) is
 // w.x of a row.
 template <class Dot>
-inline void slopes(int32_t example, const int32_t* partners, int32_t n_near, int32_t n, const CutState& s,
-                   Dot&& dot) {
+inline void slopes(int32_t example, const int32_t* partners, int32_t n_near, int32_t n, const CutState& s, Dot&& dot) {
     const float side = dot(example) >= 0.0f ? 1.0f : -1.0f;
     for (int32_t p = 0; p < n; ++p) s.margins[p] = (p < n_near ? side : -side) * dot(partners[p]);
     for (int32_t p = 0; p < n; p += kNative) {

@@ -27,8 +27,7 @@ struct CutKernels {
     float (*row_dot)(const NodeRows&, int32_t row, const float* weights);
     // One step on an example: draws its first n_near partners to its side, and the other n - n_near to the
     // other side.
-    void (*step)(const NodeRows&, int32_t example, const int32_t* partners, int32_t n_near, int32_t n,
-                 const CutState&);
+    void (*step)(const NodeRows&, int32_t example, const int32_t* partners, int32_t n_near, int32_t n, const CutState&);
 };
 
 const CutKernels& cut();

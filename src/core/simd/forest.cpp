@@ -11,8 +11,8 @@ namespace {
 // A product of two floats is exact in double precision, so that fused additions change nothing: every
 // instruction set gives the same bits.
 template <int G>
-inline void block_scores_of(const int32_t* columns, const float* values, int64_t count,
-                            const int32_t* position, const float* block, int stride, double* scores) {
+inline void block_scores_of(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                            const float* block, int stride, double* scores) {
     using F8 = Native<8>::F;
     using D8 = double __attribute__((vector_size(64)));
     D8 sums[size_t{G}];
@@ -31,12 +31,11 @@ void block_scores(const int32_t* columns, const float* values, int64_t count, co
     for (; lane + 16 <= lanes; lane += 16) {
         block_scores_of<2>(columns, values, count, position, block + lane, lanes, scores + lane);
     }
-    if (lane < lanes)
-        block_scores_of<1>(columns, values, count, position, block + lane, lanes, scores + lane);
+    if (lane < lanes) block_scores_of<1>(columns, values, count, position, block + lane, lanes, scores + lane);
 }
 
-void hash_columns(const int32_t* columns, const float* values, int64_t count, uint32_t seed,
-                  uint32_t n_columns, int32_t* targets, float* signed_values) {
+void hash_columns(const int32_t* columns, const float* values, int64_t count, uint32_t seed, uint32_t n_columns,
+                  int32_t* targets, float* signed_values) {
     for (int64_t i = 0; i < count; ++i) {
         const uint32_t h = murmur3::of(static_cast<uint32_t>(columns[i]), seed);
         targets[i] = static_cast<int32_t>((static_cast<uint64_t>(h) * n_columns) >> 32);

@@ -41,8 +41,7 @@ struct PackedKernels {
     void (*gather_dots)(const Id* ids, const Value* values, const int64_t* ptr, int32_t n, const float* dense,
                         const uint16_t* filter, double* dots);
     // sums[ids[i]] += share * values[i], and marks[ids[i] / kMarked] = 1 unless marks is null.
-    void (*add_leaf)(const Id* ids, const Value* values, int64_t count, float share, float* sums,
-                     uint8_t* marks);
+    void (*add_leaf)(const Id* ids, const Value* values, int64_t count, float share, float* sums, uint8_t* marks);
 };
 
 // The places of a block that the next call will read, for prefetching.
@@ -80,16 +79,16 @@ struct ForestKernels {
                          const float* block, int lanes, double* scores);
     // Finds the columns with a position other than 0: the positions and the values. Returns how many; `at`
     // and `found` have room for `count`.
-    int64_t (*find_columns)(const int32_t* columns, const float* values, int64_t count,
-                            const int32_t* position, int32_t* at, float* found);
+    int64_t (*find_columns)(const int32_t* columns, const float* values, int64_t count, const int32_t* position,
+                            int32_t* at, float* found);
     // Finds the columns that a block has rows for: the places of the rows and the values. Returns how many;
     // `at` and `found` have room for `count`.
     int64_t (*find_places)(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
                            const RowPlaces& places, int32_t* at, float* found);
     // targets[i] = (h(columns[i]) * n_columns) >> 32. signed_values[i] is values[i], or -values[i] where the
     // last bit of h is 0. h is MurmurHash3 with a seed.
-    void (*hash_columns)(const int32_t* columns, const float* values, int64_t count, uint32_t seed,
-                         uint32_t n_columns, int32_t* targets, float* signed_values);
+    void (*hash_columns)(const int32_t* columns, const float* values, int64_t count, uint32_t seed, uint32_t n_columns,
+                         int32_t* targets, float* signed_values);
 };
 
 const ForestKernels& forest();

@@ -103,8 +103,7 @@ inline uint32_t bits_above(F v, F limit) {
 #if defined(__AVX2__)
     if constexpr (sizeof(F) == 32) {
         const __m256 m = reinterpret_cast<__m256>(v);
-        return static_cast<uint32_t>(
-            _mm256_movemask_ps(_mm256_cmp_ps(m, reinterpret_cast<__m256>(limit), _CMP_GT_OQ)));
+        return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(m, reinterpret_cast<__m256>(limit), _CMP_GT_OQ)));
     }
 #endif
 #if defined(__SSE2__)

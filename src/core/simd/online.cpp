@@ -59,8 +59,8 @@ inline F square_root(F x) {
 }
 
 template <int S>
-void update_rows(float* const* rows, const float* values, int64_t count, const float* gradients,
-                 int32_t lanes, float rate, float epsilon) {
+void update_rows(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes,
+                 float rate, float epsilon) {
     using L = Lanes<S>;
     using F = typename L::F;
     for (int64_t i = 0; i < count; ++i) {
@@ -75,8 +75,8 @@ void update_rows(float* const* rows, const float* values, int64_t count, const f
     }
 }
 
-void update(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes,
-            float rate, float epsilon) {
+void update(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes, float rate,
+            float epsilon) {
     if (lanes == 4) return update_rows<4>(rows, values, count, gradients, lanes, rate, epsilon);
     if (lanes == 8) return update_rows<8>(rows, values, count, gradients, lanes, rate, epsilon);
     update_rows<16>(rows, values, count, gradients, lanes, rate, epsilon);

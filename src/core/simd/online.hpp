@@ -13,14 +13,13 @@ namespace labelwood::simd {
 // `lanes` is 4, 8 or a multiple of 16.
 struct OnlineKernels {
     // margins[lane] = sum_i values[i] * rows[i][lane], added in the order of the rows.
-    void (*margins)(const float* const* rows, const float* values, int64_t count, int32_t lanes,
-                    float* margins);
+    void (*margins)(const float* const* rows, const float* values, int64_t count, int32_t lanes, float* margins);
     // gradients[lane] = -sign / (1 + exp(sign * margin)): flipping sign and margin flips the gradient,
     // exactly.
     void (*gradients)(const float* margins, const float* signs, int32_t lanes, float* gradients);
     // AdaGrad on every row: d = gradient * value, sum += d * d, weight -= rate * d / sqrt(sum + epsilon).
-    void (*update)(float* const* rows, const float* values, int64_t count, const float* gradients,
-                   int32_t lanes, float rate, float epsilon);
+    void (*update)(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes,
+                   float rate, float epsilon);
 };
 
 const OnlineKernels& online();

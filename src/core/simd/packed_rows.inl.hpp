@@ -44,8 +44,7 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
     __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
     for (int64_t i = 0; i < count; i += 16) {
         const auto mask = static_cast<__mmask16>(count - i >= 16 ? 0xffffu : 0xffffu >> (16 - (count - i)));
-        const __m512 there =
-            _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, load_ids(ids + i, mask), dense, 4);
+        const __m512 there = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, load_ids(ids + i, mask), dense, 4);
         const __m512 own = load_values(values + i, mask);
         low = _mm512_fmadd_pd(low_half(own), low_half(there), low);
         high = _mm512_fmadd_pd(high_half(own), high_half(there), high);
@@ -59,8 +58,8 @@ double gather_dot(const Id* ids, const Value* values, int64_t count, const float
 // their number nor the row of an id is branched on, since both are unpredictable. Neighbours in the list
 // mostly belong to one row: two sums per row keep the additions independent.
 template <class Value>
-void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* ptr, int32_t n,
-                     const float* dense, const uint16_t* filter, double* dots) {
+void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* ptr, int32_t n, const float* dense,
+                     const uint16_t* filter, double* dots) {
     const __m512i low = _mm512_loadu_si512(filter), high = _mm512_loadu_si512(filter + 32);
     const __m512i bits = _mm512_set1_epi16(15), one = _mm512_set1_epi16(1);
     int32_t ends[16];
@@ -89,8 +88,7 @@ void gather_filtered(const uint16_t* ids, const Value* values, const int64_t* pt
             n_listed += __builtin_popcount(through);
         };
         for (int64_t i = from; i < to; i += 32) {
-            const auto mask =
-                static_cast<__mmask32>(to - i >= 32 ? 0xffffffffu : 0xffffffffu >> (32 - (to - i)));
+            const auto mask = static_cast<__mmask32>(to - i >= 32 ? 0xffffffffu : 0xffffffffu >> (32 - (to - i)));
             const __m512i own = _mm512_maskz_loadu_epi16(mask, ids + i);
             const __m512i words = _mm512_permutex2var_epi16(low, _mm512_srli_epi16(own, 4), high);
             const __m512i wanted = _mm512_sllv_epi16(one, _mm512_and_si512(own, bits));
@@ -147,8 +145,7 @@ void gather_dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t
 
 // The ids of a row differ, so the additions are independent.
 template <bool Marks, class Id, class Value>
-void add_to_sums(const Id* ids, const Value* values, int64_t count, float share, float* sums,
-                 uint8_t* marks) {
+void add_to_sums(const Id* ids, const Value* values, int64_t count, float share, float* sums, uint8_t* marks) {
     int64_t i = 0;
     for (; i + 8 <= count; i += 8) {
         float own[8];

@@ -8,8 +8,8 @@ namespace {
 
 // Keeps N vectors of the sum in registers over all rows.
 template <int N>
-inline void accumulate_tile(const int32_t* rows, const float* values, int64_t count, const float* matrix,
-                            int64_t width, float* out) {
+inline void accumulate_tile(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
+                            float* out) {
     using F = Native<kNative>::F;
     F sum[size_t{N}];
     for (int n = 0; n < N; ++n) sum[n] = load<F>(out + n * kNative);
@@ -65,8 +65,7 @@ void widen(const Half* half, int64_t count, float* out) {
 }
 
 template <class Child, class Weight>
-void add_pairs_of(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
-                  float* scores) {
+void add_pairs_of(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count, float* scores) {
     const auto* child = static_cast<const Child*>(pairs.child);
     const auto* weights = static_cast<const Weight*>(pairs.weights);
     for (int64_t i = 0; i < count; ++i) {
@@ -85,8 +84,7 @@ void add_pairs_of(const PairRows& pairs, const int32_t* rows, const float* value
 }
 
 template <class Child>
-void add_pairs_by(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
-                  float* scores) {
+void add_pairs_by(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count, float* scores) {
     if (pairs.half) {
         add_pairs_of<Child, Half>(pairs, rows, values, count, scores);
     } else {
@@ -94,8 +92,7 @@ void add_pairs_by(const PairRows& pairs, const int32_t* rows, const float* value
     }
 }
 
-void add_pairs(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count,
-               float* scores) {
+void add_pairs(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count, float* scores) {
     switch (pairs.child_bytes) {
         case 1:
             return add_pairs_by<uint8_t>(pairs, rows, values, count, scores);

@@ -31,15 +31,14 @@ struct PairRows {
 
 struct SearchKernels {
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width].
-    void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix,
-                       int64_t width, float* out);
+    void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
+                       float* out);
     // Finds the columns that are features of a node: their positions among its features, and their values.
     // Returns how many.
-    int64_t (*match)(const int32_t* columns, const float* values, int64_t count, const Rank* ranks,
-                     int32_t* rows, float* matched);
+    int64_t (*match)(const int32_t* columns, const float* values, int64_t count, const Rank* ranks, int32_t* rows,
+                     float* matched);
     // scores[child] += values[i] * weight for the pairs of every row.
-    void (*add_pairs)(const PairRows&, const int32_t* rows, const float* values, int64_t count,
-                      float* scores);
+    void (*add_pairs)(const PairRows&, const int32_t* rows, const float* values, int64_t count, float* scores);
     // Widens half-precision numbers.
     void (*widen)(const Half* half, int64_t count, float* out);
 };

@@ -32,8 +32,7 @@ inline Lanes<S> margins(const int32_t* features, const float* values, int64_t co
 
 // W[j] += x_j * step for one row.
 template <int S>
-inline void add_row(const int32_t* features, const float* values, int64_t count, const Lanes<S>& step,
-                    float* weights) {
+inline void add_row(const int32_t* features, const float* values, int64_t count, const Lanes<S>& step, float* weights) {
     using L = Lanes<S>;
     using F = typename L::F;
     for (int64_t j = 0; j < count; ++j) {
@@ -54,8 +53,8 @@ inline void prefetch_row(const NodeRows& rows, int32_t row) {
 // Squared hinge: alpha >= 0, gradient G = y z - 1 + alpha / (2C).
 struct SquaredHinge {
     template <class F, class I>
-    static void update(F z, F sign, F alpha, float diagonal, const SiblingLanes& block, F* gradient,
-                       F* projected, F* next) {
+    static void update(F z, F sign, F alpha, float diagonal, const SiblingLanes& block, F* gradient, F* projected,
+                       F* next) {
         const float ridge = 0.5f / block.cost;
         const F g = sign * (z + block.offset) - 1.0f + alpha * ridge;
         *gradient = g;
@@ -77,8 +76,8 @@ struct Logistic {
         return 1.0f / (1.0f + exponential<F, I>(-t));
     }
     template <class F, class I>
-    static void update(F z, F sign, F logit, float diagonal, const SiblingLanes& block, F* gradient,
-                       F* projected, F* next) {
+    static void update(F z, F sign, F logit, float diagonal, const SiblingLanes& block, F* gradient, F* projected,
+                       F* next) {
         const F margin = sign * (z + block.offset);
         const float q = diagonal;
         const F alpha = block.cost * sigmoid<F, I>(logit);
@@ -137,8 +136,7 @@ int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const Si
             const F sign = positive ? splat<F>(1.0f) : splat<F>(-1.0f);
             const F dual = load<F>(duals + n * L::W);
             F gradient, projected, next;
-            Loss::template update<F, I>(z.v[n], sign, dual, rows.diagonal[row], block, &gradient, &projected,
-                                        &next);
+            Loss::template update<F, I>(z.v[n], sign, dual, rows.diagonal[row], block, &gradient, &projected, &next);
             highest[n] = larger(highest[n], projected);
             lowest[n] = smaller(lowest[n], projected);
             const I worth = (magnitude(projected) > splat<F>(block.skip)) & active[n];
@@ -174,8 +172,7 @@ int64_t pass_of(const NodeRows& rows, const int32_t* order, int64_t count, const
 
 // Branch-free: a row without a large entry is overwritten by the next one.
 template <int S>
-int64_t larger_of(const float* block, int64_t count, uint32_t lanes, float threshold, int32_t* rows,
-                  uint16_t* found) {
+int64_t larger_of(const float* block, int64_t count, uint32_t lanes, float threshold, int32_t* rows, uint16_t* found) {
     using L = Lanes<S>;
     using F = typename L::F;
     int64_t n = 0;
@@ -193,8 +190,8 @@ int64_t larger_of(const float* block, int64_t count, uint32_t lanes, float thres
     return n;
 }
 
-int64_t larger_entries(const float* block, int64_t count, int width, uint16_t lanes, float threshold,
-                       int32_t* rows, uint16_t* found) {
+int64_t larger_entries(const float* block, int64_t count, int width, uint16_t lanes, float threshold, int32_t* rows,
+                       uint16_t* found) {
     switch (width) {
         case 4:
             return larger_of<4>(block, count, lanes, threshold, rows, found);

@@ -49,8 +49,8 @@ struct SolverKernels {
     // `restless`, which may be `order` itself, and returns their number.
     int64_t (*squared_hinge_pass)(const NodeRows&, const int32_t* order, int64_t count, const SiblingLanes&,
                                   GradientSpread*, int32_t* restless);
-    int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const SiblingLanes&,
-                             GradientSpread*, int32_t* restless);
+    int64_t (*logistic_pass)(const NodeRows&, const int32_t* order, int64_t count, const SiblingLanes&, GradientSpread*,
+                             int32_t* restless);
     // Finds the rows of a block [count, width] in which one of the `lanes` exceeds `threshold` in size: their
     // numbers, and the bits of these lanes. Returns how many; `rows` and `found` need room for one more.
     int64_t (*larger_entries)(const float* block, int64_t count, int width, uint16_t lanes, float threshold,

@@ -27,8 +27,7 @@ struct Cutoff {
 inline Cutoff cutoff_of(Vector<float>& sizes, int64_t most) {
     std::nth_element(sizes.begin(), sizes.begin() + (most - 1), sizes.end(), std::greater<float>());
     const float floor = sizes[most - 1];
-    const auto above =
-        std::count_if(sizes.begin(), sizes.begin() + most, [&](float size) { return size > floor; });
+    const auto above = std::count_if(sizes.begin(), sizes.begin() + most, [&](float size) { return size > floor; });
     return {floor, most - above};
 }
 
@@ -79,8 +78,7 @@ class LargestShare {
             edge = std::max(edge, own);
         }
         const int64_t used = std::min(lowest, edge), end = edge + 1;
-        const double wanted =
-            share < 1.0 ? share * total * (1.0 - kSlack) : std::numeric_limits<double>::infinity();
+        const double wanted = share < 1.0 ? share * total * (1.0 - kSlack) : std::numeric_limits<double>::infinity();
         double sum = 0.0;
         int64_t n_kept = 0;
         // All entries of buckets above the edge are kept; bucket 0 holds the zeros.
@@ -128,8 +126,7 @@ struct KeptEntries {
 // The largest entries of every row, at least `least` of them, until they make up a share below 1 of its
 // squared length; ascending positions. Values are divided by the row's largest, so that their squares stay in
 // range.
-inline KeptEntries keep_share(const int64_t* ptr, int64_t n_rows, const float* values, double share,
-                              int64_t least) {
+inline KeptEntries keep_share(const int64_t* ptr, int64_t n_rows, const float* values, double share, int64_t least) {
     KeptEntries kept;
     kept.ptr.assign(1, 0);
     kept.ptr.reserve(n_rows + 1);
@@ -147,8 +144,8 @@ inline KeptEntries keep_share(const int64_t* ptr, int64_t n_rows, const float* v
             if (top > 0.0f) {
                 for (float& value : relative) value /= top;
             }
-            largest.choose(relative.data(), relative.size(), share, least,
-                           std::numeric_limits<int64_t>::max(), [&](int64_t i) { keep(row, i); });
+            largest.choose(relative.data(), relative.size(), share, least, std::numeric_limits<int64_t>::max(),
+                           [&](int64_t i) { keep(row, i); });
         }
         kept.ptr.push_back(kept.positions.size());
     }

@@ -84,8 +84,7 @@ class SparseSum {
 // Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only
 // the largest entries are kept, before scaling. A label without rows, or with empty rows, gets an empty
 // vector.
-inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t most, int n_threads,
-                              Monitor& monitor) {
+inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t most, int n_threads, Monitor& monitor) {
     const Csr& x = rows.x;
     const RowLists rows_of = transpose(y);
     const int64_t n_labels = y.n_cols;

@@ -29,8 +29,7 @@ inline CsrFault check_csr(const Csr& x, int64_t nnz) {
     if (!in_range) return CsrFault::kRange;
     for (int64_t row = 0; row < x.n_rows; ++row) {
         bool rises = true;
-        for (int64_t j = x.indptr[row] + 1; j < x.indptr[row + 1]; ++j)
-            rises &= x.indices[j] > x.indices[j - 1];
+        for (int64_t j = x.indptr[row] + 1; j < x.indptr[row + 1]; ++j) rises &= x.indices[j] > x.indices[j - 1];
         if (!rises) return CsrFault::kOrder;
     }
     return finite ? CsrFault::kNone : CsrFault::kValue;

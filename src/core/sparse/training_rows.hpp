@@ -52,8 +52,7 @@ class Residency {
         for (const Range& range : ranges_) {  // whole pages within the range only
             const uintptr_t first = (reinterpret_cast<uintptr_t>(range.begin) + page - 1) / page * page;
             const uintptr_t last =
-                (reinterpret_cast<uintptr_t>(range.begin) + static_cast<uintptr_t>(range.bytes)) / page *
-                page;
+                (reinterpret_cast<uintptr_t>(range.begin) + static_cast<uintptr_t>(range.bytes)) / page * page;
             if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
         }
 #endif

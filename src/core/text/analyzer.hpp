@@ -103,8 +103,7 @@ class Analyzer {
             inside = bits >> 63;
             for (; changes != 0; changes &= changes - 1) *edge++ = block + std::countr_zero(changes);
         }
-        const int64_t n_words =
-            (edge - edges_.data()) / 2;  // the flags end in a zero, so edges come in pairs
+        const int64_t n_words = (edge - edges_.data()) / 2;  // the flags end in a zero, so edges come in pairs
         spans_.resize(n_words + 1);
         Stretch* span = spans_.data();
         for (const int64_t* from = edges_.data(); from < edge; from += 2) {
@@ -160,8 +159,7 @@ class Analyzer {
             const char* const from = at;
             const bool white = unicode_.flags(decode(at)) & kSpace;
             bool several = false;
-            for (const char* after = at; white && after < end && (unicode_.flags(decode(after)) & kSpace);
-                 at = after) {
+            for (const char* after = at; white && after < end && (unicode_.flags(decode(after)) & kSpace); at = after) {
                 several = true;
             }
             starts_.push_back(packed - text);
@@ -214,8 +212,7 @@ class Analyzer {
         const int64_t count = starts_.size() - 1 - first;
         const int64_t* const starts = starts_.data() + first;
         for (int64_t n = options_.shortest; n <= std::min(options_.longest, count); ++n) {
-            for (int64_t i = 0; i + n <= count; ++i)
-                spans_.push_back({starts[i], starts[i + n] - gap - starts[i]});
+            for (int64_t i = 0; i + n <= count; ++i) spans_.push_back({starts[i], starts[i + n] - gap - starts[i]});
         }
     }
 

@@ -67,8 +67,7 @@ inline Vector<Vector<uint32_t>> merge(Vector<Vocabulary>& found) {
             const Term& term = found[w][id];
             padded.assign(found[w].text(term), found[w].text(term) + term.size);
             padded.resize(padded.size() + 8);
-            const uint32_t to =
-                found[0].intern(padded.data(), term.size, hash_string(padded.data(), term.size));
+            const uint32_t to = found[0].intern(padded.data(), term.size, hash_string(padded.data(), term.size));
             found[0][to].n_documents += term.n_documents;
             found[0][to].total += term.total;
             merged[w].push_back(to);
@@ -86,8 +85,7 @@ inline Vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_docum
         const int64_t count = terms[id].n_documents;
         if (count >= min_documents && count <= max_documents) kept.push_back(id);
     }
-    std::sort(kept.begin(), kept.end(),
-              [&](uint32_t one, uint32_t other) { return terms.before(one, other); });
+    std::sort(kept.begin(), kept.end(), [&](uint32_t one, uint32_t other) { return terms.before(one, other); });
     return kept;
 }
 
@@ -119,12 +117,11 @@ struct LearnOptions {
 
 // Counts the terms of documents and learns the vocabulary: the terms in at least min_documents and at most
 // max_documents of them, sorted. Worker vocabularies differ from run to run; the result does not.
-inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& options, int n_threads,
-                               Monitor& monitor) {
+inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& options, int n_threads, Monitor& monitor) {
     Vector<Vocabulary> found(n_threads);
     Vector<Cutter> cutters(found.size(), Cutter(options.analyzer));
-    Vector<Piece> pieces = build_rows(
-        documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
+    Vector<Piece> pieces =
+        build_rows(documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
             Vocabulary& vocabulary = found[worker];
             Cutter& cutter = cutters[worker];
             const int64_t before = entries.size();
@@ -146,8 +143,7 @@ inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& opt
         });
     const Vector<Vector<uint32_t>> merged = learning::merge(found);
     const Vocabulary& terms = found[0];
-    const Vector<uint32_t> kept =
-        learning::kept_in_order(terms, options.min_documents, options.max_documents);
+    const Vector<uint32_t> kept = learning::kept_in_order(terms, options.min_documents, options.max_documents);
 
     LearntTerms learnt;
     Vector<uint32_t> columns(terms.size(), UINT32_MAX);
@@ -222,27 +218,23 @@ inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& opt
     Vector<LastSeen> last_seen;
     for (int worker = 0; worker < n_threads; ++worker) last_seen.emplace_back(terms.count);
     const auto mask = static_cast<uint64_t>(n_slots - 1);
-    Vector<Piece> pieces = build_rows(
-        documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
+    Vector<Piece> pieces =
+        build_rows(documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
             Cutter& cutter = cutters[worker];
             LastSeen& seen = last_seen[worker];
             const int64_t before = entries.size();
-            cutter.cut(documents, document,
-                       [&](uint64_t hash) { __builtin_prefetch(slots + (hash & mask)); });
+            cutter.cut(documents, document, [&](uint64_t hash) { __builtin_prefetch(slots + (hash & mask)); });
             const auto fetch_term = [&](uint64_t hash) {
                 const auto id = static_cast<uint32_t>(slots[hash & mask]);
                 __builtin_prefetch(terms.offsets + id - (id > 0));
             };
             cutter.each(fetch_term, [&](const char* text, int64_t size, uint64_t hash) {
                 const int64_t at = find_slot(slots, mask, hash, [&](uint32_t id) {
-                    return terms.size(id) == size &&
-                           std::memcmp(terms.begin(id), text, static_cast<size_t>(size)) == 0;
+                    return terms.size(id) == size && std::memcmp(terms.begin(id), text, static_cast<size_t>(size)) == 0;
                 });
-                if (slots[at] != 0)
-                    seen.count(static_cast<uint32_t>(slots[at]) - 1, document, entries, before);
+                if (slots[at] != 0) seen.count(static_cast<uint32_t>(slots[at]) - 1, document, entries, before);
             });
-            sort_entries(entries.data() + before, entries.data() + entries.size(), workspaces[worker],
-                         terms.count);
+            sort_entries(entries.data() + before, entries.data() + entries.size(), workspaces[worker], terms.count);
         });
     return join_rows(pieces, n_threads, monitor);
 }

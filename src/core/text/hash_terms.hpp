@@ -11,8 +11,7 @@ namespace labelwood::text {
 inline uint32_t hash_term(const char* text, int64_t size) {
     const int64_t whole = size / 4 * 4;
     uint32_t hash = 0;
-    for (int64_t i = 0; i < whole; i += 4)
-        hash = murmur3::add(hash, static_cast<uint32_t>(head_of(text + i, 4)));
+    for (int64_t i = 0; i < whole; i += 4) hash = murmur3::add(hash, static_cast<uint32_t>(head_of(text + i, 4)));
     const uint64_t rest = size == whole ? 0 : head_of(text + whole, size - whole);
     return murmur3::finish(hash, static_cast<uint32_t>(rest), static_cast<uint32_t>(size));
 }
@@ -25,12 +24,11 @@ struct HashOptions {
 
 // Counts hashed terms. With `signed_counts`, half of the terms count negatively, so that collisions cancel on
 // average. A column whose terms cancel keeps an entry of 0.
-inline CountRows hash_terms(const Strings& documents, const HashOptions& options, int n_threads,
-                            Monitor& monitor) {
+inline CountRows hash_terms(const Strings& documents, const HashOptions& options, int n_threads, Monitor& monitor) {
     Vector<Analyzer> analyzers(n_threads, Analyzer(options.analyzer));
     Vector<Vector<uint64_t>> workspaces(analyzers.size());
-    Vector<Piece> pieces = build_rows(
-        documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
+    Vector<Piece> pieces =
+        build_rows(documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
             Vector<uint64_t>& found = workspaces[worker];
             found.clear();
             Analyzer& analyzer = analyzers[worker];

@@ -29,9 +29,7 @@ inline const uint8_t* unicode_kinds() {
 class Unicode {
   public:
     uint8_t flags(uint32_t code) const { return kUnicodeKinds[kinds_[code]].flags; }
-    uint32_t lower(uint32_t code) const {
-        return code + static_cast<uint32_t>(kUnicodeKinds[kinds_[code]].to_lower);
-    }
+    uint32_t lower(uint32_t code) const { return code + static_cast<uint32_t>(kUnicodeKinds[kinds_[code]].to_lower); }
 
   private:
     const uint8_t* kinds_ = unicode_kinds();

@@ -77,8 +77,7 @@ class Vocabulary {
         const int64_t at = find_slot(slots_.data(), mask(), hash, [&](uint32_t id) {
             const Term& term = terms_[id];
             return term.head == head && term.tail == tail && term.size == size &&
-                   (size <= 16 ||
-                    std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
+                   (size <= 16 || std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
         });
         const uint64_t slot = slots_[at];
         if (slot != 0) return static_cast<uint32_t>(slot) - 1;
@@ -112,8 +111,7 @@ class Vocabulary {
         if (terms_.size() >= kMaxTerms) throw std::length_error("too many terms");
         const uint32_t id = this->size();
         const int64_t offset = arena_.size();
-        terms_.push_back(
-            {head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, -1, 0});
+        terms_.push_back({head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, -1, 0});
         arena_.insert(arena_.end(), text, text + size);
         slots_[at] = slot_of(hash, id);
         if (2 * terms_.size() > slots_.size()) grow();

@@ -18,8 +18,8 @@ struct Weighing {
     Norm norm;
 };
 
-inline Vector<float> weigh(const int64_t* indptr, const int32_t* indices, const int32_t* counts,
-                           int64_t n_rows, const Weighing& how, int n_threads, Monitor& monitor) {
+inline Vector<float> weigh(const int64_t* indptr, const int32_t* indices, const int32_t* counts, int64_t n_rows,
+                           const Weighing& how, int n_threads, Monitor& monitor) {
     constexpr int64_t kRows = 256;
     constexpr int32_t kKnownLogs = 256;
     Vector<double> dampened(kKnownLogs);

@@ -39,16 +39,12 @@ class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc,name-defined]  
         if self._model is None:
             path = self._path(_MODEL)
             if not path.exists():
-                raise annif_exception.NotInitializedException(
-                    f"model {path} not found", backend_id=self.backend_id
-                )
+                raise annif_exception.NotInitializedException(f"model {path} not found", backend_id=self.backend_id)
             self.debug(f"loading model from {path}")
             try:
                 self._model = self.method.load(path)
             except LabelwoodError as error:
-                raise annif_exception.OperationFailedException(
-                    str(error), backend_id=self.backend_id
-                ) from error
+                raise annif_exception.OperationFailedException(str(error), backend_id=self.backend_id) from error
 
     def _vectors(self, texts: Any) -> Any:
         """The vectors of texts, rows x words; the backend must be initialized."""
@@ -65,9 +61,7 @@ class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc,name-defined]  
             dataset = self._cached()
         else:
             if corpus.is_empty():
-                raise annif_exception.NotSupportedException(
-                    f"Cannot train {self.name} project with no documents"
-                )
+                raise annif_exception.NotSupportedException(f"Cannot train {self.name} project with no documents")
             subjects: list[list[int]] = []
             vectors = self._learn_vectors(_texts(corpus, subjects), params)
             dataset = Dataset(from_scipy(vectors), from_lists(subjects, len(self.project.subjects)))
@@ -117,9 +111,7 @@ class _Backend(annif_backend.AnnifBackend):  # type: ignore[misc,name-defined]  
                     except LabelwoodError:
                         raise
                     except ValueError:
-                        raise LabelwoodError(
-                            f"{name} must be {parameter.rule}; got {params[name]!r}"
-                        ) from None
+                        raise LabelwoodError(f"{name} must be {parameter.rule}; got {params[name]!r}") from None
             model = self.method(**given, n_jobs=jobs or None)
             check_parameters(model)
         except LabelwoodError as error:

@@ -57,9 +57,7 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name
 
     """
 
-    def __init__(
-        self, tree: OnlineTree | None = None, *, k: int | None = None, threshold: float = 0.5
-    ) -> None:
+    def __init__(self, tree: OnlineTree | None = None, *, k: int | None = None, threshold: float = 0.5) -> None:
         self.tree = tree
         self.k = k
         self.threshold = threshold
@@ -93,9 +91,7 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name
         """
         self._learn(_as_dicts(X), _as_dicts(y))
 
-    def predict_proba_one(
-        self, x: Mapping[Hashable, float], **kwargs: Any
-    ) -> dict[Hashable, dict[bool, float]]:
+    def predict_proba_one(self, x: Mapping[Hashable, float], **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
         """The probability of labels: the `k` best, or all.
 
         Parameters
@@ -135,9 +131,7 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name
             return known
         k = self._model.n_labels_ if self.k is None else self.k
         names, scores = self._model.predict_topk([self._in_columns(x)], k)
-        found = {
-            name: float(score) for name, score in zip(names[0], scores[0], strict=True) if name is not None
-        }
+        found = {name: float(score) for name, score in zip(names[0], scores[0], strict=True) if name is not None}
         return {**known, **found}
 
     def _add_columns(self, row: Mapping[Hashable, float]) -> None:

@@ -66,9 +66,7 @@ _GROUPS = {
 }
 COMMANDS = {name: summary for _, commands in _GROUPS.values() for name, summary in commands.items()}
 _HOMES = {
-    name: f"labelwood.cli.commands.{folder}.{name}"
-    for folder, (_, commands) in _GROUPS.items()
-    for name in commands
+    name: f"labelwood.cli.commands.{folder}.{name}" for folder, (_, commands) in _GROUPS.items() for name in commands
 }
 
 _EXIT_DATA, _EXIT_USAGE, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE = 1, 2, 130, 141
@@ -116,9 +114,7 @@ def _dispatch(words: list[str]) -> int:
         print(f"labelwood {__version__}")
         return 0
     if name not in COMMANDS:
-        raise UsageError(
-            f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}"
-        )
+        raise UsageError(f"labelwood: the command must be one of {known}; got {name!r}{nearest(name, COMMANDS)}")
     parser = parser_of(name, rest)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help(), end="")

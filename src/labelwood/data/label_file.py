@@ -44,9 +44,7 @@ def write_names_beside(path: Path, names: Sequence[str]) -> None:
     content = encode_names(names)
     if target.exists():
         if read_names(target) != tuple(names):
-            raise LabelwoodError(
-                f"{target}: holds the label names of another data set; save to another directory"
-            )
+            raise LabelwoodError(f"{target}: holds the label names of another data set; save to another directory")
         return
     with writing(target) as stream:
         stream.write(content)

@@ -70,9 +70,7 @@ def load(
     return Dataset(dataset.X, dataset.Y, names)
 
 
-def save(
-    path: PathLike, dataset: Dataset, *, format: Format | None = None, n_threads: int | None = None
-) -> None:
+def save(path: PathLike, dataset: Dataset, *, format: Format | None = None, n_threads: int | None = None) -> None:
     """Write a data set; without ``format``, the suffix of the file decides.
 
     Text formats write the label names to ``labels.txt`` in the same directory. The write is atomic: a reader finds the
@@ -169,9 +167,7 @@ def _threads(n_threads: int | None) -> int:
     return n_threads
 
 
-def _check_names(
-    names_path: Path | None, names: tuple[str, ...] | None, path: Path, dataset: Dataset
-) -> None:
+def _check_names(names_path: Path | None, names: tuple[str, ...] | None, path: Path, dataset: Dataset) -> None:
     if names is not None and len(names) != dataset.Y.n_cols:
         raise FormatError(
             f"{names_path}: holds {len(names)} label names, but {path} has {dataset.Y.n_cols} labels; "

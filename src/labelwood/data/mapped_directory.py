@@ -62,9 +62,7 @@ def read_directory(path: Path) -> Dataset:
         arrays[name], mapped = _map_array(path / f"{name}.npy", _TYPES[name], length)
         if name in ("X_indices", "X_data") and mapped is not None:
             maps.append(mapped)
-    X = MappedCSR(
-        np.array(arrays["X_indptr"]), arrays["X_indices"], arrays["X_data"], counts["features"], tuple(maps)
-    )
+    X = MappedCSR(np.array(arrays["X_indptr"]), arrays["X_indices"], arrays["X_data"], counts["features"], tuple(maps))
     ones = np.ones(counts["label_entries"], np.float32)
     try:
         Y = CSR(np.array(arrays["Y_indptr"]), np.array(arrays["Y_indices"]), ones, counts["labels"]).check()

@@ -68,9 +68,7 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
                 missing = [name for name in (*_INTEGERS, "X_data") if name not in archive]
                 if missing:
                     raise FormatError(f"{path}: the archive has no array {missing[0]}")
-                arrays = {
-                    name: archive[name] for name in (*_INTEGERS, "X_data", "label_names") if name in archive
-                }
+                arrays = {name: archive[name] for name in (*_INTEGERS, "X_data", "label_names") if name in archive}
     except FormatError:
         raise
     except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, SyntaxError) as error:
@@ -88,9 +86,7 @@ def _matrix(path: Path, name: str, arrays: dict[str, npt.NDArray[Any]], data: np
             f"{path}: {name}_shape must be the number of rows, {len(indptr) - 1}, and of columns; got {shape}"
         )
     if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
-        raise FormatError(
-            f"{path}: {name}_indices must be in [0, {shape[1]}); got {indices.min()}..{indices.max()}"
-        )
+        raise FormatError(f"{path}: {name}_indices must be in [0, {shape[1]}); got {indices.min()}..{indices.max()}")
     with np.errstate(over="ignore"):  # check() refuses the infinities
         values = np.ascontiguousarray(data, dtype=np.float32)
     return CSR(

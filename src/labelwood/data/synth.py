@@ -105,9 +105,7 @@ def _labels_known(shape: Shape, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.i
     return np.maximum(1, np.ceil(share * shape.n_labels)).astype(np.int64)
 
 
-def _zipf(
-    uniform: npt.NDArray[np.float64], count: npt.NDArray[np.int64], exponent: float
-) -> npt.NDArray[np.int64]:
+def _zipf(uniform: npt.NDArray[np.float64], count: npt.NDArray[np.int64], exponent: float) -> npt.NDArray[np.int64]:
     """Draw ranks below ``count`` with frequencies rank^-exponent, by inverting the continuous distribution."""
     if abs(exponent - 1.0) < 1e-6:
         ranks = (count + 1.0) ** uniform
@@ -137,9 +135,7 @@ def _words(
     topic = (label % n_topics) // shape.branching**level
     own = _word(seed, 0, label, random.integers(0, _WORDS_PER_LABEL, len(row)), shape.n_features)
     shared = _word(seed, 1 + level, topic, random.integers(0, _WORDS_PER_TOPIC, len(row)), shape.n_features)
-    noise = _word(
-        seed, 99, _zipf(random.random(len(row)), np.full(len(row), _NOISE_WORDS), 1.0), 0, shape.n_features
-    )
+    noise = _word(seed, 99, _zipf(random.random(len(row)), np.full(len(row), _NOISE_WORDS), 1.0), 0, shape.n_features)
     columns = np.where(kind < 0.4, own, np.where(kind < 0.8, shared, noise))
     return _matrix(row, columns, np.ones(len(row), np.float32), (n, shape.n_features))
 
@@ -160,21 +156,16 @@ def _mix(x: _U64) -> _U64:
     return x ^ (x >> np.uint64(31))
 
 
-def _matrix(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike, shape: tuple[int, int]
-) -> CSR:
+def _matrix(rows: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike, shape: tuple[int, int]) -> CSR:
     import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
 
-    return from_scipy(
-        sp.csr_array((np.asarray(values), (np.asarray(rows), np.asarray(columns))), shape=shape)
-    )
+    return from_scipy(sp.csr_array((np.asarray(values), (np.asarray(rows), np.asarray(columns))), shape=shape))
 
 
 def _stack(parts: list[CSR]) -> CSR:
     offsets = np.cumsum([0] + [part.nnz for part in parts])
     indptr = np.concatenate(
-        [np.zeros(1, np.int64)]
-        + [part.indptr[1:] + offset for part, offset in zip(parts, offsets, strict=False)]
+        [np.zeros(1, np.int64)] + [part.indptr[1:] + offset for part, offset in zip(parts, offsets, strict=False)]
     )
     return CSR(
         indptr,

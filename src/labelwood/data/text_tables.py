@@ -62,9 +62,7 @@ class Wanted:
                 f"{where}: cannot tell which column holds the labels; the columns are {_shown(names)}. "
                 "Pass --labels NAME."
             )
-        text = list(
-            self.text or [name for name in names if name in _known(names, _TEXT_NAMES) and name != labels]
-        )
+        text = list(self.text or [name for name in names if name in _known(names, _TEXT_NAMES) and name != labels])
         if not text:
             raise FormatError(
                 f"{where}: cannot tell which column holds the text; the columns are {_shown(names)}. "
@@ -148,9 +146,7 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
                 text, labels = wanted.columns(names, str(path))
                 table = file.read(columns=[*text, *([labels] if labels else [])]).to_pydict()
         except (pyarrow.lib.ArrowException, OSError, UnicodeDecodeError) as error:
-            if (
-                isinstance(error, OSError) and error.errno is not None
-            ):  # an error of the system, not of pyarrow
+            if isinstance(error, OSError) and error.errno is not None:  # an error of the system, not of pyarrow
                 raise
             why = " ".join(str(error).split())
             raise FormatError(f"{path}: not a Parquet file that pyarrow can read ({why})") from None
@@ -172,9 +168,7 @@ def _records(content: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
         lines = content.split("\n")  # splitlines would also split at separators within strings
         numbered = watched(enumerate(lines, start=1), "read lines", len(lines))
         found = (
-            (place := f"{where}, line {number}", _parsed(line, place))
-            for number, line in numbered
-            if line.strip()
+            (place := f"{where}, line {number}", _parsed(line, place)) for number, line in numbered if line.strip()
         )
     for place, record in found:
         if not isinstance(record, dict):
@@ -229,9 +223,7 @@ def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list
         elif isinstance(cell, int) and not isinstance(cell, bool):
             names = [str(cell)]
         else:
-            raise FormatError(
-                f"{where}, row {number}: labels must be a list of names or a string; got {_short(cell)}"
-            )
+            raise FormatError(f"{where}, row {number}: labels must be a list of names or a string; got {_short(cell)}")
         rows.append([name.strip() for name in names if name.strip()])
     return rows
 

@@ -83,9 +83,7 @@ def load_text(
     """
     where = "standard input" if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
     if format is not None and format not in TEXT_FORMATS:
-        raise LabelwoodError(
-            f"load_text: format must be one of {', '.join(map(repr, TEXT_FORMATS))}; got {format!r}"
-        )
+        raise LabelwoodError(f"load_text: format must be one of {', '.join(map(repr, TEXT_FORMATS))}; got {format!r}")
     kind = format or (_format_of_suffix(Path(path)) if where == os.fspath(path) else None)
     wanted = text_tables.Wanted([text] if isinstance(text, str) else text, labels, sep, needs_labels)
     if kind == "parquet":

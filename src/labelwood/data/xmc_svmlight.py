@@ -157,9 +157,7 @@ def read_parts(
     if header.n_rows is None and n_rows == 0:
         raise FormatError(f"{path}: the file has no rows")
     if header.n_rows not in (None, n_rows):
-        raise FormatError(
-            f"{path}: the file has {n_rows} rows, the header counts {header.n_rows}: it may be truncated"
-        )
+        raise FormatError(f"{path}: the file has {n_rows} rows, the header counts {header.n_rows}: it may be truncated")
     if not complete:
         _warn_of_last_line(path)
 
@@ -192,9 +190,7 @@ def read_header(path: Path, text: U8, svmlight: bool, options: TextOptions) -> H
     n_rows, n_features, n_labels = (int(count) for count in found.groups())
     for what, count in (("features", n_features), ("labels", n_labels)):
         if count > MAX_COLUMNS:
-            raise FormatError(
-                f"{path}, line 1: the header counts {count} {what}; at most {MAX_COLUMNS} are supported"
-            )
+            raise FormatError(f"{path}, line 1: the header counts {count} {what}; at most {MAX_COLUMNS} are supported")
     return Header(found.end(), n_rows, n_features, n_labels)
 
 
@@ -233,14 +229,9 @@ def _check_row_count(path: Path, text: U8, header: Header, n_rows: int, svmlight
         )
     if n_rows > header.n_rows:
         lines = enumerate(bytes(text).split(b"\n"), start=1)
-        rows = [
-            number
-            for number, line in lines
-            if number > 1 and not (svmlight and not line.split(b"#")[0].strip())
-        ]
+        rows = [number for number, line in lines if number > 1 and not (svmlight and not line.split(b"#")[0].strip())]
         raise FormatError(
-            f"{path}, line {rows[header.n_rows]}: the file has {n_rows} rows, "
-            f"the header counts {header.n_rows}{hint}"
+            f"{path}, line {rows[header.n_rows]}: the file has {n_rows} rows, the header counts {header.n_rows}{hint}"
         )
 
 
@@ -315,9 +306,7 @@ class Reader:
         ones = np.ones(len(y_indices), np.float32)
         return Dataset(X, CSR(y_indptr, y_indices, ones, label_end if n_labels is None else n_labels))
 
-    def _parse(
-        self, first_id: int, n_features: int | None, n_labels: int | None, slack: int
-    ) -> tuple[Any, ...]:
+    def _parse(self, first_id: int, n_features: int | None, n_labels: int | None, slack: int) -> tuple[Any, ...]:
         with loading(f"parse {self.path.name}", len(self.body)) as progress:
             options = {
                 "svmlight": self.svmlight,

@@ -90,9 +90,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
     def preset(cls, name: str, **changes: Any) -> Self:
         """An estimator with a published setting, one of ``PRESETS``, changed by ``changes``."""
         if name not in cls.PRESETS:
-            raise LabelwoodError(
-                f"{cls.__name__}: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}"
-            )
+            raise LabelwoodError(f"{cls.__name__}: preset must be one of {', '.join(cls.PRESETS)}; got {name!r}")
         return cls(**{**cls.PRESETS[name], **changes})
 
     def fit(
@@ -141,9 +139,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         }
         return self._adopt(fresh)
 
-    def _open_checkpoint(
-        self, path: str | os.PathLike[str], X: CSR, Y: CSR, run: RunContext, *, resume: bool
-    ) -> None:
+    def _open_checkpoint(self, path: str | os.PathLike[str], X: CSR, Y: CSR, run: RunContext, *, resume: bool) -> None:
         """Open the checkpoint of this training, and take over its seed if none is given."""
         own = {name: value for name, value in self.get_params().items() if name not in ("n_jobs", "verbose")}
         facts = {"class": type(self).__name__, "version": version_of("labelwood"), **own}
@@ -217,9 +213,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         """Load a model of this class; ``labelwood.load`` takes a model of any class."""
         manifest, arrays = model_directory.read_model(path, verify=verify)
         if manifest.get("method") != cls.method_name or manifest.get("class") != cls.__name__:
-            raise FormatError(
-                f"{path}: holds a {manifest.get('class')}, not a {cls.__name__}; use labelwood.load"
-            )
+            raise FormatError(f"{path}: holds a {manifest.get('class')}, not a {cls.__name__}; use labelwood.load")
         return cls.from_saved(manifest, arrays, where=path)
 
     @classmethod
@@ -236,11 +230,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
             for name, array in arrays.items()
             if not (name.startswith((_PARAMETER, COLUMN_NAMES, LABEL_NAMES)) or is_saved_here(name))
         }
-        given = {
-            name.removeprefix(_PARAMETER): array
-            for name, array in arrays.items()
-            if name.startswith(_PARAMETER)
-        }
+        given = {name.removeprefix(_PARAMETER): array for name, array in arrays.items() if name.startswith(_PARAMETER)}
         try:
             model = cls(**{**cls.ADDED_LATER, **manifest["parameters"]}, **given)
             check_parameters(model)

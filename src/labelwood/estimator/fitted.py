@@ -47,9 +47,7 @@ class FittedModel:
         """The k best label ids of each row by the method's own scores, 1 <= k <= n_labels_."""
         raise NotImplementedError
 
-    def explain_one(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> Explanation:
+    def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """Why ``topk_rows`` gives these k labels for one row."""
         raise NotImplementedError
 
@@ -150,9 +148,7 @@ class FittedModel:
 
     @property
     def _feature_names(self) -> list[str] | None:
-        names: list[str] | None = (
-            self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
-        )
+        names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
         return names
 
     def _check_columns(self, X: Any, *, may_grow: bool = False) -> None:

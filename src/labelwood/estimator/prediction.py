@@ -40,9 +40,7 @@ _LISTED = 20
 class Prediction(FittedModel):
     """The predictions of a fitted estimator."""
 
-    def topk_ids(
-        self, X: Any, k: int, objective: Objective | None = None, executor: Executor | None = None
-    ) -> TopK:
+    def topk_ids(self, X: Any, k: int, objective: Objective | None = None, executor: Executor | None = None) -> TopK:
         """The k best label ids of each row of a user's X, exactly k wide."""
         features, k = self.encode(X), self._checked_k(k)
         weights = label_weights(
@@ -88,9 +86,7 @@ class Prediction(FittedModel):
         top = self.topk_ids(X, k)
         return self._matrix(len(top.labels), *_entries(top))
 
-    def predict(
-        self, X: Any, *, k: int | None = None, threshold: float | None = None
-    ) -> sp.csr_array[np.float32]:
+    def predict(self, X: Any, *, k: int | None = None, threshold: float | None = None) -> sp.csr_array[np.float32]:
         """The predicted labels as a sparse 0/1 matrix, rows x labels.
 
         With ``k``: the k best labels of each row. With ``threshold``: the labels that score at least as much. With
@@ -129,9 +125,7 @@ class Prediction(FittedModel):
         for number in range(rows.n_rows):
             row = rows.rows(number, number + 1)
             places = places_in(self.topk_rows(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
-            found.append(
-                self._with_probabilities(self.explain_one(row, min(k, self.n_labels_), asked, places, run))
-            )
+            found.append(self._with_probabilities(self.explain_one(row, min(k, self.n_labels_), asked, places, run)))
         return found
 
     def score(self, X: Any, y: Any) -> float:
@@ -151,9 +145,7 @@ class Prediction(FittedModel):
         """
         kinds = KINDS if method == "auto" else (method,)
         if not set(kinds) <= set(KINDS):
-            raise LabelwoodError(
-                f"{type(self).__name__}: method must be auto, isotonic or platt; got {method!r}"
-            )
+            raise LabelwoodError(f"{type(self).__name__}: method must be auto, isotonic or platt; got {method!r}")
         features, truth = self._rows_and_truth(X, Y)
         top = self.topk_rows(features, self._listed_width(truth), self._own_run())
         return self._decide(self._calibrated(top, truth, kinds, by_depth))

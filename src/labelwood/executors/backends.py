@@ -71,9 +71,7 @@ class RayExecutor:
         try:
             ray = import_module("ray")
         except ImportError:
-            raise LabelwoodError(
-                "RayExecutor: Ray is not installed; pip install 'labelwood[ray]' brings it"
-            ) from None
+            raise LabelwoodError("RayExecutor: Ray is not installed; pip install 'labelwood[ray]' brings it") from None
         if not ray.is_initialized():
             ray.init(address=self.address, log_to_driver=False)
         return ray

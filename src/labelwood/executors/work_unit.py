@@ -78,9 +78,7 @@ class _Share:
         self.progress(round(MILLION * self.start + millionths * self.share))
 
 
-def complete(
-    title: str, units: Sequence[Unit], shared: Arrays, run: RunContext
-) -> list[dict[str, npt.NDArray[Any]]]:
+def complete(title: str, units: Sequence[Unit], shared: Arrays, run: RunContext) -> list[dict[str, npt.NDArray[Any]]]:
     """The results of all units, in order: from the checkpoint if it has them, else by the run's executor."""
     executor, checkpoint = run.executor or THREADS, run.checkpoint
     found = {} if checkpoint is None else checkpoint.read(unit.name for unit in units)

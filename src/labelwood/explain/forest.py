@@ -29,9 +29,7 @@ class RowInForest:
     def __init__(self, forest: RoutedForest, row: CSR, paths: Paths, asked: Asked) -> None:
         self._forest, self._asked = forest, asked
         self._columns, self._values = row.indices, row.data.astype(np.float64)
-        self._reached = [
-            paths.nodes[paths.ptr[tree] : paths.ptr[tree + 1]].tolist() for tree in range(forest.n_trees)
-        ]
+        self._reached = [paths.nodes[paths.ptr[tree] : paths.ptr[tree + 1]].tolist() for tree in range(forest.n_trees)]
         self._projections: dict[int, F64] = {}
 
     @cached_property
@@ -77,13 +75,9 @@ class RowInForest:
         ]
         _, taken = max(turns)
         node = int(forest.parent[taken])
-        siblings = [
-            child for child in range(forest.child_ptr[node], forest.child_ptr[node + 1]) if holds[child]
-        ]
+        siblings = [child for child in range(forest.child_ptr[node], forest.child_ptr[node + 1]) if holds[child]]
         wanted = max((self._step(child, tree) for child in siblings), key=lambda step: step.score)
-        return Lost(
-            tree, "branch", wanted.score, wanted, (Rival(taken, None, self._step(taken, tree).score),)
-        )
+        return Lost(tree, "branch", wanted.score, wanted, (Rival(taken, None, self._step(taken, tree).score),))
 
     def _share(self, leaf: int, label: int) -> float:
         labels, values = self._forest.leaf(leaf)
@@ -94,9 +88,7 @@ class RowInForest:
         labels, values = self._forest.leaf(leaf)
         order = np.argsort(-values.astype(np.float64), kind="stable")[:_RIVALS].tolist()
         return tuple(
-            Rival(leaf, self._asked.label_name(int(labels[i])), float(values[i]))
-            for i in order
-            if values[i] > share
+            Rival(leaf, self._asked.label_name(int(labels[i])), float(values[i])) for i in order if values[i] > share
         )
 
     def _holds(self, label: int) -> npt.NDArray[np.bool_]:
@@ -124,9 +116,7 @@ class RowInForest:
         number = self._inner_number(int(self._forest.parent[child])) if routing.seed_per_node else tree
         if number not in self._projections:
             seed = int(self._forest.seeds[number])
-            self._projections[number] = projection_rows(
-                routing.projection, self._columns, routing.n_columns, seed
-            )
+            self._projections[number] = projection_rows(routing.projection, self._columns, routing.n_columns, seed)
         seen: F64 = self._projections[number][:, columns] @ weights.astype(np.float64)
         return seen
 
@@ -138,9 +128,7 @@ class RowInForest:
         node = int(forest.parent[child])
         siblings = range(forest.child_ptr[node], forest.child_ptr[node + 1])
         by_child = {other: self._weights(other, tree) for other in siblings}
-        scores = {
-            other: float(forest.bias[other] + self._values @ weights) for other, weights in by_child.items()
-        }
+        scores = {other: float(forest.bias[other] + self._values @ weights) for other, weights in by_child.items()}
         listed, rest = self._asked.contributions(
             self._columns.tolist(), self._values.tolist(), by_child[child].tolist()
         )

@@ -65,9 +65,7 @@ class RowInTree:
                     reached = float(np.exp(self.log_score(step.child)))
                     return Lost(self._number, "beam", reached, step, rivals)
         weakest = path.steps[int(np.argmin([self._log_probability(node) for node in nodes]))]
-        winners = tuple(
-            Rival(None, self._asked.label_name(other), score) for other, score in members.items()[:k]
-        )
+        winners = tuple(Rival(None, self._asked.label_name(other), score) for other, score in members.items()[:k])
         return Lost(self._number, "rank", path.score, weakest, winners)
 
     def log_score(self, node: int) -> float:
@@ -78,9 +76,7 @@ class RowInTree:
         """The inner nodes that a beam search keeps on each level below the root, best first."""
         tree, levels, beam = self._packed.tree, [], [0]
         while beam:
-            children = [
-                child for node in beam for child in range(tree.child_ptr[node], tree.child_ptr[node + 1])
-            ]
+            children = [child for node in beam for child in range(tree.child_ptr[node], tree.child_ptr[node + 1])]
             inner = [child for child in children if tree.label[child] < 0]
             beam = sorted(inner, key=lambda node: (-self.log_score(node), node))[:width]
             levels.append(beam)
@@ -131,9 +127,7 @@ class RowInTree:
         )
 
 
-def weights_of_node(
-    packed: PackedTree, node: int, columns: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.intp], F64]:
+def weights_of_node(packed: PackedTree, node: int, columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], F64]:
     """The ascending ``columns`` that an inner node uses, as positions, and their weights [columns used, children]."""
     weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
     own = weights.features[weights.feature_ptr[inner] : weights.feature_ptr[inner + 1]]
@@ -180,9 +174,7 @@ def explain_row(
             asked.label_name(label),
             score,
             tuple(
-                path
-                for view, own in zip(views, members, strict=True)
-                if (path := view.path(label, own)) is not None
+                path for view, own in zip(views, members, strict=True) if (path := view.path(label, own)) is not None
             ),
         )
         for label, score in members_of(top).items()
@@ -193,9 +185,7 @@ def explain_row(
             asked.label_name(place.label),
             place.score,
             place.place,
-            tuple(
-                view.lost(place.label, own, k, beam_width) for view, own in zip(views, members, strict=True)
-            ),
+            tuple(view.lost(place.label, own, k, beam_width) for view, own in zip(views, members, strict=True)),
         )
         for place in missed
     )

@@ -176,9 +176,7 @@ def places_in(top: TopK, labels: Sequence[int]) -> list[Place]:
     """The places of labels in the list of one row."""
     at = {label: place for place, label in enumerate(top.labels[0].tolist()) if label >= 0}
     return [
-        Place(label, float(top.scores[0, at[label]]), at[label] + 1)
-        if label in at
-        else Place(label, 0.0, None)
+        Place(label, float(top.scores[0, at[label]]), at[label] + 1) if label in at else Place(label, 0.0, None)
         for label in labels
     ]
 

@@ -65,9 +65,7 @@ class Blend(TreeEstimator):
         self,
         models: Annotated[
             list[Any] | None,
-            Param(
-                "the members: methods, or objects of a method and its parameters; None: three default members"
-            ),
+            Param("the members: methods, or objects of a method and its parameters; None: three default members"),
         ] = None,
         weights: Annotated[
             list[float] | None, Param("weights of the members; None: learn them on held-out rows")
@@ -103,9 +101,7 @@ class Blend(TreeEstimator):
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     @classmethod
-    def of(
-        cls, models: Sequence[TreeEstimator], weights: Sequence[float] | None = None, **parameters: Any
-    ) -> Self:
+    def of(cls, models: Sequence[TreeEstimator], weights: Sequence[float] | None = None, **parameters: Any) -> Self:
         """The blend of fitted models with the same labels and features; :meth:`learn` finds its weights.
 
         ``parameters`` are parameters of the class.
@@ -118,9 +114,7 @@ class Blend(TreeEstimator):
             same = np.array_equal(other.classes_, first.classes_)
             if not same or other.n_features_in_ != first.n_features_in_:
                 raise LabelwoodError("Blend: all models must have the same labels and features")
-        blend = cls(
-            [_spec_of(member) for member in members], None if weights is None else list(weights), **parameters
-        )
+        blend = cls([_spec_of(member) for member in members], None if weights is None else list(weights), **parameters)
         blend._names, blend.n_features_in_ = first.label_names, first.n_features_in_
         blend.label_counts_, blend.trained_ = first.label_counts_, dict(first.trained_)
         blend.fit_seconds_ = {}
@@ -171,11 +165,7 @@ class Blend(TreeEstimator):
         if self.weights is None:
             return even(n_members, by_rank=self.mode == "rank")
         weights = np.asarray(self.weights, np.float64)
-        if (
-            weights.shape != (n_members,)
-            or not (np.isfinite(weights) & (weights >= 0)).all()
-            or not weights.sum()
-        ):
+        if weights.shape != (n_members,) or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.sum():
             raise LabelwoodError(
                 f"Blend: weights must be {n_members} numbers, at least 0 and not all 0; got {self.weights!r}"
             )
@@ -250,9 +240,7 @@ class Blend(TreeEstimator):
         """The k labels of highest weighted score."""
         return self.mix_.combine(self._lists(X, k, run), k)
 
-    def explain_one(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> Explanation:
+    def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """What each member adds to the scores, and its own explanation."""
         lists = self._lists(row, k, run)
         top = self.mix_.combine(lists, k)
@@ -261,9 +249,7 @@ class Blend(TreeEstimator):
             for added in self.mix_.amounts(lists)
         ]
         suggestions = tuple(
-            Suggestion(
-                asked.label_name(label), score, amounts=tuple(added.get(label, 0.0) for added in amounts)
-            )
+            Suggestion(asked.label_name(label), score, amounts=tuple(added.get(label, 0.0) for added in amounts))
             for label, score in zip(top.labels[0].tolist(), top.scores[0].tolist(), strict=True)
             if label >= 0
         )
@@ -311,9 +297,7 @@ class Blend(TreeEstimator):
         self.members_ = []
         for number, manifest in enumerate(facts["members"]):
             own = own_arrays(arrays, "member", number)
-            self.members_.append(
-                _method(manifest["method"]).from_saved(manifest, own, where=f"member {number}")
-            )
+            self.members_.append(_method(manifest["method"]).from_saved(manifest, own, where=f"member {number}"))
         for member in self.members_:
             if member.n_labels_ != self.n_labels_ or member.n_features_in_ != self.n_features_in_:
                 raise FormatError("the members of a blend must have its labels and features")
@@ -346,9 +330,7 @@ def _estimator(model: Any) -> TreeEstimator:
         return _method(model)()
     if isinstance(model, Mapping) and "method" in model:
         try:
-            return _method(model["method"])(
-                **{name: value for name, value in model.items() if name != "method"}
-            )
+            return _method(model["method"])(**{name: value for name, value in model.items() if name != "method"})
         except TypeError as error:
             raise LabelwoodError(f"Blend: {error}") from None
     raise LabelwoodError(

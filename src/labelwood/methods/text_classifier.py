@@ -112,9 +112,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         with run.phase("encode", _MILLION) as progress:
             return self.encoder_.encode(texts, progress=progress)
 
-    def calibrate(
-        self, texts: Iterable[str], Y: Any, *, method: Kind = "auto", by_depth: bool | None = None
-    ) -> Self:
+    def calibrate(self, texts: Iterable[str], Y: Any, *, method: Kind = "auto", by_depth: bool | None = None) -> Self:
         """Turn scores into probabilities, on held-out texts; see the classifier's ``calibrate``."""
         vectors = self.encode(texts)
         self.classifier_.calibrate(vectors, Y, method=method, by_depth=by_depth)
@@ -222,9 +220,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
         model = load(path, verify=verify)
         if not isinstance(model, cls):
-            raise FormatError(
-                f"{path}: holds a {type(model).__name__} without an encoder; use labelwood.load"
-            )
+            raise FormatError(f"{path}: holds a {type(model).__name__} without an encoder; use labelwood.load")
         return model
 
     @classmethod
@@ -237,9 +233,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         where: str | os.PathLike[str],
     ) -> Self:
         """The model that a manifest and its arrays describe; ``where`` opens the error messages."""
-        learnt = {
-            name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)
-        }
+        learnt = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
         own = {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
         fitted = classifier.from_saved(manifest, own, where=where)
         try:

@@ -37,9 +37,7 @@ def psp_at_k(Y: CSR, top: TopK, k: int, inv_propensity: npt.ArrayLike, *, normal
     return found[f"PSP@{k}"]
 
 
-def psndcg_at_k(
-    Y: CSR, top: TopK, k: int, inv_propensity: npt.ArrayLike, *, normalised: bool = True
-) -> float:
+def psndcg_at_k(Y: CSR, top: TopK, k: int, inv_propensity: npt.ArrayLike, *, normalised: bool = True) -> float:
     """PSnDCG@k: nDCG@k with correct labels weighted by inverse propensity; normalised as PSP@k."""
     found = propensity_scored(Y, judge(Y, top), inv_propensity, (_checked_k(k),), normalised=normalised)
     return found[f"PSnDCG@{k}"]
@@ -71,9 +69,7 @@ def evaluate(
     judged = judge(Y, top)
     totals = {k: label_totals(judged, k) for k in places}
     found = {f"{name}@{k}": metric(judged, k) for name, metric in definitions.BY_ROW.items() for k in places}
-    found |= {
-        f"{name}@{k}": metric(totals[k]) for name, metric in definitions.BY_LABEL.items() for k in places
-    }
+    found |= {f"{name}@{k}": metric(totals[k]) for name, metric in definitions.BY_LABEL.items() for k in places}
     if inv_propensity is not None:
         found |= propensity_scored(Y, judged, inv_propensity, places)
     if train_label_counts is not None:

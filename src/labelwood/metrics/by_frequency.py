@@ -32,9 +32,7 @@ def frequency_bins(
     if counts.ndim != 1 or counts.dtype.kind not in "iuf" or not (np.isfinite(counts) & (counts >= 0)).all():
         raise LabelwoodError("metrics: train_label_counts must be one finite count, at least 0, per label")
     if not 0 < head <= middle <= 1:
-        raise LabelwoodError(
-            f"metrics: head and middle must be shares, 0 < head <= middle <= 1; got {head}, {middle}"
-        )
+        raise LabelwoodError(f"metrics: head and middle must be shares, 0 < head <= middle <= 1; got {head}, {middle}")
     values, where, labels_of_value = np.unique(counts, return_inverse=True, return_counts=True)
     occurrences = (values * labels_of_value).astype(np.float64)
     more_frequent = occurrences[::-1].cumsum()[::-1] - occurrences

@@ -104,12 +104,6 @@ def _mean_over_positive(totals: LabelTotals, per_label: F64) -> float:
 PER_ROW: Mapping[str, Callable[[Judged, int], F64]] = MappingProxyType(
     {"P": row_precision, "R": row_recall, "nDCG": row_ndcg}
 )
-BY_ROW: Mapping[str, Callable[[Judged, int], float]] = MappingProxyType(
-    {"P": precision, "R": recall, "nDCG": ndcg}
-)
-BY_LABEL: Mapping[str, Callable[[LabelTotals], float]] = MappingProxyType(
-    {"coverage": coverage, "macroF1": macro_f1}
-)
-PROPENSITY_SCORED: Mapping[str, Callable[[Judged, int], float]] = MappingProxyType(
-    {"PSP": precision, "PSnDCG": ndcg}
-)
+BY_ROW: Mapping[str, Callable[[Judged, int], float]] = MappingProxyType({"P": precision, "R": recall, "nDCG": ndcg})
+BY_LABEL: Mapping[str, Callable[[LabelTotals], float]] = MappingProxyType({"coverage": coverage, "macroF1": macro_f1})
+PROPENSITY_SCORED: Mapping[str, Callable[[Judged, int], float]] = MappingProxyType({"PSP": precision, "PSnDCG": ndcg})

@@ -147,9 +147,7 @@ def _checked(Y: CSR, top: TopK) -> tuple[I32, npt.NDArray[np.floating]]:
     if Y.n_cols == 0:
         raise LabelwoodError("metrics: Y must have at least one label; got none")
     if labels.dtype.kind not in "iu":
-        raise LabelwoodError(
-            f"metrics: predicted labels must be integer ids into Y; got dtype {labels.dtype}"
-        )
+        raise LabelwoodError(f"metrics: predicted labels must be integer ids into Y; got dtype {labels.dtype}")
     if not (Y.data == 1).all():
         raise LabelwoodError("metrics: Y must be a label matrix, every stored value 1")
     if labels.size == 0:

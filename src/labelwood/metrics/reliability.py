@@ -64,13 +64,9 @@ def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
     (0.6667, 0.6667)
     """
     if Y.n_rows != predicted.n_rows:
-        raise LabelwoodError(
-            f"metrics: Y must have one row per predicted set; got {Y.n_rows} and {predicted.n_rows}"
-        )
+        raise LabelwoodError(f"metrics: Y must have one row per predicted set; got {Y.n_rows} and {predicted.n_rows}")
     width = max(Y.n_cols, predicted.n_cols)
-    pairs, said_pairs = (
-        np.repeat(np.arange(m.n_rows), np.diff(m.indptr)) * width + m.indices for m in (Y, predicted)
-    )
+    pairs, said_pairs = (np.repeat(np.arange(m.n_rows), np.diff(m.indptr)) * width + m.indices for m in (Y, predicted))
     right = np.bincount(np.intersect1d(pairs, said_pairs, assume_unique=True) % width, minlength=width)
     true, said = (np.bincount(m.indices, minlength=width) for m in (Y, predicted))
     f1 = 2 * right / np.maximum(true + said, 1)

@@ -39,9 +39,7 @@ class Scorer:
         return scored[f"{self.metric}@{self.k}"]
 
 
-def scorer(
-    name: str, *, inv_propensity: npt.ArrayLike | None = None, list_length: int | None = None
-) -> Scorer:
+def scorer(name: str, *, inv_propensity: npt.ArrayLike | None = None, list_length: int | None = None) -> Scorer:
     """Make a scikit-learn scorer for a metric, with a name as in :func:`labelwood.metrics.evaluate`: ``"nDCG@5"``.
 
     PSP and PSnDCG need ``inv_propensity``, one value per label of Y. ``list_length`` is the number of labels to
@@ -58,9 +56,7 @@ def scorer(
         )
     metric, k = match[1], int(match[2])
     if metric in PROPENSITY_SCORED and inv_propensity is None:
-        raise LabelwoodError(
-            f"scorer: inv_propensity must be given for {name}; got None. See inverse_propensities()."
-        )
+        raise LabelwoodError(f"scorer: inv_propensity must be given for {name}; got None. See inverse_propensities().")
     if list_length is not None and list_length < k:
         raise LabelwoodError(f"scorer: list_length must be at least k, which is {k}; got {list_length}")
     return Scorer(metric, k, list_length or k, inv_propensity)

@@ -85,9 +85,7 @@ class NodeWeights:
         CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_features).check()
         if self.dense:
             _require(self.weights.dtype == np.float32, "weights must be float32")
-            _require(
-                np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit"
-            )
+            _require(np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit")
         else:
             known = self.weights.dtype in (np.int8, np.float16, np.float32)
             _require(known, "weights must be int8, float16 or float32")
@@ -96,9 +94,7 @@ class NodeWeights:
             _require(len(self.child) == len(self.weights), "child and weights must have the same length")
             self._check_rows(n_children)
         n_scales = n_inner if self.weights.dtype == np.int8 else 0
-        _require(
-            self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none"
-        )
+        _require(self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none")
         light = all(are_light(array) for array in (self.bias, self.weights, self.scale))
         _require(light, f"weights must be finite and at most {HEAVIEST:g}")
         return self
@@ -187,9 +183,7 @@ class PackedTree(PicklesFieldsOnly):
         for array in (tree.child_ptr, tree.label):
             _require(array.dtype == np.int32 and array.ndim == 1, "a tree's arrays must be int32")
         tree.check(n_labels)
-        names = [
-            part.name for part in fields(NodeWeights) if part.name != "scale" or prefix + "scale" in arrays
-        ]
+        names = [part.name for part in fields(NodeWeights) if part.name != "scale" or prefix + "scale" in arrays]
         node_weights = NodeWeights(**{name: arrays[prefix + name] for name in names})
         return cls(tree, node_weights.check(tree, n_features), link, n_features)
 
@@ -206,8 +200,6 @@ def average(members: Sequence[TopK], k: int) -> TopK:
     if not members:
         raise LabelwoodError("average: at least one member is needed")
     if len(members) == 1:
-        return TopK(
-            np.ascontiguousarray(members[0].labels[:, :k]), np.ascontiguousarray(members[0].scores[:, :k])
-        )
+        return TopK(np.ascontiguousarray(members[0].labels[:, :k]), np.ascontiguousarray(members[0].scores[:, :k]))
     labels, scores = (np.stack(arrays) for arrays in zip(*members, strict=True))
     return TopK(*_core.average_topk(labels, scores, k))

@@ -62,9 +62,7 @@ class Routing:
         whole_rows = {"row_share": 1.0}  # older models do not say
         routing = cls(**{field.name: {**whole_rows, **facts}[field.name] for field in fields(cls)})
         threshold = routing.threshold
-        _require(
-            threshold is None or (type(threshold) in (int, float) and np.isfinite(threshold)), "bad threshold"
-        )
+        _require(threshold is None or (type(threshold) in (int, float) and np.isfinite(threshold)), "bad threshold")
         for flag in ("normalize", "seed_per_node"):
             _require(type(getattr(routing, flag)) is bool, f"{flag} must be true or false")
         share = routing.row_share
@@ -279,9 +277,7 @@ class RoutedForest(PicklesFieldsOnly):
         ).check()
 
 
-ARRAYS = tuple(
-    field.name for field in fields(RoutedForest) if field.name not in ("routing", "n_features", "n_labels")
-)
+ARRAYS = tuple(field.name for field in fields(RoutedForest) if field.name not in ("routing", "n_features", "n_labels"))
 
 
 def narrow(

@@ -208,9 +208,7 @@ def _from_parents(parents: npt.NDArray[np.int64], n_labels: int) -> LabelTree:
     n_nodes = len(parents)
     roots = np.flatnonzero(parents < 0)
     if len(roots) != 1 or roots[0] < n_labels or np.any(parents >= n_nodes):
-        raise LabelwoodError(
-            "hierarchy: parents must have one root (-1), which is a group, and ids of other nodes"
-        )
+        raise LabelwoodError("hierarchy: parents must have one root (-1), which is a group, and ids of other nodes")
     order, level = [int(roots[0])], roots
     by_parent = np.argsort(parents, kind="stable")
     first = np.searchsorted(parents[by_parent], np.arange(n_nodes + 1))

@@ -117,9 +117,7 @@ class Sampler:
         work = np.sqrt([self._work[part].sum() for part in parts])
         allowed = max(_SHARE * self._work.sum(), _LEAST_WORK) * work / work.sum()
         leaves = np.flatnonzero(tree.label >= 0)
-        below = leaves[
-            np.argsort(tree.label[leaves])
-        ]  # by label: the child of a level's node that it is below
+        below = leaves[np.argsort(tree.label[leaves])]  # by label: the child of a level's node that it is below
         for depth in reversed(range(len(parts))):
             below = np.where(below >= tree.level_ptr[depth + 2], tree.parent[below], below)
             if work[depth]:  # labels without rows may be a level of their own
@@ -144,9 +142,7 @@ class Sampler:
         for at, (threshold, kept) in enumerate(self.kept.items()):
             # Kept weights over sizes: a ratio estimator and three times its relative standard error.
             ratios = weight @ found[:, :, at] / base.sum()
-            variance = (
-                ((weight * found[:, -1, at] - ratios[-1] * base) ** 2).sum() * n_draws / max(n_draws - 1, 1)
-            )
+            variance = ((weight * found[:, -1, at] - ratios[-1] * base) ** 2).sum() * n_draws / max(n_draws - 1, 1)
             error = 3 * math.sqrt(variance) / max(ratios[-1] * base.sum(), 1e-9)
             whole = extrapolate(ratios, 1 / shares[-1], _THINNED).times(float(totals.sum()))
             weights = np.minimum(whole.spread(max(0.0, 1 - error), 1 + error), used @ children)
@@ -193,9 +189,7 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Ba
         blocks = 4.0 * plan.children * plan.used
         twice, one = float(blocks[blocks < _GIVEN_BACK].sum()), float(blocks.max())
         held = packed + 0.65 * twice + one, packed, packed + twice + one
-        return Banded(*(packed * part for part in plan.likeness)), Banded(
-            *np.multiply(plan.likeness, held).tolist()
-        )
+        return Banded(*(packed * part for part in plan.likeness)), Banded(*np.multiply(plan.likeness, held).tolist())
     features = kept.features.times(8).plus(theory.packed_tree_bytes(*nodes, 0, 0))
     child_bytes = np.dtype(child_type(int(plan.children.max()))).itemsize
     # Trained as pairs of 8 bytes, then put together: for a moment both are there, if nothing was given back.

@@ -131,9 +131,7 @@ def packed_tree_bytes(n_nodes: int, n_inner: int, n_weights: float, n_features: 
     return 4.0 * n_weights + 4.0 * n_features + 12.0 * n_nodes + 16.0 * n_inner + 20
 
 
-def against_one_vs_rest(
-    tree: LabelTree, used_features: npt.ArrayLike, likeness: float = 1.0
-) -> dict[str, Any]:
+def against_one_vs_rest(tree: LabelTree, used_features: npt.ArrayLike, likeness: float = 1.0) -> dict[str, Any]:
     """Weights of a tree and bytes of one-vs-rest, in our layout and the paper's, and the ratios; with every weight.
 
     ``likeness``: weights of the tree that is meant over those of this one.

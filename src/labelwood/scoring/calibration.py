@@ -105,9 +105,7 @@ class Listed:
     def of(cls, top: TopK, hits: Bool) -> Listed:
         """All labels of the lists; ``hits`` [rows, k] says which are right."""
         rows, places = np.nonzero(top.labels >= 0)
-        return cls(
-            rows, top.labels[rows, places], top.scores[rows, places].astype(np.float64), hits[rows, places]
-        )
+        return cls(rows, top.labels[rows, places], top.scores[rows, places].astype(np.float64), hits[rows, places])
 
     def take(self, kept: Bool) -> Listed:
         """The entries where ``kept`` is true."""

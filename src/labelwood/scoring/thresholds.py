@@ -111,9 +111,7 @@ def best(top: TopK, scores: F64, k: int) -> TopK:
     return TopK(labels, np.where(labels >= 0, np.take_along_axis(scored, order, axis=1), np.float32(0)))
 
 
-def label_weights(
-    objective: Objective, label_counts: I64, n_rows: int, *, strength: float = 1.0
-) -> F64 | None:
+def label_weights(objective: Objective, label_counts: I64, n_rows: int, *, strength: float = 1.0) -> F64 | None:
     """The weight of each label under an objective, at most 1; None if all labels weigh the same.
 
     ``tail``: inverse propensities. ``macro``: the inverse of the label's count, so that all labels weigh the same in

@@ -89,9 +89,7 @@ class ExplainRequest(Input):
 
     k: Annotated[int, Field(ge=1, le=100)] = 5
     missed: Annotated[list[Label], Field(max_length=100)] = []
-    n_features: Annotated[
-        int, Field(ge=1, le=1000, description="the largest number of features per step")
-    ] = 10
+    n_features: Annotated[int, Field(ge=1, le=1000, description="the largest number of features per step")] = 10
 
 
 class Example(Input):
@@ -150,9 +148,7 @@ class LearnedExamples(BaseModel):
     learned: int
     new_labels: int
     sequence: Annotated[int, Field(description="number of the record in the log")]
-    replayed: Annotated[
-        bool, Field(description="true if an earlier request with the same key was applied instead")
-    ]
+    replayed: Annotated[bool, Field(description="true if an earlier request with the same key was applied instead")]
 
 
 class ChangedLabel(BaseModel):

@@ -80,9 +80,7 @@ def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
         _serve_on(sock, options, learns, announce)
 
 
-def _serve_on(
-    sock: socket.socket, options: Options, learns: bool, announce: Callable[[dict[str, Any]], None]
-) -> None:
+def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Callable[[dict[str, Any]], None]) -> None:
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     facts = {"url": f"http://{shown}:{port}/", "learns": learns}
@@ -187,9 +185,7 @@ def _end_with(parent: int) -> None:
 def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool = False) -> Service:
     if not learns:
         return Service(FollowedModel(options.model, n_jobs=options.n_jobs), metrics)
-    store = Store(
-        options.state_folder, model=options.model, keep=options.keep, drift_window=options.drift_window
-    )
+    store = Store(options.state_folder, model=options.model, keep=options.keep, drift_window=options.drift_window)
     writer = Writer(
         store,
         n_jobs=options.n_jobs,

@@ -182,8 +182,7 @@ def suggest(
         wide = list(_found(estimator, rows, width, threshold))
         kept = [[one for one in row if one.label in permitted][:k] for row in wide]
         enough = all(
-            len(few) >= min(k, len(permitted)) or len(row) < width
-            for few, row in zip(kept, wide, strict=True)
+            len(few) >= min(k, len(permitted)) or len(row) < width for few, row in zip(kept, wide, strict=True)
         )
         if enough or width >= estimator.n_labels_:
             return kept
@@ -197,9 +196,7 @@ def _found(estimator: TreeEstimator, rows: CSR, k: int, threshold: float) -> Ite
     top = estimator.topk_ids(rows, min(k, estimator.n_labels_))
     least = float(np.float32(threshold))
     for ids, scores in zip(top.labels.tolist(), top.scores.tolist(), strict=True):
-        kept = [
-            (label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least
-        ]
+        kept = [(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least]
         names = estimator.label_names.named([label for label, _ in kept])
         yield [Suggestion(_json_label(name), score) for name, (_, score) in zip(names, kept, strict=True)]
 

@@ -39,8 +39,7 @@ UNSOUND = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _TYPES = rb"[<|](?:b1|[iu][1248]|f[248])"
 _HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00(..)\{'descr': '(%b)', 'fortran_order': False, 'shape': (\([0-9, ]{0,200}\)), \} *\n"
-    % _TYPES,
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '(%b)', 'fortran_order': False, 'shape': (\([0-9, ]{0,200}\)), \} *\n" % _TYPES,
     re.DOTALL,
 )
 _LONGEST_HEADER = 1024
@@ -122,9 +121,7 @@ class _Folder:
         try:
             descriptor = os.open(self.path / name if self._held is None else name, flags, dir_fd=self._held)
         except FileNotFoundError:
-            what = (
-                "not a Labelwood model: it has no manifest.json" if name == MANIFEST else f"{name} is missing"
-            )
+            what = "not a Labelwood model: it has no manifest.json" if name == MANIFEST else f"{name} is missing"
             raise FormatError(f"{self.path}: {what}") from None
         except OSError as error:
             if error.errno in _NO_PLAIN_FILE:
@@ -303,6 +300,4 @@ def check_target(target: Path) -> None:
         raise LabelwoodError(f"save: {target} exists and is not a Labelwood model. {advice}") from None
     if present - own:
         stray = min(present - own)
-        raise LabelwoodError(
-            f"save: {target} holds a model and also {stray}, which is not part of the model. {advice}"
-        )
+        raise LabelwoodError(f"save: {target} holds a model and also {stray}, which is not part of the model. {advice}")

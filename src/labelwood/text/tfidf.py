@@ -133,9 +133,7 @@ class TfidfEncoder(TextEncoder):
     def term_of(self, text: str) -> Callable[[int], str | None]:
         """Return a function from a column to its term; ``text`` is not used."""
         self._check_fitted()
-        return lambda column: packed_strings.unpack(
-            self._utf8, self._offsets, np.array([column]), what="a term"
-        )[0]
+        return lambda column: packed_strings.unpack(self._utf8, self._offsets, np.array([column]), what="a term")[0]
 
     @property
     def n_features_(self) -> int:
@@ -162,9 +160,7 @@ class TfidfEncoder(TextEncoder):
         count = len(offsets) - 1
         if not 1 <= count <= MAX_COLUMNS or not packed_strings.are_sound(utf8, offsets, count):
             raise FormatError("the vocabulary of the encoder is damaged: its offsets do not match its text")
-        if idf is not None and not (
-            idf.dtype == np.float64 and idf.shape == (count,) and np.isfinite(idf).all()
-        ):
+        if idf is not None and not (idf.dtype == np.float64 and idf.shape == (count,) and np.isfinite(idf).all()):
             raise FormatError("the idf of the encoder is damaged: it must be one finite number per term")
         self._learnt(utf8, offsets, idf)
         return self
@@ -208,9 +204,7 @@ class TfidfEncoder(TextEncoder):
 
 def _share(bound: float, name: str) -> float:
     if bound > 1:
-        raise LabelwoodError(
-            f"TfidfEncoder: {name} must be an integer or a share of at most 1.0; got {bound!r}"
-        )
+        raise LabelwoodError(f"TfidfEncoder: {name} must be an integer or a share of at most 1.0; got {bound!r}")
     return bound
 
 

@@ -19,9 +19,7 @@ _CHEAP_ENTRIES = 10**8  # entries of X: a few minutes for three trees
 class Auto:
     """The parameters of ``--method auto``; all others follow from the rules."""
 
-    def __init__(
-        self, *, n_jobs: NJobs = None, random_state: RandomState = 0, verbose: Verbose = False
-    ) -> None:
+    def __init__(self, *, n_jobs: NJobs = None, random_state: RandomState = 0, verbose: Verbose = False) -> None:
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
 

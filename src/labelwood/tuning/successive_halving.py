@@ -158,9 +158,7 @@ def tune(
             ended += measured
         else:
             grows = shares[number + 1] / share
-            running, dropped = _promote(
-                measured, budget - (time.monotonic() - begin), grows, len(shares) - number - 1
-            )
+            running, dropped = _promote(measured, budget - (time.monotonic() - begin), grows, len(shares) - number - 1)
             ended += dropped
     return _conclude(ended, predictions, task, metric)
 
@@ -211,9 +209,7 @@ def _try(task: _Task, trial: Trial, share: float, limit: float) -> tuple[Trial, 
     return done, model.topk_ids(task.X_out, task.scorer.k) if share == 1 else None
 
 
-def _promote(
-    measured: list[Trial], left: float, grows: float, rounds_left: int
-) -> tuple[list[Trial], list[Trial]]:
+def _promote(measured: list[Trial], left: float, grows: float, rounds_left: int) -> tuple[list[Trial], list[Trial]]:
     """The candidates that go on: the best of every method, then the others by score, as long as time allows."""
     by_score = sorted(measured, key=lambda trial: -trial.score)
     leaders: dict[str, Trial] = {}
@@ -248,9 +244,7 @@ def _conclude(ended: list[Trial], predictions: dict[str, TopK], task: _Task, met
         )
     best = fitting[0]
     why = f"{best.name} has the highest {metric}, {100 * best.score:.2f}, on {task.X_out.n_rows:,} rows held out"
-    rival = next(
-        (trial for trial in fitting if trial.method != best.method and trial.share == best.share), None
-    )
+    rival = next((trial for trial in fitting if trial.method != best.method and trial.share == best.share), None)
     if rival is not None:
         why += f"; the best of another method, {rival.name}, has {100 * rival.score:.2f}"
         difference = _difference(best, rival, predictions, task)

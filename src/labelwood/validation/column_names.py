@@ -39,9 +39,7 @@ def check_columns(
     if known is None:
         warnings.warn(f"X has feature names, but {owner} was fitted without feature names", stacklevel=4)
     elif given is None:
-        warnings.warn(
-            f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4
-        )
+        warnings.warn(f"X does not have valid feature names, but {owner} was fitted with feature names", stacklevel=4)
     else:
         for place, (before, now) in enumerate(zip(known, given, strict=False)):
             if before != now:
@@ -57,9 +55,7 @@ def check_columns(
 
 def names_to_arrays(names: Sequence[str] | None) -> dict[str, npt.NDArray[Any]]:
     """The names of columns as arrays to save; empty if there are no names."""
-    return (
-        {} if names is None else dict(zip((_UTF8, _OFFSETS), packed_strings.pack(list(names)), strict=True))
-    )
+    return {} if names is None else dict(zip((_UTF8, _OFFSETS), packed_strings.pack(list(names)), strict=True))
 
 
 def names_from_arrays(arrays: Mapping[str, npt.NDArray[Any]], n_columns: int) -> list[str] | None:

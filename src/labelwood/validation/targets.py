@@ -55,9 +55,7 @@ def check_sizes(X: CSR, Y: CSR, owner: str) -> None:
 def check_lengths(n_rows: int, n_label_rows: int, owner: str) -> None:
     """Refuse X and Y of different lengths."""
     if n_rows != n_label_rows:
-        raise LabelwoodError(
-            f"{owner}: X and Y must have the same number of rows; got {n_rows} and {n_label_rows}"
-        )
+        raise LabelwoodError(f"{owner}: X and Y must have the same number of rows; got {n_rows} and {n_label_rows}")
 
 
 def is_matrix(Y: Any) -> bool:
@@ -86,9 +84,7 @@ def read_matrix(Y: Any, *, owner: str) -> CSR:
     values = matrix.data
     if not ((values == 0) | (values == 1)).all():
         wrong = values[(values != 0) & (values != 1)][0]
-        raise LabelwoodError(
-            f"{owner}: a Y matrix must hold 0 and 1; got {wrong:g}. Use (Y != 0) if any value counts."
-        )
+        raise LabelwoodError(f"{owner}: a Y matrix must hold 0 and 1; got {wrong:g}. Use (Y != 0) if any value counts.")
     if not values.all():
         kept = matrix.to_scipy().copy()
         kept.eliminate_zeros()
@@ -145,9 +141,7 @@ def distinct_names(rows: list[list[Hashable]], *, owner: str) -> list[Hashable]:
     try:
         seen = list(dict.fromkeys(chain.from_iterable(rows)))
     except TypeError as error:
-        raise LabelwoodError(
-            f"{owner}: a label name must be hashable, such as a string or a tuple; {error}"
-        ) from None
+        raise LabelwoodError(f"{owner}: a label name must be hashable, such as a string or a tuple; {error}") from None
     if any(isinstance(name, float | np.floating) and math.isnan(name) for name in seen):
         raise LabelwoodError(f"{owner}: a label name must not be NaN; Y contains missing values")
     try:
@@ -160,9 +154,7 @@ def to_csr(rows: list[list[Hashable]], index: Mapping[Any, int], n_cols: int, *,
     """Rows of names as a CSR of ones; names that ``index`` lacks become further columns as they appear."""
     import scipy.sparse as sp  # noqa: PLC0415 - as above
 
-    indptr: I64 = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(
-        np.int64
-    )
+    indptr: I64 = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(np.int64)
     unseen: dict[Any, int] = {}
     width = max(n_cols, len(index))
     try:
@@ -171,11 +163,7 @@ def to_csr(rows: list[list[Hashable]], index: Mapping[Any, int], n_cols: int, *,
             for name in chain.from_iterable(rows)
         ]
     except TypeError as error:
-        raise LabelwoodError(
-            f"{owner}: a label name must be hashable, such as a string or a tuple; {error}"
-        ) from None
+        raise LabelwoodError(f"{owner}: a label name must be hashable, such as a string or a tuple; {error}") from None
     shape = (len(rows), width + len(unseen))
-    matrix = from_scipy(
-        sp.csr_array((np.ones(len(ids), np.float32), np.array(ids, np.int32), indptr), shape=shape)
-    )
+    matrix = from_scipy(sp.csr_array((np.ones(len(ids), np.float32), np.array(ids, np.int32), indptr), shape=shape))
     return CSR(matrix.indptr, matrix.indices, np.ones_like(matrix.data), matrix.n_cols)

@@ -92,9 +92,7 @@ def recall_by_frequency(models: Models, data: Mapping[str, Measured], k: int) ->
             x.append(float(2**number))
             y.append(float(100 * totals.hits[inside].sum() / totals.n_positive[inside].sum()))
         curves.append(Curve(name, x, y))
-    return Figure(
-        "rows of a label in training, from", f"R@{k} of those labels, percent", tuple(curves), log_x=True
-    )
+    return Figure("rows of a label in training, from", f"R@{k} of those labels, percent", tuple(curves), log_x=True)
 
 
 def by_depth(models: Models) -> Figure:

@@ -54,9 +54,7 @@ class Outline:
         return len(self.label)
 
 
-def outline(
-    model: FittedModel, *, tree: int = 0, feature_name: Callable[[int], str | None] | None = None
-) -> Outline:
+def outline(model: FittedModel, *, tree: int = 0, feature_name: Callable[[int], str | None] | None = None) -> Outline:
     """The outline of one tree of a fitted model; ``feature_name`` names its features.
 
     For a blend it is a tree of the member with the largest weight.
@@ -67,9 +65,7 @@ def outline(
     trees = shown.trees()
     n_trees = trees.n_trees if isinstance(trees, RoutedForest) else len(trees)
     if not 0 <= tree < n_trees:
-        raise LabelwoodError(
-            f"outline: the model has {n_trees} trees, numbered from 0; there is no tree {tree}"
-        )
+        raise LabelwoodError(f"outline: the model has {n_trees} trees, numbered from 0; there is no tree {tree}")
     if isinstance(trees, RoutedForest):
         return _of_forest(shown, trees, tree, names, named)
     return _of_label_tree(shown, trees[tree], tree, n_trees, names, named)
@@ -189,9 +185,7 @@ def _balance(size: npt.NDArray[np.int64], child_ptr: npt.NDArray[Any]) -> list[f
     return found
 
 
-def _named(
-    words: list[list[tuple[int, float]]], named: Callable[[int], str | None]
-) -> list[list[tuple[str, float]]]:
+def _named(words: list[list[tuple[int, float]]], named: Callable[[int], str | None]) -> list[list[tuple[str, float]]]:
     cache: dict[int, str] = {}
 
     def name(column: int) -> str:

@@ -48,9 +48,7 @@ def _of_forest(forest: RoutedForest, X: CSR, k: int, run: RunContext) -> Iterato
         starts = ptr[tree :: forest.n_trees][: X.n_rows]
         counts = ptr[tree + 1 :: forest.n_trees][: X.n_rows] - starts
         rows = np.repeat(np.arange(X.n_rows), counts)
-        reached = leaves[
-            np.repeat(starts - np.append(0, np.cumsum(counts)[:-1]), counts) + np.arange(len(rows))
-        ]
+        reached = leaves[np.repeat(starts - np.append(0, np.cumsum(counts)[:-1]), counts) + np.arange(len(rows))]
         weight = (1 / np.maximum(counts, 1)).astype(np.float32)[rows]
         total = total + sp.csr_array((weight, (rows, reached)), shape=(X.n_rows, len(forest.leaves))) @ shares
         if tree + 1 in _counts(forest.n_trees):

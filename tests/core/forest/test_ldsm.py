@@ -26,9 +26,7 @@ SETTINGS = st.fixed_dictionaries(
         "shuffle_epoch": st.booleans(),
         "divide_by_rows": st.booleans(),
     }
-).filter(
-    lambda o: not (o["squared_loss"] and o["optimizer"] == "sgd" and o["learning_rate"] > 0.1)
-)  # diverges
+).filter(lambda o: not (o["squared_loss"] and o["optimizer"] == "sgd" and o["learning_rate"] > 0.1))  # diverges
 
 
 def random_data(seed, n_rows=40, n_features=12, n_labels=8):

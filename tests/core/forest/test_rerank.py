@@ -36,9 +36,7 @@ def test_kernel_is_its_twin(seed, n_cols, k, n_threads):
     for row, count in enumerate(known):
         labels[row, count:], scores[row, count:] = -1, 0
     tail = TailReranker(from_scipy(sparse.csr_matrix(means)))
-    found = tail.order(
-        from_scipy(sparse.csr_matrix(X)), TopK(labels, scores), k, RunContext(n_threads=n_threads)
-    )
+    found = tail.order(from_scipy(sparse.csr_matrix(X)), TopK(labels, scores), k, RunContext(n_threads=n_threads))
     for row, count in enumerate(known):
         wanted = combine(
             X[row].astype(float),

@@ -77,9 +77,7 @@ def random_forest(
             "leaf_values": values,
             "seeds": random.integers(0, 2**32, n_seeds, dtype=np.uint32),
         },
-        routing=Routing(
-            threshold=threshold, projection=projection, n_columns=n_columns, seed_per_node=per_node
-        ),
+        routing=Routing(threshold=threshold, projection=projection, n_columns=n_columns, seed_per_node=per_node),
         n_features=n_features,
         n_labels=n_labels,
         weight_dtype=dtype,
@@ -228,9 +226,7 @@ def test_idf_and_normalised_rows():
 
 
 @given(
-    st.lists(
-        st.lists(st.one_of(st.sampled_from([0.0, 1.0, -1.0]), st.floats(-10, 10, width=32)), max_size=30)
-    ),
+    st.lists(st.lists(st.one_of(st.sampled_from([0.0, 1.0, -1.0]), st.floats(-10, 10, width=32)), max_size=30)),
     st.sampled_from([0.1, 0.5, 0.9, 0.95, 0.999]),
     st.sampled_from([0, 3, 10]),
     st.sampled_from([1e-30, 1.0, 1e37]),
@@ -256,9 +252,7 @@ def test_prepared_rows_are_cut_after_weighting_and_before_scaling(monkeypatch):
 
 def test_short_rows_are_not_cut():
     X = random_rows(np.random.default_rng(3), 20, 8)
-    np.testing.assert_array_equal(
-        prepare(X, np.empty(0, np.float32), normalize=False, row_share=0.5).data, X.data
-    )
+    np.testing.assert_array_equal(prepare(X, np.empty(0, np.float32), normalize=False, row_share=0.5).data, X.data)
 
 
 def spoilt(name, change):

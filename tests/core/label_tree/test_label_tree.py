@@ -222,9 +222,7 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
             expected = (
                 search.uniform_cost_search(tree.child_ptr, tree.label, margins, k=k, link=link)
                 if exact
-                else search.beam_search(
-                    tree.child_ptr, tree.label, margins, k=k, beam_width=beam_width, link=link
-                )
+                else search.beam_search(tree.child_ptr, tree.label, margins, k=k, beam_width=beam_width, link=link)
             )
             assert_same_lists(labels[i], scores[i], expected)
         again = model.search(x, k, beam_width, exact, 3, None)

@@ -74,9 +74,7 @@ def iplt(tree, stream, **parameters):
     return learn(given_tree, stream)
 
 
-streams = st.builds(
-    make_stream, seed=st.integers(0, 2**32), n_rows=st.integers(1, 60), n_labels=st.integers(1, 40)
-)
+streams = st.builds(make_stream, seed=st.integers(0, 2**32), n_rows=st.integers(1, 60), n_labels=st.integers(1, 40))
 settings_of_tree = st.fixed_dictionaries(
     {
         "policy": st.sampled_from(POLICIES),
@@ -155,9 +153,7 @@ def test_kernel_equals_twin(stream, parameters):
             features, weights, sums = tree.classifier(node.number, is_auxiliary)
             plain = classifier.plain()
             np.testing.assert_allclose(weights, [plain.get(f, 0.0) for f in features.tolist()], atol=2e-4)
-            np.testing.assert_allclose(
-                sums, [classifier.sums.get(f, 0.0) for f in features.tolist()], atol=2e-4
-            )
+            np.testing.assert_allclose(sums, [classifier.sums.get(f, 0.0) for f in features.tolist()], atol=2e-4)
             assert set(plain) <= set(features.tolist())
     labels, scores = tree.search(matrices(stream)[0], 5, 1, None)
     for row, (features, _) in enumerate(stream[:10]):
@@ -204,9 +200,7 @@ def equal_states(left, right):
 
 def restored(tree, **parameters):
     facts, copy = tree.facts(), kernel(**parameters)
-    copy.restore(
-        tree.state(), facts["growing"], facts["seen"], facts["updates"], facts["decisions"], facts["cursor"]
-    )
+    copy.restore(tree.state(), facts["growing"], facts["seen"], facts["updates"], facts["decisions"], facts["cursor"])
     return copy
 
 

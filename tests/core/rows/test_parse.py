@@ -46,20 +46,14 @@ def assert_same(kernel, expected):
 
 
 def number_texts():
-    shortest = st.floats(width=32, allow_nan=False, allow_infinity=False).map(
-        lambda v: repr(np.float32(v).item())
-    )
+    shortest = st.floats(width=32, allow_nan=False, allow_infinity=False).map(lambda v: repr(np.float32(v).item()))
     digits = st.from_regex(r"\A[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE][+-]?[0-9]{1,3})?\Z").filter(bool)
-    words = st.sampled_from(
-        ["nan", "-Inf", "infinity", "1e39", "1e-60", "0x1p3", "1_0", "--1", ".", "1e", "+.5"]
-    )
+    words = st.sampled_from(["nan", "-Inf", "infinity", "1e39", "1e-60", "0x1p3", "1_0", "--1", ".", "1e", "+.5"])
     return st.one_of(shortest, digits, st.integers(0, 99).map(str), words)
 
 
 def ids():
-    return st.one_of(
-        st.integers(0, 12), st.sampled_from([2**31 - 2, 2**31 - 1, 10**25, 12345678, 123456789])
-    ).map(str)
+    return st.one_of(st.integers(0, 12), st.sampled_from([2**31 - 2, 2**31 - 1, 10**25, 12345678, 123456789])).map(str)
 
 
 def rows():
@@ -77,9 +71,7 @@ def odd_rows():
     feature = st.one_of(
         st.tuples(ids(), number_texts()).map(":".join),
         ids(),
-        st.sampled_from(
-            ["5:", ":1", "-3:1", "-3", "a:1", "1:2:3", "#", "1:1#2", "\x00", "\r", "é:1", "+1:1", "-:1"]
-        ),
+        st.sampled_from(["5:", ":1", "-3:1", "-3", "a:1", "1:2:3", "#", "1:1#2", "\x00", "\r", "é:1", "+1:1", "-:1"]),
     )
     labels = st.lists(label, max_size=3).map(",".join)
     return st.tuples(labels, st.lists(feature, max_size=4)).map(lambda parts: " ".join([parts[0], *parts[1]]))
@@ -131,8 +123,7 @@ def test_kernel_is_twin_on_mutated_text(text, data, dialect):
 def test_result_does_not_depend_on_threads_or_pieces(bad_line):
     rng = np.random.default_rng(0)
     lines = [
-        ",".join(map(str, rng.integers(0, 50, 3)))
-        + "".join(f" {i}:{rng.random():.5f}" for i in rng.integers(0, 99, 9))
+        ",".join(map(str, rng.integers(0, 50, 3))) + "".join(f" {i}:{rng.random():.5f}" for i in rng.integers(0, 99, 9))
         for _ in range(2000)
     ]
     if bad_line is not None:
@@ -143,9 +134,7 @@ def test_result_does_not_depend_on_threads_or_pieces(bad_line):
     assert isinstance(expected, Rows) == (bad_line is None)
     for n_threads in (1, 2, 5):
         for piece_size in (100, 4096, 1 << 20):
-            assert_same(
-                outcome_of_kernel(text, n_threads=n_threads, piece_size=piece_size, **dialect), expected
-            )
+            assert_same(outcome_of_kernel(text, n_threads=n_threads, piece_size=piece_size, **dialect), expected)
 
 
 def parse_one(number, *, wide):
@@ -158,9 +147,7 @@ def parse_one(number, *, wide):
 @settings(max_examples=1000)
 @given(number_texts(), st.booleans())
 @example("7.038531e-26", True)
-@example(
-    "1.00000005960464477539062500000000000001", True
-)  # just above the midpoint of 1 and the next float32
+@example("1.00000005960464477539062500000000000001", True)  # just above the midpoint of 1 and the next float32
 @example("1.000000059604644775390625", True)  # on it
 @example("16777217", True)
 @example("9007199254740993", True)
@@ -191,10 +178,7 @@ def test_values_are_written_shortest_and_come_back(value):
     if not np.isfinite(value):
         return
     rows = Rows(
-        *(
-            np.array(a, t)
-            for a, t in [([0, 1], "i8"), ([0], "i4"), ([value], "f4"), ([0, 0], "i8"), ([], "i4")]
-        ),
+        *(np.array(a, t) for a, t in [([0, 1], "i8"), ([0], "i4"), ([value], "f4"), ([0, 0], "i8"), ([], "i4")]),
         1,
         0,
     )
@@ -213,9 +197,7 @@ def test_writer_is_twin(text, svmlight, n_threads):
 
 def test_progress_is_called_and_its_error_stops_the_kernel():
     # Values that take the slow reader, so that the kernel is at it for several of its tenths of a second.
-    text = np.frombuffer(
-        b"1 2:0.12345678901234567890123e-5 1:0.12345678901234567890123e5\n" * 2_000_000, np.uint8
-    )
+    text = np.frombuffer(b"1 2:0.12345678901234567890123e-5 1:0.12345678901234567890123e5\n" * 2_000_000, np.uint8)
 
     def stop(done):
         raise RuntimeError("enough")

@@ -19,9 +19,7 @@ def test_every_variant_learns_saves_and_loads(planted, planted_test, tmp_path, m
     assert model.score(planted_test.X, planted_test.Y) > 0.8
     model.save(tmp_path / "model")
     again = CraftForest.load(tmp_path / "model")
-    for left, right in zip(
-        model.predict_topk(planted_test.X), again.predict_topk(planted_test.X), strict=True
-    ):
+    for left, right in zip(model.predict_topk(planted_test.X), again.predict_topk(planted_test.X), strict=True):
         np.testing.assert_array_equal(left, right)
 
 

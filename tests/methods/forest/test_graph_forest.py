@@ -58,10 +58,7 @@ def test_the_objective_rises_over_epochs(planted):
     negatives = random.integers(0, len(X), (len(X), 10)).tolist()
     values = [
         np.mean(
-            [
-                twin.objective(X, graph, hyperplane(X, Y, epochs=epochs, seed=seed), negatives, 0.1)
-                for seed in range(4)
-            ]
+            [twin.objective(X, graph, hyperplane(X, Y, epochs=epochs, seed=seed), negatives, 0.1) for seed in range(4)]
         )
         for epochs in (0, 1, 3, 10)
     ]

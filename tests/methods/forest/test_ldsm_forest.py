@@ -77,9 +77,7 @@ def test_trees_stay_shallow(planted_of):
 def test_max_nodes_bounds_every_tree(planted):
     for most in (1, 2, 9):
         forest = LdsmForest(n_trees=3, max_nodes=most, n_jobs=1).fit(planted.X, planted.Y).forest_
-        assert forest.n_nodes <= 3 * (
-            most + 1
-        )  # the last split may pass the bound by arity - 1, as in the paper
+        assert forest.n_nodes <= 3 * (most + 1)  # the last split may pass the bound by arity - 1, as in the paper
     assert LdsmForest(n_trees=3, max_nodes=1, n_jobs=1).fit(planted.X, planted.Y).forest_.depth == 0
 
 

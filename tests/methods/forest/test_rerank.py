@@ -16,9 +16,7 @@ def test_reranking_orders_the_candidates_by_the_means(method, planted, planted_t
     """Against the formula, dense and row by row; and the means are saved with the model."""
     model = method(n_trees=5, n_jobs=1, rerank=True).fit(planted.X, planted.Y)
     labels, scores = model.predict_topk(planted_test.X, 5)
-    X, rows = (
-        model.forest_.prepare(from_scipy(part.X)).to_scipy().toarray() for part in (planted_test, planted)
-    )
+    X, rows = (model.forest_.prepare(from_scipy(part.X)).to_scipy().toarray() for part in (planted_test, planted))
     X, rows = (M / np.linalg.norm(M, axis=1, keepdims=True) for M in (X, rows))
     means = planted.Y.toarray().T @ rows
     means /= np.linalg.norm(means, axis=1, keepdims=True)
@@ -47,9 +45,7 @@ def test_reranking_finds_rare_labels(method, planted_of):
     Y = data.Y.tolil()
     Y[1:, 0] = 0
     Y[0, 0] = 1
-    plain, tail = (
-        method(n_trees=10, n_jobs=1, rerank=rerank).fit(data.X, Y.tocsr()) for rerank in (False, True)
-    )
+    plain, tail = (method(n_trees=10, n_jobs=1, rerank=rerank).fit(data.X, Y.tocsr()) for rerank in (False, True))
     ranks = [np.flatnonzero(m.predict_topk(data.X[[0]], 30)[0][0] == 0) for m in (plain, tail)]
     assert len(ranks[1]) == 1
     assert ranks[1][0] <= ranks[0][0]

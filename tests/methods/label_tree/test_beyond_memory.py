@@ -55,9 +55,7 @@ def test_memory_stays_below_the_limit(method, big):
     assert found["peak"] <= found["limit"]
 
 
-@pytest.mark.parametrize(
-    "model", [LinearTree(n_jobs=2, max_leaf=20), OnlineTree(n_jobs=1)], ids=["linear", "online"]
-)
+@pytest.mark.parametrize("model", [LinearTree(n_jobs=2, max_leaf=20), OnlineTree(n_jobs=1)], ids=["linear", "online"])
 def test_rows_in_a_file_give_the_same_model(model, tmp_path):
     write_directory(tmp_path / "rows.lw", synth_parts(Shape(2000, n_labels=60, n_features=500)))
     dataset = load(tmp_path / "rows.lw")

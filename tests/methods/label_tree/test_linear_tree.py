@@ -74,9 +74,7 @@ def test_a_threshold_drops_exactly_the_small_weights(topics):
     whole = LinearTree(weight_threshold=None, max_leaf=10).fit(X, Y)
     cut = LinearTree(weight_threshold=0.2, weight_dtype="float32", max_leaf=10).fit(X, Y)
     kept = whole.trees_[0].node_weights.weights
-    np.testing.assert_array_equal(
-        np.sort(kept[np.abs(kept) > 0.2]), np.sort(cut.trees_[0].node_weights.weights)
-    )
+    np.testing.assert_array_equal(np.sort(kept[np.abs(kept) > 0.2]), np.sort(cut.trees_[0].node_weights.weights))
 
 
 def test_a_hierarchy_of_ones_own(topics, tmp_path):
@@ -155,9 +153,7 @@ def test_quality_on_real_data(real_data, name, power, bars):
 def test_threads_change_no_byte_on_real_data(real_data, tmp_path):
     train = labelwood.data.load(real_data("bibtex") / "train.txt.xz")
     for n_jobs in (1, 2):
-        LinearTree(n_trees=2, max_leaf=20, n_jobs=n_jobs).fit(train.X, train.Y.to_scipy()).save(
-            tmp_path / str(n_jobs)
-        )
+        LinearTree(n_trees=2, max_leaf=20, n_jobs=n_jobs).fit(train.X, train.Y.to_scipy()).save(tmp_path / str(n_jobs))
     files = [sorted((tmp_path / n).glob("*.npy")) for n in ("1", "2")]
     assert [file.name for file in files[0]] == [file.name for file in files[1]]
     assert len(files[0]) > 10

@@ -83,9 +83,7 @@ def test_saving_in_the_middle_and_continuing(policy, planted, planted_test, tmp_
     stopped.partial_fit(*parts[0]).save(tmp_path / "middle")
     resumed = labelwood.load(tmp_path / "middle").partial_fit(*parts[1])
     assert state_bytes(resumed, tmp_path / "resumed") == state_bytes(straight, tmp_path / "straight")
-    for left, right in zip(
-        resumed.predict_topk(planted_test.X), straight.predict_topk(planted_test.X), strict=True
-    ):
+    for left, right in zip(resumed.predict_topk(planted_test.X), straight.predict_topk(planted_test.X), strict=True):
         np.testing.assert_array_equal(left, right)
 
 
@@ -235,9 +233,7 @@ def test_bad_input_changes_nothing(planted, tmp_path):
 
 
 def test_duplicate_and_unsorted_entries_are_summed(planted):
-    messy = sp.csr_array(
-        (np.array([1.0, 2.0, 3.0], np.float32), np.array([5, 1, 5]), np.array([0, 3])), shape=(1, 9)
-    )
+    messy = sp.csr_array((np.array([1.0, 2.0, 3.0], np.float32), np.array([5, 1, 5]), np.array([0, 3])), shape=(1, 9))
     tidy = {1: 2.0, 5: 4.0}
     left, right = small().partial_fit(messy, [["a"]]), small().partial_fit([tidy], [["a"]])
     for one, other in zip(left._tree.classifier(0, False), right._tree.classifier(0, False), strict=True):
@@ -265,9 +261,7 @@ def test_an_interrupted_batch_says_where(planted, monkeypatch):
     model._tree = tree
     done = model.rows_learned_
     assert 0 < done < planted.X.shape[0]
-    assert caught.value.__notes__ == [
-        f"OnlineTree: the first {done} of {planted.X.shape[0]} rows are learned"
-    ]
+    assert caught.value.__notes__ == [f"OnlineTree: the first {done} of {planted.X.shape[0]} rows are learned"]
     assert model.n_seen_ == 1 + done == model.trained_["rows"]
     model.partial_fit(planted.X[done:], planted.names[done:])
     assert model.n_seen_ == 1 + planted.X.shape[0]
@@ -292,9 +286,7 @@ def test_predicting_while_learning(planted):
     assert not failures
 
 
-@pytest.mark.parametrize(
-    "name", ["parent", "first", "feature_ptr", "weights", "answers_as", "label", "row_ptr"]
-)
+@pytest.mark.parametrize("name", ["parent", "first", "feature_ptr", "weights", "answers_as", "label", "row_ptr"])
 def test_a_damaged_state_is_refused(name, planted, tmp_path):
     model = feed(small(), planted, 60)
     facts, arrays = model._state()
@@ -311,9 +303,7 @@ def test_a_damaged_state_is_refused(name, planted, tmp_path):
 
 
 def test_only_matrices_with_columns(planted):
-    model = small().partial_fit(
-        CSR(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), 3), [[]]
-    )
+    model = small().partial_fit(CSR(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), 3), [[]])
     assert model.n_labels_ == 0
     model.partial_fit(planted.X[:3], planted.names[:3])
     assert model.n_labels_ > 0

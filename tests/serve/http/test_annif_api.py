@@ -49,9 +49,7 @@ def test_what_the_backend_asks(serving, labelled_by_uri, model, tmp_path):
         answer = service.http.post("/v1/projects/labelwood/suggest", content=form, headers=headers)
         assert answer.status_code == 422, form
 
-    (tmp_path / "vocabulary.tsv").write_text(
-        "<http://example.org/pets>\tpets\n<http://example.org/law>\tlaw\n"
-    )
+    (tmp_path / "vocabulary.tsv").write_text("<http://example.org/pets>\tpets\n<http://example.org/law>\tlaw\n")
     named = serving(model, "--uris", tmp_path / "vocabulary.tsv")  # labels that are names, URIs beside them
     hits = named.http.post("/v1/projects/labelwood/suggest", data={"text": "tax law"}).json()["results"]
     assert (hits[0]["uri"], hits[0]["label"]) == ("http://example.org/law", "law")
@@ -65,9 +63,7 @@ def test_annif_suggests_our_labels(serving, labelled_by_uri, tmp_path):
     token = "reading-token-0001"
     (tmp_path / "tokens").write_text(f"read {token}\n")
     service = serving(labelled_by_uri, "--tokens", tmp_path / "tokens")
-    (tmp_path / "vocabulary.tsv").write_text(
-        "".join(f"<{uri}>\t{name}\n" for uri, name in VOCABULARY.items())
-    )
+    (tmp_path / "vocabulary.tsv").write_text("".join(f"<{uri}>\t{name}\n" for uri, name in VOCABULARY.items()))
     endpoint = httpx.URL(service.facts["url"]).copy_with(
         username="annif", password=token, path="/v1/projects/labelwood/suggest"
     )
@@ -76,9 +72,7 @@ def test_annif_suggests_our_labels(serving, labelled_by_uri, tmp_path):
     )
 
     def run(*words: str, text: str = "") -> str:
-        done = subprocess.run(
-            [annif, *words], input=text, capture_output=True, text=True, check=False, cwd=tmp_path
-        )
+        done = subprocess.run([annif, *words], input=text, capture_output=True, text=True, check=False, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -23,15 +23,11 @@ READ, WRITE = "reading-token-0001", "writing-token-0001"
 def test_suggest_learn_explain(serving, model):
     service = serving(model)
     assert service.suggest("a dog", k=1)[0]["label"] == "pets"
-    batch = service.http.post(
-        "/suggest-batch", json={"inputs": [{"text": text} for text in TEXTS], "k": 2}
-    ).json()
+    batch = service.http.post("/suggest-batch", json={"inputs": [{"text": text} for text in TEXTS], "k": 2}).json()
     for row, labels in zip(batch["results"], LABELS, strict=True):
         assert row["suggestions"][0]["label"] in labels
     assert service.suggest("zebra stripes", k=1, allowed=["zoo"]) == []
-    taught = service.http.post(
-        "/learn", json={"examples": [{"text": "zebra stripes", "labels": ["zoo"]}] * 3}
-    )
+    taught = service.http.post("/learn", json={"examples": [{"text": "zebra stripes", "labels": ["zoo"]}] * 3})
     assert taught.json() == {"learned": 3, "new_labels": 1, "sequence": 2, "replayed": False}
     assert service.suggest("zebra stripes", k=1)[0]["label"] == "zoo"
     told = service.http.post("/explain", json={"text": "zebra stripes", "k": 1, "missed": ["pets"]}).json()
@@ -306,9 +302,7 @@ def test_hot_swap_without_a_failed_request(serving, model, learns):
 def test_several_processes(serving, any_model):
     service = serving(any_model, "--workers", 2, "--snapshot-seconds", 0.2)
     with httpx.Client(base_url=service.facts["url"], timeout=30) as other:
-        assert (
-            other.post("/suggest", json={"text": "a dog", "k": 1}).json()["suggestions"][0]["label"] == "pets"
-        )
+        assert other.post("/suggest", json={"text": "a dog", "k": 1}).json()["suggestions"][0]["label"] == "pets"
         taught = other.post("/learn", json={"examples": [{"text": "zebra stripes", "labels": ["zoo"]}] * 5})
         assert taught.json()["learned"] == 5
         assert any(entry["label"] == "zoo" for entry in other.get("/labels").json()["labels"])
@@ -355,14 +349,9 @@ def test_features_of_a_model_of_vectors(serving, tmp_path):
 def test_numbered_labels(serving, tmp_path):
     import numpy as np
 
-    OnlineTree(n_jobs=1).fit(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)).save(
-        tmp_path / "numbers"
-    )
+    OnlineTree(n_jobs=1).fit(np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)).save(tmp_path / "numbers")
     service = serving(tmp_path / "numbers")
-    assert (
-        service.http.post("/learn", json={"examples": [{"features": {"2": 1}, "labels": [4]}]}).status_code
-        == 200
-    )
+    assert service.http.post("/learn", json={"examples": [{"features": {"2": 1}, "labels": [4]}]}).status_code == 200
     for label in (-1, 10**9, "4"):
         answer = service.http.post("/learn", json={"examples": [{"features": {"2": 1}, "labels": [label]}]})
         assert (answer.status_code, "numbers from 0" in answer.json()["detail"]) == (422, True)

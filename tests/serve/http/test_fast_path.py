@@ -15,17 +15,14 @@ def both(service, path, body, **headers):
     """The answers of the fast path and of the route to the same bytes."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return [
-        service.http.post(path, content=content, headers={"Content-Type": kind, **headers})
-        for kind in (FAST, ROUTED)
+        service.http.post(path, content=content, headers={"Content-Type": kind, **headers}) for kind in (FAST, ROUTED)
     ]
 
 
 @pytest.fixture
 def vectors(serving, tmp_path):
     rows = [{0: 1.0, 5: 0.5}, {3: 1.0, 5: 0.25}, {7: 2.0}]
-    OnlineTree(n_jobs=1).partial_fit(rows * 4, [["rød"], ["blue", "sky"], ["sky"]] * 4).save(
-        tmp_path / "model"
-    )
+    OnlineTree(n_jobs=1).partial_fit(rows * 4, [["rød"], ["blue", "sky"], ["sky"]] * 4).save(tmp_path / "model")
     return serving(tmp_path / "model")
 
 

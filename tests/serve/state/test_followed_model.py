@@ -18,9 +18,7 @@ def test_a_model_that_is_replaced_is_taken_up(still_model):
         followed.look()
         with followed.read() as new:
             assert "more" in new.classes_.tolist()
-        assert old.predict_topk(["tax"], k=1)[0].tolist() == [
-            ["law"]
-        ]  # a reader may still hold the old model
+        assert old.predict_topk(["tax"], k=1)[0].tolist() == [["law"]]  # a reader may still hold the old model
         (still_model / "manifest.json").write_text("{}")
         assert not followed.look()
         with followed.read() as kept:

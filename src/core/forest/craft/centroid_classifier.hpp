@@ -44,8 +44,8 @@ class CentroidClassifier {
     // Makes the centroid of each cluster's sampled rows; an empty cluster gets none. The mean of the siblings
     // is subtracted: this changes no comparison of scores, and makes the largest entries those that decide.
     // `n_rows` is the number of all rows of the node.
-    void learn(const ProjectedRows& x, const Vector<int32_t>& rows, const Vector<int32_t>& assigned,
-               int32_t n_clusters, int64_t n_rows) {
+    void learn(const ProjectedRows& x, const Vector<int32_t>& rows, const Vector<int32_t>& assigned, int32_t n_clusters,
+               int64_t n_rows) {
         members_.resize(n_clusters);
         for (auto& members : members_) members.clear();
         for (int64_t i = 0; i < rows.size(); ++i) members_[assigned[i]].push_back(rows[i]);
@@ -68,8 +68,8 @@ class CentroidClassifier {
         for (int64_t i = 0; i < rows.size(); ++i) {
             score = start;
             const int64_t from = x.ptr[rows[i]], to = x.ptr[rows[i] + 1];
-            simd::forest().block_scores(x.columns.data() + from, x.values.data() + from, to - from,
-                                        position_.data(), block_.data(), lanes, score.data());
+            simd::forest().block_scores(x.columns.data() + from, x.values.data() + from, to - from, position_.data(),
+                                        block_.data(), lanes, score.data());
             child[i] = static_cast<int32_t>(std::max_element(score.begin(), score.end()) - score.begin());
         }
         for (const Centroid& centroid : centroids) {

@@ -42,8 +42,7 @@ enum class Stream : uint64_t { kFeatures = 1, kLabels = 2, kDraws = 3 };
 
 // The seed of a random stream at a node; node 0 stands for the whole tree.
 inline uint64_t node_seed(uint64_t seed, Stream stream, int32_t tree, int32_t node) {
-    const uint64_t place =
-        (static_cast<uint64_t>(static_cast<uint32_t>(tree)) << 32) | static_cast<uint32_t>(node);
+    const uint64_t place = (static_cast<uint64_t>(static_cast<uint32_t>(tree)) << 32) | static_cast<uint32_t>(node);
     return mix64(mix64(seed + static_cast<uint64_t>(stream)) ^ mix64(place));
 }
 
@@ -64,12 +63,7 @@ inline Vector<uint64_t> fingerprints(const Csr& matrix) {
 class Grower {
   public:
     Grower(const Csr& x, const Csr& y, const Options& options, Monitor& monitor)
-        : x_(x),
-          y_(y),
-          options_(options),
-          monitor_(monitor),
-          x_prints_(fingerprints(x)),
-          y_prints_(fingerprints(y)) {}
+        : x_(x), y_(y), options_(options), monitor_(monitor), x_prints_(fingerprints(x)), y_prints_(fingerprints(y)) {}
 
     Vector<GrownTree> run(int n_threads) {
         Vector<GrownTree> trees(options_.n_trees);
@@ -135,12 +129,10 @@ class Grower {
             if (options_.y_per_node) project(Stream::kLabels, node, members_);
             tree_.nodes[node].seed = projection_seed(Stream::kFeatures, node);
             for (int32_t attempt = 0; attempt < kAttempts; ++attempt) {
-                Rng rng(node_seed(options_.seed, Stream::kDraws, number_, node),
-                        static_cast<uint64_t>(attempt));
+                Rng rng(node_seed(options_.seed, Stream::kDraws, number_, node), static_cast<uint64_t>(attempt));
                 draw_sample(rng);
                 to_local(sample_, options_.y_per_node);
-                const int32_t n_clusters =
-                    clusters_.run(y_projected_, local_, options_.rounds, rng, assigned_);
+                const int32_t n_clusters = clusters_.run(y_projected_, local_, options_.rounds, rng, assigned_);
                 if (n_clusters < 2) continue;
                 to_local(sample_, options_.x_per_node);
                 classifier_.learn(x_projected_, local_, assigned_, n_clusters, members_.size());
@@ -194,8 +186,7 @@ class Grower {
             return true;
         }
 
-        void add_child(int32_t parent, const CentroidClassifier::Centroid& centroid, int32_t begin,
-                       int32_t end) {
+        void add_child(int32_t parent, const CentroidClassifier::Centroid& centroid, int32_t begin, int32_t end) {
             GrownNode child;
             child.bias = centroid.bias;
             child.weights_begin = tree_.weights.size();
@@ -237,8 +228,7 @@ class Grower {
 
         uint32_t projection_seed(Stream scratch, int32_t node) const {
             const bool per_node = scratch == Stream::kFeatures ? options_.x_per_node : options_.y_per_node;
-            return static_cast<uint32_t>(node_seed(options_.seed, scratch, number_, per_node ? node : 0) >>
-                                         32);
+            return static_cast<uint32_t>(node_seed(options_.seed, scratch, number_, per_node ? node : 0) >> 32);
         }
 
         void project(Stream scratch, int32_t node, const Vector<int32_t>& rows) {
@@ -270,8 +260,7 @@ class Grower {
         void merge_row(ProjectedRows& out, int64_t from) {
             if (options_.kind != ProjectionKind::kHash) return;
             entries_.clear();
-            for (int64_t j = from; j < out.columns.size(); ++j)
-                entries_.emplace_back(out.columns[j], out.values[j]);
+            for (int64_t j = from; j < out.columns.size(); ++j) entries_.emplace_back(out.columns[j], out.values[j]);
             std::sort(entries_.begin(), entries_.end());
             out.columns.resize(from);
             out.values.resize(from);
@@ -310,14 +299,12 @@ class Grower {
 };
 
 // `seeds` of the result are those of the projections of x: per inner node or per tree.
-inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
-                              Monitor& monitor) {
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
     FlatForest flat = flatten(Grower(x, y, options, monitor).run(n_threads));
     if (options.x_per_node) return flat;
     flat.seeds.clear();
     for (int32_t tree = options.first_tree; tree < options.first_tree + options.n_trees; ++tree) {
-        flat.seeds.push_back(
-            static_cast<uint32_t>(node_seed(options.seed, Stream::kFeatures, tree, 0) >> 32));
+        flat.seeds.push_back(static_cast<uint32_t>(node_seed(options.seed, Stream::kFeatures, tree, 0) >> 32));
     }
     return flat;
 }

@@ -24,8 +24,7 @@ class LabelKmeans {
           marked_(n_columns, 0) {}
 
     // Clusters the given rows. Returns the number of centres and writes each row's cluster to `assigned`.
-    int32_t run(const ProjectedRows& y, const Vector<int32_t>& rows, int rounds, Rng& rng,
-                Vector<int32_t>& assigned) {
+    int32_t run(const ProjectedRows& y, const Vector<int32_t>& rows, int rounds, Rng& rng, Vector<int32_t>& assigned) {
         choose_centers(y, rows, rng);
         const auto k = static_cast<int32_t>(chosen_.size());
         assigned.assign(rows.size(), 0);

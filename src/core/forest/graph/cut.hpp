@@ -86,9 +86,8 @@ class Cut {
         }
         partners_.resize(most + options.n_negatives);
         margins_.assign(padded(partners_.size()), 0.0f);
-        simd::CutState state{weights_.data(), z_.data(),  spread_.data(), gradient_.data(),
-                             margins_.data(), nullptr,    n_features(),   options.rate,
-                             options.beta,    options.l1, nullptr,        0};
+        simd::CutState state{weights_.data(), z_.data(),    spread_.data(), gradient_.data(), margins_.data(), nullptr,
+                             n_features(),    options.rate, options.beta,   options.l1,       nullptr,         0};
         if (!lay_out(&state)) make_room(partners_.size(), &state);
         sides(&before_);
         for (int32_t epoch = 0; epoch < options.epochs && !order_.empty(); ++epoch) {
@@ -130,9 +129,7 @@ class Cut {
     }
 
   private:
-    static int64_t padded(int64_t count) {
-        return (count + simd::kMaxLanes - 1) / simd::kMaxLanes * simd::kMaxLanes;
-    }
+    static int64_t padded(int64_t count) { return (count + simd::kMaxLanes - 1) / simd::kMaxLanes * simd::kMaxLanes; }
     static int64_t degree_of(const LabelGraph& graph, int32_t i) { return graph.ptr[i + 1] - graph.ptr[i]; }
     int64_t n_features() const { return features_.size(); }
 
@@ -192,15 +189,14 @@ class Cut {
     void make_room(int64_t n_partners, simd::CutState* state) {
         int64_t longest = 0;
         for (int64_t i = 0; i + 1 < ptr_.size(); ++i) longest = std::max(longest, ptr_[i + 1] - ptr_[i]);
-        const double touched = static_cast<double>(n_partners) * static_cast<double>(columns_.size()) /
-                               static_cast<double>(rows_.n_rows);
+        const double touched =
+            static_cast<double>(n_partners) * static_cast<double>(columns_.size()) / static_cast<double>(rows_.n_rows);
         if (static_cast<double>(n_features()) < kListWorth * touched) return;
         touched_.resize(padded((longest * n_partners) + 1));
         state->touched = touched_.data();
     }
 
-    void visit(const LabelGraph& graph, int32_t i, int32_t n_negatives, Rng& rng,
-               const simd::CutState& state) {
+    void visit(const LabelGraph& graph, int32_t i, int32_t n_negatives, Rng& rng, const simd::CutState& state) {
         const auto n_near = static_cast<int32_t>(degree_of(graph, i));
         std::copy_n(graph.neighbors.data() + graph.ptr[i], n_near, partners_.data());
         for (int32_t p = 0; p < n_negatives; ++p) {

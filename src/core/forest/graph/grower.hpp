@@ -35,8 +35,8 @@ class Grower {
         tree.nodes.emplace_back();
         rows_.resize(x_.n_rows);
         for (int32_t i = 0; i < x_.n_rows; ++i) rows_[i] = i;
-        Vector<Pending> pending{{0, 0, static_cast<int32_t>(x_.n_rows),
-                                 mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
+        Vector<Pending> pending{
+            {0, 0, static_cast<int32_t>(x_.n_rows), mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
         while (!pending.empty() && !monitor.stopped()) {
             const Pending node = pending.back();
             pending.pop_back();
@@ -161,8 +161,7 @@ class Grower {
 };
 
 // Each tree is grown by one worker: the forest does not depend on the number of threads.
-inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
-                              Monitor& monitor) {
+inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
     Vector<GrownTree> trees(options.n_trees);
     Vector<std::unique_ptr<Grower>> growers;
     for (int t = 0; t < std::max(1, std::min(n_threads, options.n_trees)); ++t) {

@@ -184,8 +184,7 @@ class Grower {
         const double objective = static_cast<double>(balance) -
                                  options_.lambda_integrity * static_cast<double>(integrity) +
                                  options_.lambda_multiway * static_cast<double>(std::abs(sum - entries));
-        return {static_cast<float>(objective / all),
-                static_cast<float>(static_cast<double>(farthest) / (M * all)),
+        return {static_cast<float>(objective / all), static_cast<float>(static_cast<double>(farthest) / (M * all)),
                 static_cast<float>(static_cast<double>(impure) / (M * all)),
                 static_cast<float>(node_.running_objective())};
     }
@@ -212,8 +211,7 @@ class Grower {
 
     void append(GrownTree& tree, int64_t id, Vector<int32_t> labels, int64_t sum, int64_t n_rows) {
         std::sort(labels.begin(), labels.end());
-        const double divisor =
-            options_.divide_by_rows ? static_cast<double>(n_rows) : static_cast<double>(sum);
+        const double divisor = options_.divide_by_rows ? static_cast<double>(n_rows) : static_cast<double>(sum);
         tree.nodes[id].leaf_begin = tree.values.size();
         for (const int32_t label : labels) {
             tree.labels.push_back(label);
@@ -238,8 +236,7 @@ Vector<Tree> grow(const Csr& x, const Csr& y, const Options& options, int n_thre
     parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
         auto& grower = growers[worker];
         if (!grower) grower = std::make_unique<Grower<M>>(x, y, options);
-        trees[tree] =
-            grower->grow(Rng(options.seed, static_cast<uint64_t>(options.first_tree + tree)), monitor);
+        trees[tree] = grower->grow(Rng(options.seed, static_cast<uint64_t>(options.first_tree + tree)), monitor);
     });
     return trees;
 }
@@ -262,8 +259,7 @@ struct Forest {
     Vector<float> splits;  // fields of Split per inner node, by id
 };
 
-inline Forest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads,
-                          Monitor& monitor) {
+inline Forest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
     Vector<GrownTree> trees;
     Vector<Split> splits;
     for (Tree& one : grow_any(x, y, options, n_threads, monitor)) {

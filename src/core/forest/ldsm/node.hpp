@@ -101,8 +101,7 @@ class Node {
                 }
             }
         }
-        return (balance - options_.lambda_integrity * integrity +
-                options_.lambda_multiway * std::abs(sum - count_)) /
+        return (balance - options_.lambda_integrity * integrity + options_.lambda_multiway * std::abs(sum - count_)) /
                count_;
     }
 
@@ -267,8 +266,7 @@ class Node {
     PerChild step(int32_t row, const PerChild& gradient) {
         float rate = options_.learning_rate;
         if constexpr (O == Optimizer::kNag) {
-            rate = static_cast<float>(static_cast<double>(rate) *
-                                      std::sqrt(static_cast<double>(visits_) / norms_));
+            rate = static_cast<float>(static_cast<double>(rate) * std::sqrt(static_cast<double>(visits_) / norms_));
         }
         Feature& bias = features_[x_.n_cols];
         move<O>(bias, 1.0f, rate, gradient);

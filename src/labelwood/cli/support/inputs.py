@@ -115,9 +115,7 @@ def read_texts(options: argparse.Namespace, *, needs_labels: bool = True) -> Tex
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
     """Read the vectors in DATA; ``n_features`` is the number of features of the model."""
-    return data.load(
-        options.data, format=options.format, label_names=options.label_names, n_features=n_features
-    )
+    return data.load(options.data, format=options.format, label_names=options.label_names, n_features=n_features)
 
 
 def read_model(options: argparse.Namespace) -> Model:
@@ -192,9 +190,7 @@ def method_flag(parser: Parser, *more: str) -> None:
     names = (*METHODS, *more)
     takes = f"one of {', '.join(names)}"
     text = f"method: {takes} (default {DEFAULT_METHOD})"
-    parser.value(
-        "--method", metavar="NAME", takes=takes, help=text, convert=one_of(names), default=DEFAULT_METHOD
-    )
+    parser.value("--method", metavar="NAME", takes=takes, help=text, convert=one_of(names), default=DEFAULT_METHOD)
 
 
 def objective_flag(parser: Parser) -> None:

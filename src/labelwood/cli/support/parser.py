@@ -157,9 +157,7 @@ def at_least(minimum: int) -> Callable[[str], int]:
     return convert
 
 
-def number(
-    *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf
-) -> Callable[[str], float]:
+def number(*, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
     """A converter to finite numbers in a range.
 
     >>> number(above=0, most=1)("0.5")

@@ -34,8 +34,7 @@ def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
         n_rows = data.load(path).n_rows
         starts = range(0, n_rows, _SHARD_ROWS)
         return [
-            {"path": str(path.resolve()), "start": start, "stop": min(n_rows, start + _SHARD_ROWS)}
-            for start in starts
+            {"path": str(path.resolve()), "start": start, "stop": min(n_rows, start + _SHARD_ROWS)} for start in starts
         ]
     if options.format == "parquet" or path.suffix == ".parquet":
         return [{"path": str(file.resolve()), "start": 0, "stop": 0} for file in parquet_files(path)]

@@ -88,9 +88,7 @@ def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task
     if not has_texts(options):
         if options.encoder or encoder_given:
             flag = "--encoder" if options.encoder else flag_of(next(iter(encoder_given)))
-            raise UsageError(
-                f"{prog}: {flag} is for texts, but {options.data} holds vectors; see {prog} --help"
-            )
+            raise UsageError(f"{prog}: {flag} is for texts, but {options.data} holds vectors; see {prog} --help")
         with clock.phase("load"):
             dataset = read_data(options)
         model = _method(options, given, dataset.X, dataset.Y)
@@ -128,9 +126,7 @@ def explained(task: Task, prog: str) -> Iterator[None]:
         if not isinstance(model, TextClassifier):
             raise as_usage_error(error, model, task.given, prog) from None
         wrong = as_usage_error(error, model.encoder, task.encoder_given, prog)
-        raise (
-            as_usage_error(error, model.classifier, task.given, prog) if wrong is error else wrong
-        ) from None
+        raise (as_usage_error(error, model.classifier, task.given, prog) if wrong is error else wrong) from None
 
 
 def _known(name: str, names: Mapping[str, Any], default: str) -> str:

@@ -36,9 +36,7 @@ RowShare = Annotated[
 ]
 MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
 LeafSize = Annotated[int | None, Param("labels kept in a leaf, the most probable; None: all", ge=1)]
-WeightDtype = Annotated[
-    Literal["float16", "float32"], Param("number format of stored weights and probabilities")
-]
+WeightDtype = Annotated[Literal["float16", "float32"], Param("number format of stored weights and probabilities")]
 Rerank = Annotated[
     bool,
     Param("rank the trees' candidates also by nearness to the labels' mean rows, which helps rare labels"),
@@ -105,9 +103,7 @@ class ForestEstimator(TreeEstimator):
             whole = {**setting, "first_tree": 0, "n_trees": self.n_trees}
             return self._kernel()(arrays, whole, run.n_threads, progress)
 
-    def _packed(
-        self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR
-    ) -> RoutedForest:
+    def _packed(self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR) -> RoutedForest:
         return narrow(
             {**grown, "feature_weights": feature_weights},
             routing=self._routing(X),
@@ -128,9 +124,7 @@ class ForestEstimator(TreeEstimator):
         top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
         return self.tail_.order(self.forest_.prepare(X), top, k, run)
 
-    def explain_one(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> Explanation:
+    def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """The routes of the row, and the share of each label in the leaves reached."""
         top = self.topk_rows(row, k, run)
         prepared = self.forest_.prepare(row)
@@ -146,8 +140,7 @@ class ForestEstimator(TreeEstimator):
                 reranked = Reranked(sum(share.amount for share in shares), float(np.exp(nearness[0])))
             suggestions.append(Suggestion(asked.label_name(label), score, shares=shares, reranked=reranked))
         lost = tuple(
-            Missed(asked.label_name(place.label), place.score, place.place, view.lost(place.label))
-            for place in missed
+            Missed(asked.label_name(place.label), place.score, place.place, view.lost(place.label)) for place in missed
         )
         return Explanation(tuple(suggestions), routes=view.routes, missed=lost)
 

@@ -76,9 +76,7 @@ class CraftForest(ForestEstimator):
             Literal["SxSy", "SxDy", "DxSy", "DxDy"],
             Param("nodes of a tree share (S) one projection of x and of y, or differ (D)"),
         ] = "SxSy",
-        metric: Annotated[
-            Literal["cosine", "euclidean"], Param("distance used to cluster and to route")
-        ] = "cosine",
+        metric: Annotated[Literal["cosine", "euclidean"], Param("distance used to cluster and to route")] = "cosine",
         row_share: RowShare = 0.95,
         centroid_share: Annotated[
             float, Param("as row_share, for the entries of a centroid; at least 100 are kept", gt=0, le=1)
@@ -89,9 +87,7 @@ class CraftForest(ForestEstimator):
         ] = 10,
         centroid_rows: Annotated[
             int,
-            Param(
-                "a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1
-            ),
+            Param("a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1),
         ] = 33,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,

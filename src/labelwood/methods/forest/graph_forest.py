@@ -55,9 +55,7 @@ class GraphForest(ForestEstimator):
         n_trees: NTrees = 50,
         n_neighbors: Annotated[int, Param("nearest rows by labels that a row should stay with", ge=1)] = 10,
         n_negatives: Annotated[int, Param("random rows that each row should be separated from", ge=0)] = 10,
-        label_threshold: Annotated[
-            int, Param("only labels of fewer rows of a node count for its graph", ge=2)
-        ] = 50,
+        label_threshold: Annotated[int, Param("only labels of fewer rows of a node count for its graph", ge=2)] = 50,
         graph: Annotated[
             Literal["tail", "idf"],
             Param("compare rows by the number of rare labels they share, or by all labels weighted by idf"),
@@ -69,9 +67,7 @@ class GraphForest(ForestEstimator):
             Literal["rows", "zero", "gaussian"],
             Param("start of a hyperplane: the difference of two random rows, zero, or random"),
         ] = "zero",
-        tolerance: Annotated[
-            float, Param("stop when at most this share of a node's rows changes sides", ge=0)
-        ] = 0.0,
+        tolerance: Annotated[float, Param("stop when at most this share of a node's rows changes sides", ge=0)] = 0.0,
         feature_rows: Annotated[
             int,
             Param("a hyperplane uses only features that occur in at least this many rows of its node", ge=1),
@@ -123,9 +119,7 @@ class GraphForest(ForestEstimator):
             "max_leaf": self.max_leaf,
         }
 
-    def _packed(
-        self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR
-    ) -> RoutedForest:
+    def _packed(self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR) -> RoutedForest:
         forest = super()._packed(grown, feature_weights, X, Y)
         return forest if self.leaf_size is None else forest.shrink(leaf_size=self.leaf_size)
 

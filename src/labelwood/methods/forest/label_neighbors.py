@@ -37,9 +37,7 @@ def label_neighbors(Y: Any, k: int = 10, *, label_threshold: int = 50, graph: st
     _check("k", k, 1)
     _check("label_threshold", label_threshold, 2)
     if graph not in GRAPHS:
-        raise LabelwoodError(
-            f"label_neighbors: graph must be one of {', '.join(map(repr, GRAPHS))}; got {graph!r}"
-        )
+        raise LabelwoodError(f"label_neighbors: graph must be one of {', '.join(map(repr, GRAPHS))}; got {graph!r}")
     matrix = _read(Y)
     ptr, neighbors, similarity = label_graph(matrix, k, label_threshold=label_threshold, graph=graph)
     rows = np.full((matrix.n_rows, k), -1, np.int32)

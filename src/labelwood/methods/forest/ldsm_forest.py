@@ -62,9 +62,7 @@ class LdsmForest(ForestEstimator):
         epochs: Annotated[int, Param("passes over a node's rows", ge=1)] = 10,
         lambda_integrity: Annotated[float, Param("weight of keeping a label's rows together", ge=0)] = 2.0,
         lambda_multiway: Annotated[float, Param("weight against sending rows several ways", ge=0)] = 1.0,
-        loss: Annotated[
-            Literal["logistic", "squared"], Param("loss of a regressor on its margin")
-        ] = "logistic",
+        loss: Annotated[Literal["logistic", "squared"], Param("loss of a regressor on its margin")] = "logistic",
         optimizer: Annotated[
             Literal["nag", "adagrad", "sgd"],
             Param("normalised adaptive gradient (any scale of features), adaptive, or plain gradient steps"),
@@ -126,9 +124,7 @@ class LdsmForest(ForestEstimator):
             "leaf_size": self.leaf_size or 0,
         }
 
-    def _packed(
-        self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR
-    ) -> RoutedForest:
+    def _packed(self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR) -> RoutedForest:
         self.splits_ = grown.pop("splits")
         return super()._packed(grown, feature_weights, X, Y)
 

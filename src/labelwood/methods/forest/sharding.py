@@ -71,9 +71,7 @@ def merge(parts: Sequence[dict[str, npt.NDArray[Any]]], *, node_seeds: bool) -> 
         counts = [np.diff(own.part[pointer])[own.span(level, of_leaves)] for own, level in order]
         joined[pointer] = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
         for name in names:
-            joined[name] = np.concatenate(
-                [own.entries(name, pointer, level, of_leaves) for own, level in order]
-            )
+            joined[name] = np.concatenate([own.entries(name, pointer, level, of_leaves) for own, level in order])
     for name in ("splits", "seeds"):
         if name in parts[0] and (name == "splits" or node_seeds):
             joined[name] = np.concatenate([own.inner(name, level) for own, level in order])

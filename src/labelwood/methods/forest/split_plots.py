@@ -22,9 +22,7 @@ def by_level(forest: RoutedForest, values: npt.NDArray[Any]) -> npt.NDArray[np.f
     return np.array([np.quantile(part, _QUANTILES) for part in parts if len(part)]).reshape(-1, 3)
 
 
-def plot_by_level(
-    forest: RoutedForest, values: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str]
-) -> None:
+def plot_by_level(forest: RoutedForest, values: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str]) -> None:
     """Draw the median and the 10th to 90th percentile of each value by level, and write the picture to ``path``."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
@@ -33,9 +31,7 @@ def plot_by_level(
     if forest.depth == 0:
         raise LabelwoodError("plot: the forest has no splits")
     figure = Figure(figsize=(4 * len(values), 3.5), layout="constrained")
-    for axes, (name, column) in zip(
-        figure.subplots(1, len(values), squeeze=False)[0], values.items(), strict=True
-    ):
+    for axes, (name, column) in zip(figure.subplots(1, len(values), squeeze=False)[0], values.items(), strict=True):
         found = by_level(forest, column)
         levels = np.arange(len(found))
         axes.fill_between(levels, found[:, 0], found[:, 2], alpha=0.3)

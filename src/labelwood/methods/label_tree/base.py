@@ -35,9 +35,7 @@ Loss = Annotated[
     Param("loss of a node's classifiers; logistic scores are probabilities"),
 ]
 Cost = Annotated[float, Param("weight of the loss against the L2 penalty", gt=0)]
-Tolerance = Annotated[
-    float, Param("a classifier stops when its projected gradients spread less than this", gt=0)
-]
+Tolerance = Annotated[float, Param("a classifier stops when its projected gradients spread less than this", gt=0)]
 MaxPasses = Annotated[int, Param("maximum passes over a node's rows", ge=1)]
 Intercept = Annotated[float, Param("start of the intercepts; negative, because most labels are rare")]
 Bias = Annotated[float, Param("value of the bias feature; 0 keeps intercepts at their start", ge=0)]
@@ -179,13 +177,9 @@ class LinearModel(TreeEstimator):
                 smaller[f"weight_dtype={dtype}"] = setting._replace(dtype=dtype)
         return smaller
 
-    def _train(
-        self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext
-    ) -> list[PackedTree]:
+    def _train(self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext) -> list[PackedTree]:
         """The trees with their weights, packed."""
-        settings = [
-            self._setting(rows, tree, _seed_of(number, run), run) for number, tree in enumerate(trees)
-        ]
+        settings = [self._setting(rows, tree, _seed_of(number, run), run) for number, tree in enumerate(trees)]
         train = subtrees.train_divided if run.is_divided else subtrees.train_whole
         trained = train(trees, settings, rows.shared(), Y, run)
         moved = sum(int(arrays.pop("weight_bytes")) for arrays in trained)
@@ -243,9 +237,7 @@ class LinearModel(TreeEstimator):
         wide = k if len(self.trees_) == 1 else min(_ENSEMBLE_CANDIDATES * k, self.n_labels_)
         return [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
 
-    def explain_one(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> Explanation:
+    def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """The paths to the labels in every tree."""
         prepared = self._prepare(row)
         beam_width, exact = self._search()
@@ -297,9 +289,7 @@ class LinearModel(TreeEstimator):
         """Store the weights of the fitted model as ``"float16"`` or ``"int8"``, in place; returns the estimator."""
         self._check_fitted()
         if dtype not in DTYPES:
-            raise LabelwoodError(
-                f"{type(self).__name__}: dtype must be one of {', '.join(DTYPES)}; got {dtype!r}"
-            )
+            raise LabelwoodError(f"{type(self).__name__}: dtype must be one of {', '.join(DTYPES)}; got {dtype!r}")
         self.trees_ = [compress.quantize(packed, dtype) for packed in self.trees_]
         return self
 

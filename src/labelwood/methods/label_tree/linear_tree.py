@@ -73,9 +73,7 @@ class LinearTree(LinearModel):
             Param("shape of the tree: balanced 2-means, k-means, random, or frequent labels near the root"),
         ] = "balanced",
         arity: Annotated[int, Param("children of an inner node above the last level", ge=2)] = 32,
-        max_leaf: Annotated[
-            int, Param("labels below an inner node of the last level (balanced, random)", ge=1)
-        ] = 400,
+        max_leaf: Annotated[int, Param("labels below an inner node of the last level (balanced, random)", ge=1)] = 400,
         max_depth: Annotated[int, Param("depth of the deepest label (kmeans)", ge=1)] = 6,
         hierarchy: Annotated[
             str | list[Any] | dict[str, Any] | np.ndarray | None,
@@ -174,9 +172,7 @@ class LinearTree(LinearModel):
             brought = tree_shape.hierarchy_tree(self.hierarchy, self._names.array.tolist())
             return lambda seed: brought
         if self.tree == "random":
-            return lambda seed: tree_shape.random_tree(
-                Y.n_cols, arity=self.arity, max_leaf=self.max_leaf, seed=seed
-            )
+            return lambda seed: tree_shape.random_tree(Y.n_cols, arity=self.arity, max_leaf=self.max_leaf, seed=seed)
         if self.tree == "huffman":
             counts = np.bincount(Y.indices, minlength=Y.n_cols)
             return lambda seed: tree_shape.huffman_tree(counts, arity=self.arity)

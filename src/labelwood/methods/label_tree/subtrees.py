@@ -130,9 +130,7 @@ def train_whole(
                 "child_ptr": tree.child_ptr, "label": tree.label, "y_indptr": Y.indptr, "y_indices": Y.indices,
             }  # fmt: skip
             part = None if progress is None else partial(_ahead, progress, number * MILLION)
-            trained.append(
-                train_part({**shared, **data}, {**setting, "n_labels": Y.n_cols}, run.n_threads, part)
-            )
+            trained.append(train_part({**shared, **data}, {**setting, "n_labels": Y.n_cols}, run.n_threads, part))
     return trained
 
 
@@ -180,9 +178,7 @@ def units(division: Division, Y: CSR, name: str, setting: Mapping[str, Any]) -> 
                 "y_indices": division.label_in_part[Y.indices[entries]],
             }
         n_labels = int((part.tree.label >= 0).sum())
-        found.append(
-            Unit(f"{name}.part{number}", train_part, own, {**setting, "n_labels": n_labels}, part.cost)
-        )
+        found.append(Unit(f"{name}.part{number}", train_part, own, {**setting, "n_labels": n_labels}, part.cost))
     return found
 
 

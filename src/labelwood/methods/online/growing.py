@@ -84,9 +84,7 @@ class GrowingEstimator(StreamLearner):
         self._count(X, Y, X.n_rows)
         return TopK(labels, scores)
 
-    def _epochs(
-        self, X: CSR, Y: CSR, order: npt.NDArray[Any], random: np.random.Generator, run: RunContext
-    ) -> None:
+    def _epochs(self, X: CSR, Y: CSR, order: npt.NDArray[Any], random: np.random.Generator, run: RunContext) -> None:
         for epoch in range(self.epochs):
             with run.phase("learn", int(work_of(X, Y, order)[-1])) as progress:
                 rows = order if epoch == 0 else random.permutation(X.n_rows)
@@ -135,9 +133,7 @@ class GrowingEstimator(StreamLearner):
         found = np.where(top.labels >= 0, self._leaf_labels[top.labels], -1).astype(np.int32)
         return TopK(found, top.scores) if doubles == 0 else _first_of_each(TopK(found, top.scores), k)
 
-    def explain_one(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> Explanation:
+    def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """Explain on the packed tree; a live tree is packed for it with every weight, which takes a copy."""
         top = self.topk_rows(row, k, run)
         view = self.row_in_tree(row, asked, number=0)

@@ -22,9 +22,7 @@ class Labels:
         """Every label in the order of its id."""
         model = self._model
         records, seen = model.label_records(), model.n_seen_
-        columns = [
-            records[name].tolist() for name in ("support", "first_seen", "last_seen", "retired", "answers_as")
-        ]
+        columns = [records[name].tolist() for name in ("support", "first_seen", "last_seen", "retired", "answers_as")]
         entries, names = [], model.label_names.array.tolist()
         for label, name in enumerate(names):
             support, first, last, retired, target = (
@@ -33,9 +31,7 @@ class Labels:
             merged = target != label
             state = "merged" if merged else "retired" if retired else "active" if first >= 0 else "unseen"
             age, idle = (None, None) if first < 0 else (seen - first, seen - last - 1)
-            entries.append(
-                LabelEntry(name, label, state, support, age, idle, names[target] if merged else None)
-            )
+            entries.append(LabelEntry(name, label, state, support, age, idle, names[target] if merged else None))
         return entries
 
     def rename(self, old: Hashable, new: Hashable) -> None:
@@ -55,9 +51,7 @@ class Labels:
         """
         one, other = self._id(source), self._target(self._id(target))
         if one == other:
-            raise LabelwoodError(
-                f"{self._owner}: two different labels are needed to merge; got {source!r} twice"
-            )
+            raise LabelwoodError(f"{self._owner}: two different labels are needed to merge; got {source!r} twice")
         for entry in self.list():  # labels merged into the source are merged into the target too
             if entry.id == one or (entry.state == "merged" and self._target(entry.id) == one):
                 self._set(entry.id, retired=False, answers_as=other)

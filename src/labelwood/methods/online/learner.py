@@ -82,9 +82,7 @@ class StreamLearner(TreeEstimator):
         self._learn_batch(*self._read_batch(X, Y, label_names))
         return self
 
-    def progressive(
-        self, X: Any, Y: Any, *, k: int = 5, label_names: Sequence[Hashable] | None = None
-    ) -> Progressive:
+    def progressive(self, X: Any, Y: Any, *, k: int = 5, label_names: Sequence[Hashable] | None = None) -> Progressive:
         """Learn rows in their order, predicting the k best labels of each before it is learned."""
         if not self.__sklearn_is_fitted__():
             check_parameters(self)
@@ -116,9 +114,7 @@ class StreamLearner(TreeEstimator):
         found = [np.empty((0, k), np.int32)]
         for start in range(0, features.n_rows, _PROGRESSIVE_ROWS):
             stop = min(features.n_rows, start + _PROGRESSIVE_ROWS)
-            found.append(
-                self.predict_then_learn(features.rows(start, stop), targets.rows(start, stop), k).labels
-            )
+            found.append(self.predict_then_learn(features.rows(start, stop), targets.rows(start, stop), k).labels)
         return np.concatenate(found), targets
 
     def save(
@@ -190,9 +186,7 @@ class StreamLearner(TreeEstimator):
         try:
             self.learn_rows(X, Y, self.n_threads)
         except KeyboardInterrupt as interrupt:
-            interrupt.add_note(
-                f"{type(self).__name__}: the first {self.rows_learned_} of {X.n_rows} rows are learned"
-            )
+            interrupt.add_note(f"{type(self).__name__}: the first {self.rows_learned_} of {X.n_rows} rows are learned")
             raise
 
     def _check_can_learn(self) -> None:

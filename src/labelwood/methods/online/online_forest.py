@@ -86,9 +86,7 @@ class OnlineForest(StreamLearner):
             own = {**(self.tree or {}), "n_jobs": self.n_jobs}
             trees = [OnlineTree(**{**own, "random_state": one}) for one in seeds]
         except TypeError as error:
-            raise LabelwoodError(
-                f"OnlineForest: tree must hold parameters of OnlineTree by name; {error}"
-            ) from None
+            raise LabelwoodError(f"OnlineForest: tree must hold parameters of OnlineTree by name; {error}") from None
         check_parameters(trees[0])
         return trees
 
@@ -209,9 +207,7 @@ class OnlineForest(StreamLearner):
         """The packed trees; live ones are packed for it."""
         return [packed for tree in self.trees_ for packed in tree.trees()]
 
-    def explain_one(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> Explanation:
+    def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """Explain on the packed trees."""
         members = self.topk_by_tree(row, k, run)
         views = [tree.row_in_tree(row, asked, number=number) for number, tree in enumerate(self.trees_)]
@@ -240,9 +236,7 @@ class OnlineForest(StreamLearner):
         return copy.deepcopy(self)
 
 
-def _learn_here(
-    trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext
-) -> list[dict[str, npt.NDArray[Any]]]:
+def _learn_here(trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext) -> list[dict[str, npt.NDArray[Any]]]:
     """The arrays of the trees, learned one after the other."""
     names, found = LabelNames.columns(Y.n_cols), []
     with run.phase("learn", len(trees)) as progress:
@@ -253,9 +247,7 @@ def _learn_here(
     return found
 
 
-def _learn_divided(
-    trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext
-) -> list[dict[str, npt.NDArray[Any]]]:
+def _learn_divided(trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext) -> list[dict[str, npt.NDArray[Any]]]:
     """The arrays of the trees, each learned by a work unit."""
     sizes = {"n_features": X.n_cols, "n_labels": Y.n_cols}
     units = [

@@ -197,9 +197,7 @@ class OnlineTree(GrowingEstimator):
         fresh.fit_seconds_ = dict(run.seconds)
         return self._adopt(fresh)
 
-    def _clustered(
-        self, X: CSR, Y: CSR, rows: npt.NDArray[Any], run: RunContext
-    ) -> tuple[LabelTree, npt.NDArray[Any]]:
+    def _clustered(self, X: CSR, Y: CSR, rows: npt.NDArray[Any], run: RunContext) -> tuple[LabelTree, npt.NDArray[Any]]:
         """Balanced 2-means over the labels of sampled rows: the tree, and the label of each leaf."""
         features, targets = X.take(rows), Y.take(rows)
         labels, local = np.unique(targets.indices, return_inverse=True)

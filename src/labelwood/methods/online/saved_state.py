@@ -85,9 +85,7 @@ def _check_blocks(kept: dict[str, npt.NDArray[Any]], lanes: npt.NDArray[np.int64
     with_row = np.bincount(owner, weights=kept["first"] < 0, minlength=n_blocks).astype(np.int64)
     _require((np.diff(kept["row_ptr"]) == (with_row + 1) * lanes).all(), "rows do not fit")
     n_gradients = np.diff(kept["gradient_ptr"])
-    _require(
-        (n_gradients % np.maximum(lanes, 1) == 0).all() and (n_gradients[lanes == 0] == 0).all(), "gradients"
-    )
+    _require((n_gradients % np.maximum(lanes, 1) == 0).all() and (n_gradients[lanes == 0] == 0).all(), "gradients")
     visits = n_gradients // np.maximum(lanes, 1)
     _require((kept["first"] < visits[owner]).all(), "first must be a visit of its block")
     for name in ("weights", "sums", "gradients", "value"):

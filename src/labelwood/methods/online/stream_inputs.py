@@ -97,9 +97,7 @@ def read_targets(Y: Any, label_names: Sequence[Hashable] | None, names: GrowingN
     """A user's Y with ids of ``names``, to which new labels are added; if Y is refused, nothing changes."""
     if not is_matrix(Y):
         if label_names is not None:
-            raise LabelwoodError(
-                f"{owner}: label_names must be left out when the rows of Y already hold names"
-            )
+            raise LabelwoodError(f"{owner}: label_names must be left out when the rows of Y already hold names")
         return _from_rows(read_rows(Y, owner=owner), names, owner)
     matrix = read_matrix(Y, owner=owner)
     if label_names is None and not (names.kind == "ids" and len(names)):
@@ -107,8 +105,7 @@ def read_targets(Y: Any, label_names: Sequence[Hashable] | None, names: GrowingN
     if label_names is not None:
         if len(label_names) != matrix.n_cols:
             raise LabelwoodError(
-                f"{owner}: label_names must be {matrix.n_cols} names, one for each column of Y; "
-                f"got {len(label_names)}"
+                f"{owner}: label_names must be {matrix.n_cols} names, one for each column of Y; got {len(label_names)}"
             )
         return _from_rows(named_rows(matrix, label_names), names, owner)
     if names.kind == "ids":

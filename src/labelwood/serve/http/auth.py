@@ -36,9 +36,7 @@ class Tokens:
                 raise LabelwoodError(f"{where}, line {number}: a line must be: read TOKEN, or write TOKEN")
             role: Role = "read" if words[0] == "read" else "write"
             if len(words[1]) < _SHORTEST:
-                raise LabelwoodError(
-                    f"{where}, line {number}: a token must have at least {_SHORTEST} characters"
-                )
+                raise LabelwoodError(f"{where}, line {number}: a token must have at least {_SHORTEST} characters")
             self._digests.append((_digest(words[1]), role))
 
     @classmethod

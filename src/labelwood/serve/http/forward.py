@@ -18,9 +18,7 @@ class Forward:
 
     def __init__(self, app: ASGIApp, writer: Path) -> None:
         self._app = app
-        transport = httpx.AsyncHTTPTransport(
-            uds=str(writer), limits=httpx.Limits(max_keepalive_connections=32)
-        )
+        transport = httpx.AsyncHTTPTransport(uds=str(writer), limits=httpx.Limits(max_keepalive_connections=32))
         self._client = httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,9 +42,7 @@ class Forward:
             )
         else:
             kept = {
-                name: answered.headers[name]
-                for name in ("content-type", "retry-after")
-                if name in answered.headers
+                name: answered.headers[name] for name in ("content-type", "retry-after") if name in answered.headers
             }
             answer = Response(answered.content, answered.status_code, headers=kept)
         await answer(scope, receive, send)

@@ -167,9 +167,7 @@ class LogWriter:
     Times never decrease: if the clock goes back, frames keep the latest time until the clock has caught up.
     """
 
-    def __init__(
-        self, folder: Path, *, clock: Clock = wall_clock, segment_bytes: int = SEGMENT_BYTES
-    ) -> None:
+    def __init__(self, folder: Path, *, clock: Clock = wall_clock, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._folder, self._clock, self._segment_bytes = folder, clock, segment_bytes
         self.torn: TornTail | None = None
         self.last_time, self.backwards = 0, 0

@@ -50,9 +50,7 @@ def rows_of(model: Model, inputs: Sequence[Mapping[str, Any]]) -> CSR:
     wanted, other = ("text", "features") if model.takes == "text" else ("features", "text")
     for position, one in enumerate(inputs):
         if one.get(wanted) is None:
-            raise LabelwoodError(
-                f"this model takes {wanted}, not {other}; example {position} has no {wanted}"
-            )
+            raise LabelwoodError(f"this model takes {wanted}, not {other}; example {position} has no {wanted}")
     if model.takes == "text":
         return model.encode([one["text"] for one in inputs])
     estimator = estimator_of(model)
@@ -70,9 +68,7 @@ def _feature_rows(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CS
     np.cumsum([len(row) for row in rows], out=indptr[1:])
     count = int(indptr[-1])
     keys: Iterator[str | int] = chain.from_iterable(rows)
-    if isinstance(
-        next(chain.from_iterable(rows), None), str
-    ):  # columns are strings in the log, integers in a request
+    if isinstance(next(chain.from_iterable(rows), None), str):  # columns are strings in the log, integers in a request
         keys = map(int, keys)
     columns = np.fromiter(keys, np.int64, count)
     values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, count)

@@ -69,9 +69,7 @@ class StateMachine:
         self._changed = threading.Condition()
 
     @classmethod
-    def from_counters(
-        cls, counters: dict[str, Any], model: Model, models: Path, *, drift_window: int
-    ) -> StateMachine:
+    def from_counters(cls, counters: dict[str, Any], model: Model, models: Path, *, drift_window: int) -> StateMachine:
         """The state of a snapshot."""
         machine = cls(model, models, sequence=counters["sequence"], time=counters["time"])
         machine.learned = counters["learned"]

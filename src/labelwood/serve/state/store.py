@@ -170,9 +170,7 @@ def _newest_snapshot(
             counters = _read_counters(path)
             if at is None or counters["time"] <= at:
                 model = load(path / _MODEL, verify=True)
-                return StateMachine.from_counters(
-                    counters, model, folder / _MODELS, drift_window=drift_window
-                )
+                return StateMachine.from_counters(counters, model, folder / _MODELS, drift_window=drift_window)
         except (FormatError, OSError) as error:
             logger.warning("a damaged snapshot is skipped: %s", error)
             if on_damage is not None:

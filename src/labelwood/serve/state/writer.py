@@ -208,9 +208,7 @@ class Writer:
         if answer is None:  # the first request with this key could not be logged
             request.future.set_exception(StoppedError(self.trouble))
         elif digest != request.record["digest"]:
-            request.future.set_exception(
-                KeyReusedError("this Idempotency-Key came before, with other contents")
-            )
+            request.future.set_exception(KeyReusedError("this Idempotency-Key came before, with other contents"))
         else:
             request.future.set_result(Learned(answer, replayed=True))
 

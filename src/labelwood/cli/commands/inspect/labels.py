@@ -26,9 +26,7 @@ _NAMES_TAKEN = {"list": 0, "rename": 2, "retire": 1, "merge": 2, "restore": 1}
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
-    parser.value(
-        "action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=one_of(_NAMES_TAKEN)
-    )
+    parser.value("action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=one_of(_NAMES_TAKEN))
     parser.add_argument(
         "names",
         metavar="LABEL",
@@ -42,9 +40,7 @@ def run(options: argparse.Namespace) -> int:
     """List the labels, or change them and save the model."""
     wanted = _NAMES_TAKEN[options.action]
     if len(options.names) != wanted:
-        raise UsageError(
-            f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}"
-        )
+        raise UsageError(f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}")
     whole = read_model(options)
     if options.action == "list":
         _print(estimator_of(whole).label_entries(), as_json=options.json)

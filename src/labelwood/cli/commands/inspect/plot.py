@@ -29,9 +29,7 @@ EXAMPLES = (
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     shown = "; ".join(f"{name}: {text}" for name, (text, _, _) in FIGURES.items())
-    parser.value(
-        "figure", metavar="FIGURE", takes=f"one of {', '.join(FIGURES)}", convert=one_of(FIGURES), help=shown
-    )
+    parser.value("figure", metavar="FIGURE", takes=f"one of {', '.join(FIGURES)}", convert=one_of(FIGURES), help=shown)
     parser.value("models", metavar="MODEL", takes="the directories of trained models", nargs="+")
     parser.value(
         "-o",

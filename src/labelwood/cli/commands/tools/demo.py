@@ -101,9 +101,7 @@ def _precision(truth: CSR, top: TopK) -> dict[str, float]:
 
 def _examples(functions: Sequence[Function], names: Any, top: TopK) -> list[dict[str, Any]]:
     """Pick a few held-out functions, spread evenly over those with a docstring and several labels."""
-    rows = [
-        row for row, function in enumerate(functions) if "\n" in function.text and len(function.labels) >= 3
-    ]
+    rows = [row for row, function in enumerate(functions) if "\n" in function.text and len(function.labels) >= 3]
     picked = [rows[(2 * i + 1) * len(rows) // (2 * _EXAMPLES)] for i in range(min(_EXAMPLES, len(rows)))]
     return [
         {
@@ -119,9 +117,7 @@ def _examples(functions: Sequence[Function], names: Any, top: TopK) -> list[dict
 def _print_corpus(corpus: Corpus, X: CSR) -> None:
     labels = {label for side in corpus for function in side for label in function.labels}
     n_train, n_test = len(corpus.train), len(corpus.test)
-    print(
-        f"{n_train + n_test:,} functions of this Python, {len(labels):,} functions they call, {X.n_cols:,} words."
-    )
+    print(f"{n_train + n_test:,} functions of this Python, {len(labels):,} functions they call, {X.n_cols:,} words.")
     print(f"Trained on {n_train:,} functions, evaluated on the other {n_test:,}.\n", flush=True)
 
 

@@ -65,9 +65,7 @@ def _files_below(root: Path, prefix: tuple[str, ...]) -> Iterator[tuple[str, Pat
             yield ".".join(prefix + parts).removesuffix(".__init__"), path
 
 
-def read_functions(
-    files: Iterable[tuple[str, Path]], progress: Callable[[int], None] | None = None
-) -> list[Function]:
+def read_functions(files: Iterable[tuple[str, Path]], progress: Callable[[int], None] | None = None) -> list[Function]:
     """Return every function that calls another one; ``progress`` is called with the number of files read."""
     found: list[Function] = []
     for done, (module, path) in enumerate(files):
@@ -139,7 +137,5 @@ def assemble(functions: Iterable[Function], *, seed: int = 0) -> Corpus:
 
 
 def _held_out(text: str, seed: int) -> bool:
-    digest = hashlib.blake2b(
-        text.encode("utf-8", "surrogatepass"), digest_size=8, salt=seed.to_bytes(16, "little")
-    )
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, salt=seed.to_bytes(16, "little"))
     return int.from_bytes(digest.digest(), "little") < TEST_SHARE * 2**64

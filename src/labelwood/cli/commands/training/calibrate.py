@@ -80,9 +80,7 @@ def run(options: argparse.Namespace) -> int:
     Y = truth.to_scipy()
     model.calibrate(rows, Y, method=options.map)
     if options.target != _WITHOUT:
-        model.choose_thresholds(
-            rows, Y, target=options.target, level=options.level, per_label=options.per_label
-        )
+        model.choose_thresholds(rows, Y, target=options.target, level=options.level, per_label=options.per_label)
     after = calibration_error(truth, model.topk_ids(rows, 5))
     whole.save(options.model)
     facts: dict[str, Any] = {

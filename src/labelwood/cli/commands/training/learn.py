@@ -49,9 +49,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes="a directory for the model",
         help="directory for the model (default: MODEL is replaced)",
     )
-    parser.add_argument(
-        "--inference-only", action="store_true", help="leave out the state that further learning needs"
-    )
+    parser.add_argument("--inference-only", action="store_true", help="leave out the state that further learning needs")
     parser.json_flag()
 
 
@@ -123,9 +121,7 @@ def _learn_lines(model: StreamLearner, lines: Iterable[str]) -> LabelwoodError |
                     labels = [int(label) for label in labels]
                 model.partial_fit([features], [labels])
             except (ValueError, TypeError) as error:
-                return FormatError(
-                    f"stdin, line {number}: {error}; the lines before it were learned and saved"
-                )
+                return FormatError(f"stdin, line {number}: {error}; the lines before it were learned and saved")
     except KeyboardInterrupt:
         print("labelwood: interrupted; all lines read so far were learned and saved", file=sys.stderr)
     return None

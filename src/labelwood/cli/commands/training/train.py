@@ -42,9 +42,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes="a directory",
         help="save finished parts of the training in this directory, so that an interrupted training can resume",
     )
-    parser.add_argument(
-        "--resume", action="store_true", help="resume the training in --checkpoint, if there is one"
-    )
+    parser.add_argument("--resume", action="store_true", help="resume the training in --checkpoint, if there is one")
     add_training_options(parser, argv)
 
 

@@ -113,9 +113,7 @@ def run(options: argparse.Namespace) -> int:
     with clock.phase("evaluate"):
         found, by_frequency = _figures(measured, options)
         meaning = _meaning(measured)
-        intervals = bootstrap_intervals(
-            measured.truth, measured.top, options.ks, n_resamples=options.resamples
-        )
+        intervals = bootstrap_intervals(measured.truth, measured.top, options.ks, n_resamples=options.resamples)
         if options.per_label is not None:
             _write_per_label(options.per_label, measured, options.ks[-1])
     differences = _compare(measured, options, clock) if options.compare else None
@@ -162,9 +160,7 @@ def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
     return _Measured(model, truth, top, counts, sets, plain)
 
 
-def _figures(
-    measured: _Measured, options: argparse.Namespace
-) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+def _figures(measured: _Measured, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     a, b = options.propensity
     weights = inverse_propensities(measured.counts, measured.model.trained_["rows"], A=a, B=b)
     found = evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights)
@@ -176,14 +172,10 @@ def _meaning(measured: _Measured) -> dict[str, float]:
     """The calibration error of the scores, and the quality of the label sets that the model predicts."""
     lists = measured.top if measured.plain is None else measured.plain
     found = {"calibration_error": round(calibration_error(measured.truth, lists), 6)}
-    return found | {
-        name: _rounded(value) for name, value in set_scores(measured.truth, measured.sets).items()
-    }
+    return found | {name: _rounded(value) for name, value in set_scores(measured.truth, measured.sets).items()}
 
 
-def _print_cost(
-    measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: argparse.Namespace
-) -> None:
+def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: argparse.Namespace) -> None:
     """Print the recall without and with the objective, from the most frequent labels to the rarest."""
     assert measured.plain is not None
     last = options.ks[-1]

@@ -85,9 +85,7 @@ def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
 
 def _row(options: argparse.Namespace, n_rows: int) -> int:
     if options.row > n_rows:
-        raise UsageError(
-            f"labelwood explain: --row takes a row of {options.data}, 1 to {n_rows}; got {options.row}"
-        )
+        raise UsageError(f"labelwood explain: --row takes a row of {options.data}, 1 to {n_rows}; got {options.row}")
     return int(options.row) - 1
 
 
@@ -144,8 +142,7 @@ def _step(step: Step) -> str:
     where = f"node {step.child}" if step.label is None else str(step.label)
     chance = "" if step.probability is None else f"{step.probability:.1%}, "
     words = "  ".join(
-        f"{c.amount:+.2f} {c.name if c.name is not None else f'feature {c.feature}'}"
-        for c in step.contributions
+        f"{c.amount:+.2f} {c.name if c.name is not None else f'feature {c.feature}'}" for c in step.contributions
     )
     rest = f"  {step.rest:+.2f} others" if abs(step.rest) >= 0.005 else ""
     return (
@@ -171,9 +168,7 @@ def _lost(lost: Lost) -> Iterator[str]:
     if lost.step is not None:
         yield f"    at node {lost.step.node}: {_step(lost.step)}"
     if lost.rivals:
-        names = [
-            f"{_rival(rival.node, rival.label)} {rival.score:.4g}" for rival in lost.rivals[:_SHOWN_RIVALS]
-        ]
+        names = [f"{_rival(rival.node, rival.label)} {rival.score:.4g}" for rival in lost.rivals[:_SHOWN_RIVALS]]
         more = f" and {len(lost.rivals) - _SHOWN_RIVALS} more" if len(lost.rivals) > _SHOWN_RIVALS else ""
         yield f"    to {', '.join(names)}{more}"
 

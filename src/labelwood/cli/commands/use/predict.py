@@ -121,6 +121,4 @@ def _plain_line(row: list[tuple[Any, float]]) -> str:
 
 
 def _json_line(row: list[tuple[Any, float]]) -> str:
-    return to_json(
-        {"labels": [label for label, _ in row], "scores": [float(f"{score:.9g}") for _, score in row]}
-    )
+    return to_json({"labels": [label for label, _ in row], "scores": [float(f"{score:.9g}") for _, score in row]})
