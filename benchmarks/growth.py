@@ -82,14 +82,7 @@ def main() -> None:
         sizes = list(zip(options.rows, options.labels, strict=True))
     results = []
     for n_rows, n_labels in sizes:
-        command = [
-            sys.executable,
-            __file__,
-            "--one",
-            f"{n_rows},{n_labels}",
-            "--threads",
-            str(options.threads),
-        ]
+        command = [sys.executable, __file__, "--one", f"{n_rows},{n_labels}", "--threads", str(options.threads)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         results.append(json.loads(done.stdout))
         print({name: COLUMNS[name].format(value) for name, value in results[-1].items()}, flush=True)

@@ -104,10 +104,7 @@ def main() -> None:
             top = model.topk_ids(data.X.take(held), 5)
             scores = [100 * precision_at_k(data.Y.take(held), top, k) for k in (1, 3, 5)]
             figures = " ".join(f"{score:6.2f}" for score in scores)
-            print(
-                f"{name:14} {title:24} {figures} {seconds:7.2f} s {saved_bytes(model) / 1e6:7.1f} MB",
-                flush=True,
-            )
+            print(f"{name:14} {title:24} {figures} {seconds:7.2f} s {saved_bytes(model) / 1e6:7.1f} MB", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,7 @@ from experiments.report import Report
 from experiments.settings import CHOSEN, TREES, key_of, parameters, runs
 
 COSTS = ("train, CPU s", "predict, ms", "MB")
-OF_PEERS = {
-    "train, CPU s": ("train_cpu_seconds", 1.0),
-    "predict, ms": ("batch_ms", 1.0),
-    "MB": ("model_bytes", 1e6),
-}
+OF_PEERS = {"train, CPU s": ("train_cpu_seconds", 1.0), "predict, ms": ("batch_ms", 1.0), "MB": ("model_bytes", 1e6)}
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,7 @@ from typing import Any
 from experiments.common import Options, Runs, Split, held_out, kept, measured
 from labelwood import METHODS, TreeEstimator
 
-TREES = {
-    "ldsm-forest": {},
-    "graph-forest": {},
-    "craft-forest": {},
-}
+TREES = {"ldsm-forest": {}, "graph-forest": {}, "craft-forest": {}}
 N_TREES = 50
 UNTOLD = ("random_state", "n_jobs", "verbose")  # parameters that are no part of a key
 

@@ -26,30 +26,10 @@ import labelwood
 from labelwood import LabelwoodError
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 
-_TEXTS = [
-    "cats and dogs",
-    "a dog barks",
-    "tax law",
-    "income tax is due",
-    "the court decided",
-    "guilty by law",
-] * 4
+_TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due", "the court decided", "guilty by law"] * 4
 _LABELS = [["pets"], ["pets"], ["law"], ["law", "money"], ["court", "law"], ["law"]] * 4
 _MANIFEST = "manifest.json"
-_TRICKS = (
-    "../x",
-    "/etc/passwd",
-    "a/b",
-    "..",
-    "",
-    "a\x00b",
-    "CON",
-    "x" * 300,
-    "é",
-    "weights.npy",
-    "-",
-    "a\nb",
-)
+_TRICKS = ("../x", "/etc/passwd", "a/b", "..", "", "a\x00b", "CON", "x" * 300, "é", "weights.npy", "-", "a\nb")
 
 
 class Saved:

@@ -16,37 +16,8 @@ _EDGES = (
     0, 1, -1, 2, 3, 7, 127, 128, 255, 256, 32767, 65535, 65536, 2**31 - 2, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1,
     2**63, 2**64, -(2**31), -(2**31) - 1, -(2**63), 10**30,
 )  # fmt: skip
-_FLOATS = (
-    0.0,
-    -0.0,
-    1.0,
-    -1.0,
-    0.5,
-    1e-45,
-    1e-38,
-    3e38,
-    -3e38,
-    1e300,
-    float("nan"),
-    float("inf"),
-    -float("inf"),
-)
-_WORDS = (
-    "",
-    " ",
-    "\x00",
-    "../x",
-    "/etc/passwd",
-    ".",
-    "nan",
-    "\ud800",
-    "é",
-    "a" * 300,
-    "\u2028",
-    "-1",
-    "None",
-    "true",
-)
+_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-45, 1e-38, 3e38, -3e38, 1e300, float("nan"), float("inf"), -float("inf"))
+_WORDS = ("", " ", "\x00", "../x", "/etc/passwd", ".", "nan", "\ud800", "é", "a" * 300, "\u2028", "-1", "None", "true")
 _TOKENS = (
     b"\n", b"\r\n", b"\r", b" ", b"\t", b":", b",", b"#", b"-", b"+", b".", b"e", b"nan", b"inf", b"1e400", b"1e-400",
     b"0:0", b":1", b"1:", b"2147483647", b"2147483648", b"4294967296", b"18446744073709551616", b"9" * 23, b'"', b"{",
@@ -128,15 +99,7 @@ def _places(value: Any) -> Any:
 
 def spoil_array(random: Random, array: Array, others: list[Array]) -> Array:
     """Change entries, order, size, type or shape of an array, or return another array of the same model."""
-    how: list[Callable[[Random, Array], Array]] = [
-        _entries,
-        _entries,
-        _entries,
-        _moved,
-        _resized,
-        _retyped,
-        _reshaped,
-    ]
+    how: list[Callable[[Random, Array], Array]] = [_entries, _entries, _entries, _moved, _resized, _retyped, _reshaped]
     if others and random.randrange(8) == 0:
         return random.choice(others)
     with np.errstate(all="ignore"):

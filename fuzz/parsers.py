@@ -39,10 +39,7 @@ _SVMLIGHT = (
     b"1:0.5 7:1e-40\n",
 )
 _TEXTS: dict[str, tuple[bytes, ...]] = {
-    ".csv": (
-        b'title,abstract,tags\nCats,"a, ""b""\nc",pets;animals\nTax law,x,law\n',
-        b"text;labels\na;b|c\n",
-    ),
+    ".csv": (b'title,abstract,tags\nCats,"a, ""b""\nc",pets;animals\nTax law,x,law\n', b"text;labels\na;b|c\n"),
     ".tsv": (
         b"text\tlabels\nCats and dogs\tpets,animals\nx\t\n",
         b"Cats\t<http://x/1> <http://x/2>\nDogs\t<http://x/1>\n",
@@ -56,11 +53,7 @@ _TEXTS: dict[str, tuple[bytes, ...]] = {
 }
 _NAMES = (b"pets\nlaw\n\xc3\xa9\n", b"a\r\nb\n\n")
 _HIERARCHIES = (b'[["a", "b"], {"group": ["c"]}]', b"[3, 3, 3, -1]", b'{"x": ["a"], "y": ["b", "c"]}')
-_COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-}
+_COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 _ENCODERS = (
     HashingEncoder(n_features=50, n_jobs=1),
     HashingEncoder(n_features=7, analyzer="char", ngram_range=(1, 3), n_jobs=1),
@@ -112,10 +105,7 @@ def _rows(random: Random, folder: Path, *, svmlight: bool) -> None:
         "n_threads": random.choice((1, 1, 1, 2)),
     }
     if random.randrange(8) == 0:
-        options |= {
-            "n_features": random.choice((0, 3, 2**31 - 1)),
-            "zero_based": random.choice((True, False, None)),
-        }
+        options |= {"n_features": random.choice((0, 3, 2**31 - 1)), "zero_based": random.choice((True, False, None))}
     _round_trip(load(path, **options).check(), folder, random)
 
 

@@ -91,15 +91,7 @@ def _supervise(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     while start < options.count and time.monotonic() < end and len(findings) < _MOST_FINDINGS:
         shared.write_bytes(_COUNTS.pack(start, 0, 0, _STARTING))
         words = [options.target, "--seed", str(options.seed), "--count", str(options.count)]
-        command = [
-            sys.executable,
-            __file__,
-            *words,
-            "--worker",
-            str(shared),
-            str(start),
-            str(end - time.monotonic()),
-        ]
+        command = [sys.executable, __file__, *words, "--worker", str(shared), str(start), str(end - time.monotonic())]
         done = subprocess.run(command, check=False, capture_output=True)
         number, more_accepted, more_refused, state = _COUNTS.unpack(shared.read_bytes())
         accepted, refused = accepted + more_accepted, refused + more_refused

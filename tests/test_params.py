@@ -113,8 +113,7 @@ def test_texts_are_read(name, text, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("arity", "few"), ("loss", "Log"), ("balanced", "1"), ("parents", "[0]"), ("arity", "1")],
+    ("name", "text"), [("arity", "few"), ("loss", "Log"), ("balanced", "1"), ("parents", "[0]"), ("arity", "1")]
 )
 def test_texts_that_stand_for_nothing_are_refused(name, text):
     with pytest.raises(ValueError, match=r".*"):

@@ -132,10 +132,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument(
-        "--most-growth",
-        type=float,
-        default=16,
-        help="largest growth of memory allowed after the warm-up, in MB",
+        "--most-growth", type=float, default=16, help="largest growth of memory allowed after the warm-up, in MB"
     )
     options = parser.parse_args()
     samples: list[tuple[float, int]] = []

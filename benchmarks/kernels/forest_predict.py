@@ -80,11 +80,7 @@ def main():
             whole = best(lambda forest=forest: forest.topk(X, 5, RUN), options.rounds)
             routing = best(lambda forest=forest: forest.paths(X, RUN), options.rounds)
             alone = min(one_by_one(lambda x, forest=forest: forest.topk(x, 5, RUN), X) for _ in range(options.rounds))
-            found[kind] = {
-                "batch": 1e3 * whole / X.n_rows,
-                "routing": 1e3 * routing / X.n_rows,
-                "one": 1e3 * alone,
-            }
+            found[kind] = {"batch": 1e3 * whole / X.n_rows, "routing": 1e3 * routing / X.n_rows, "one": 1e3 * alone}
             figures = ", ".join(f"{what} {ms:.4f}" for what, ms in found[kind].items())
             print(f"{options.name} {kind}, {forest.n_trees} trees, ms per row: {figures}", flush=True)
     if options.out:

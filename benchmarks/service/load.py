@@ -150,12 +150,7 @@ def measure(model, asked, taught, options, *, known_rate=None, program=None):
             server.terminate()  # the writer ends its readers
         server.wait()
     cpu_rate = len(full) / (marks[1]["answering"] - marks[0]["answering"])
-    return {
-        "rate": rate,
-        "cpu_rate": cpu_rate,
-        **phase("full", full, *marks[:2]),
-        **phase("half", half, *marks[2:]),
-    }
+    return {"rate": rate, "cpu_rate": cpu_rate, **phase("full", full, *marks[:2]), **phase("half", half, *marks[2:])}
 
 
 def start(model, options, program):
@@ -172,12 +167,7 @@ def start(model, options, program):
 def mark(learned, pid):
     """Examples learned, and clocks in seconds: wall, time that the host took, CPU of the thread that answers."""
     answering = int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
-    return {
-        "learned": learned.value,
-        "stolen": stolen_seconds(),
-        "answering": answering,
-        "now": time.perf_counter(),
-    }
+    return {"learned": learned.value, "stolen": stolen_seconds(), "answering": answering, "now": time.perf_counter()}
 
 
 def phase(name, seconds, first, last):

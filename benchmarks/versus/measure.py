@@ -62,30 +62,14 @@ def measure(configuration: Configuration, python: str, data: Path, threads: int,
     for phase in PHASES:
         result, log = work / f"{phase}.json", work / f"{phase}.log"
         result.unlink(missing_ok=True)
-        command = [
-            "taskset",
-            "--cpu-list",
-            cores,
-            python,
-            driver,
-            phase,
-            "--data",
-            str(data),
-            "--work",
-            str(work),
-        ]
+        command = ["taskset", "--cpu-list", cores, python, driver, phase, "--data", str(data), "--work", str(work)]
         command += ["--threads", str(threads), "--options", json.dumps(configuration.options)]
         command += ["--result", str(result)]
         left = max(deadline - time.monotonic(), 1.0)
         with log.open("w") as output:
             try:
                 done = subprocess.run(
-                    command,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    env=environment,
-                    timeout=left,
-                    check=False,
+                    command, stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=left, check=False
                 )
             except subprocess.TimeoutExpired:
                 return {"failure": f"{phase} did not finish within the {seconds:.0f} s left of the time budget"}
@@ -124,20 +108,10 @@ def interleave(
             measured = dict(measured) | {"scores": score(Path(measured["predictions"]))}
         records.append(
             dict(measured)
-            | {
-                "configuration": key[0],
-                "threads": threads,
-                "round": round_,
-                "of": plan.rounds,
-                "run": plan.run,
-            }
+            | {"configuration": key[0], "threads": threads, "round": round_, "of": plan.rounds, "run": plan.run}
             | {"load_average": os.getloadavg()[0]}
         )
-        print(
-            f"round {round_ + 1}, {threads} threads, {key[0]}: {_told(records[-1])}",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"round {round_ + 1}, {threads} threads, {key[0]}: {_told(records[-1])}", file=sys.stderr, flush=True)
     return records
 
 

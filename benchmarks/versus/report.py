@@ -67,17 +67,7 @@ def training_table(rows: Sequence[Row]) -> str:
 
 def prediction_table(rows: Sequence[Row]) -> str:
     """The table of prediction time, load time and memory."""
-    header = [
-        "",
-        "batch ms/example",
-        "ratio",
-        "one p50 ms",
-        "ratio",
-        "one p99 ms",
-        "load s",
-        "ratio",
-        "peak MB",
-    ]
+    header = ["", "batch ms/example", "ratio", "one p50 ms", "ratio", "one p99 ms", "load s", "ratio", "peak MB"]
     lines = [
         [
             row.configuration + (" †" if row.earlier_run else ""),

@@ -28,10 +28,7 @@ def main() -> None:
     for name, split in splits.items():
         rows = []
         for setting in options.extra.setting or [""]:
-            given = {
-                "n_trees": options.trees(options.extra.trees),
-                **dict(literal(pair) for pair in setting.split()),
-            }
+            given = {"n_trees": options.trees(options.extra.trees), **dict(literal(pair) for pair in setting.split())}
             found = tried("craft-forest", split, options, **given)
             rows.append({"setting": setting or "defaults", **chosen(found, (*QUALITY, "train, CPU s", "MB"))})
             print(name, *(shown(cell) for cell in rows[-1].values()), sep=", ", file=sys.stderr, flush=True)

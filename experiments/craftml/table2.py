@@ -12,15 +12,7 @@ from experiments.common import AT_HAND, QUALITY, chosen, parse
 from experiments.report import Report
 from experiments.settings import runs
 
-ABSENT = (
-    "Mediamill",
-    "EURLex-4K",
-    "Wiki10-31K",
-    "WikiLSHTC-325K",
-    "Delicious-200K",
-    "Amazon-670K",
-    "AmazonCat-13K",
-)
+ABSENT = ("Mediamill", "EURLex-4K", "Wiki10-31K", "WikiLSHTC-325K", "Delicious-200K", "Amazon-670K", "AmazonCat-13K")
 # CRAFTML, and the best of the other tree-based methods of the table.
 PUBLISHED = {
     "bibtex": ("65.15 / 39.83 / 28.99", "63.46 / 39.23 / 29.14"),
@@ -49,12 +41,7 @@ def main() -> None:
         of_paper = "xmc_split0" in name or (name in PUBLISHED and name[0].isupper())
         paper, others = PUBLISHED[name.partition("/")[0]] if of_paper else (None, None)
         rows.append(
-            {
-                "data": split.title,
-                **chosen(found, QUALITY),
-                "the paper": paper,
-                "its best other tree method": others,
-            }
+            {"data": split.title, **chosen(found, QUALITY), "the paper": paper, "its best other tree method": others}
         )
     report.table("Table 2", rows)
     report.write()

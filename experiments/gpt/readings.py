@@ -38,12 +38,7 @@ READINGS = {
     "the same, label threshold 200": {"graph": "idf", "start": "zero", "label_threshold": 200},
     "the same, tolerance 0.05": {"graph": "idf", "start": "zero", "tolerance": 0.05},
     "the same, 6 epochs": {"graph": "idf", "start": "zero", "epochs": 6},
-    "the same, 5 neighbours, 5 negatives": {
-        "graph": "idf",
-        "start": "zero",
-        "n_neighbors": 5,
-        "n_negatives": 5,
-    },
+    "the same, 5 neighbours, 5 negatives": {"graph": "idf", "start": "zero", "n_neighbors": 5, "n_negatives": 5},
     "the same, 2 epochs, tolerance 0.02": {"graph": "idf", "start": "zero", "epochs": 2, "tolerance": 0.02},
     "the same, 1 epoch, l1 0.5": {"graph": "idf", "start": "zero", "epochs": 1, "l1": 0.5},
     "the same, features not weighted": {"graph": "idf", "start": "zero", "idf": False},

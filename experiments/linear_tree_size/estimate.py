@@ -55,10 +55,7 @@ def compared(path: Path, setting: str, seed: int, threads: int) -> dict[str, flo
     for key, truth in NAMES.items():
         value = estimate[key]
         found[truth] = value["value"] / fit[truth]
-        found[f"{truth}, low"], found[f"{truth}, high"] = (
-            value["low"] / fit[truth],
-            value["high"] / fit[truth],
-        )
+        found[f"{truth}, low"], found[f"{truth}, high"] = (value["low"] / fit[truth], value["high"] / fit[truth])
         found[f"{truth} in band"] = float(value["low"] <= fit[truth] <= value["high"])
     return {**found, "cost": estimate["cost"] / fit["seconds"]}
 

@@ -57,8 +57,7 @@ def weighted(options: Options) -> None:
     ])  # fmt: skip
     by_hand = (0.1 * 2 + 0.3 * 2 + 0.8 * 6) / 10
     report.table(
-        "Mean at depth 1",
-        [{"weighted (45)": mean, "by the paper's sum": by_hand, "plain": float(alphas.mean())}],
+        "Mean at depth 1", [{"weighted (45)": mean, "by the paper's sum": by_hand, "plain": float(alphas.mean())}]
     )
     report.write()
 

@@ -45,22 +45,14 @@ def compared(plan: label_tree.Plan) -> dict[str, Any]:
 
 def ratios(options: Options, found: dict[str, list[list[label_tree.Plan]]]) -> None:
     """Figures 4 and 5."""
-    parts = (
-        (4, "K = 100", slice(0, len(DEPTHS)), DEPTHS),
-        (5, "K = L^(1/d_max)", slice(len(DEPTHS), None), VARIED),
-    )
+    parts = ((4, "K = 100", slice(0, len(DEPTHS)), DEPTHS), (5, "K = L^(1/d_max)", slice(len(DEPTHS), None), VARIED))
     for number, setting, part, depths in parts:
         title = f"Linear tree size, Figure {number}: tree / one-vs-rest, {setting}"
         report = Report("linear_tree_size", f"figure{number}", title, options)
         rows = []
         for (name, by_seed), axis in zip(found.items(), report.grid(len(found)), strict=True):
             values = np.array([[compared(plan)["paper_ratio"] for plan in seed[part]] for seed in by_seed]).T
-            rows.append(
-                {
-                    "data": name,
-                    **{f"d_max = {d}": row.tolist() for d, row in zip(depths, values, strict=True)},
-                }
-            )
+            rows.append({"data": name, **{f"d_max = {d}": row.tolist() for d, row in zip(depths, values, strict=True)}})
             draw(axis, depths, values)
             axis.set(xlabel="d_max", ylabel="ratio (20)", title=name, xticks=depths)
             axis.title.set_fontsize(7)
@@ -93,10 +85,7 @@ def reductions(options: Options, found: dict[str, list[list[label_tree.Plan]]]) 
             for seed in found[name]
         ]
         rows.append(
-            {
-                "data": name,
-                **{f"depth {d}": [m[d] for m in means if d < len(m)] or None for d in range(1, deepest)},
-            }
+            {"data": name, **{f"depth {d}": [m[d] for m in means if d < len(m)] or None for d in range(1, deepest)}}
         )
     report.table("Weighted mean of alpha (45), K = 100, d_max = 6", rows)
     report.write()

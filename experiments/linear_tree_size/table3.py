@@ -43,9 +43,7 @@ def main() -> None:
         split = options.load(name)
         key = key_with("linear-tree", name, options, **LinearTree.PRESETS["paper"])
         found = kept(
-            options,
-            {**key, "what": "before and after pruning"},
-            lambda seed, s=split: one(s, seed, options.threads),
+            options, {**key, "what": "before and after pruning"}, lambda seed, s=split: one(s, seed, options.threads)
         )
         for kind, paper in zip(("every weight", "pruned"), PUBLISHED.get(name, (None, None)), strict=True):
             part = chosen(found, [f"{kind} {metric}" for metric in (*QUALITY, "MB")])

@@ -192,18 +192,14 @@ def main() -> None:
         for title, policy in POLICIES.items():
             curve: dict[int, np.ndarray] = {}
             found = repeated(
-                options.seeds,
-                lambda seed, s=split, p=policy, c=curve: learned(s, p, seed, options.threads, c),
+                options.seeds, lambda seed, s=split, p=policy, c=curve: learned(s, p, seed, options.threads, c)
             )
             rows.append({"": title, **found})
             mean = np.ma.masked_invalid(list(curve.values())).mean(axis=0).filled(np.nan)  # none at first
             axis.plot(np.arange(1, len(mean) + 1), mean, label=title)
             quarters = [len(mean) * part // 4 - 1 for part in (1, 2, 3, 4)]
             ends.append(
-                {
-                    "": title,
-                    **{f"after {at + 1} rows": [float(c[at]) for c in curve.values()] for at in quarters},
-                }
+                {"": title, **{f"after {at + 1} rows": [float(c[at]) for c in curve.values()] for at in quarters}}
             )
         rows.append({"": "nearest centroid", **repeated(options.seeds, lambda seed, s=split: centroids(s, seed))})
         if options.extra.vw:

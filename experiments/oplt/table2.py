@@ -14,19 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from experiments.common import (
-    PSP,
-    QUALITY,
-    Dataset,
-    Options,
-    Runs,
-    Split,
-    chosen,
-    held_out,
-    kept,
-    measured,
-    parse,
-)
+from experiments.common import PSP, QUALITY, Dataset, Options, Runs, Split, chosen, held_out, kept, measured, parse
 from experiments.report import Report
 from experiments.settings import key_with
 from labelwood import LinearTree, OnlineTree, TreeEstimator

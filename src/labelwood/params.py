@@ -35,8 +35,7 @@ class Param:
 
 
 NJobs = Annotated[
-    int | None,
-    Param("number of threads; None or -1 uses all cores, -2 all but one; the result is always the same"),
+    int | None, Param("number of threads; None or -1 uses all cores, -2 all but one; the result is always the same")
 ]
 
 

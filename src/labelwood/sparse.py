@@ -110,12 +110,7 @@ class CSR:
     def rows(self, start: int, stop: int) -> CSR:
         """Return rows ``start`` to ``stop``; indices and data are views."""
         first, last = self.indptr[start], self.indptr[stop]
-        return CSR(
-            self.indptr[start : stop + 1] - first,
-            self.indices[first:last],
-            self.data[first:last],
-            self.n_cols,
-        )
+        return CSR(self.indptr[start : stop + 1] - first, self.indices[first:last], self.data[first:last], self.n_cols)
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> CSR:
         """Return a copy of the given rows, in the given order."""

@@ -15,12 +15,7 @@ huggingface_hub = pytest.importorskip(
 
 TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax"]
 TAGS = [["pets"], ["pets"], ["law"], ["law", "money"]]
-CARD = {
-    "data": "Four sentences.",
-    "metrics": {"P@1": 0.75, "nDCG@5": 0.5},
-    "license": "mit",
-    "language": "en",
-}
+CARD = {"data": "Four sentences.", "metrics": {"P@1": 0.75, "nDCG@5": 0.5}, "license": "mit", "language": "en"}
 
 
 @pytest.fixture

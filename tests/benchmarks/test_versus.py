@@ -64,17 +64,8 @@ def test_rows_follow_threads_then_the_order_of_the_table():
 def test_ratios_are_of_the_best_and_against_the_same_thread_count():
     from aggregate import add_ratios, summarise
 
-    records = [
-        record("ours", 2.0),
-        record("ours", 4.0),
-        record("peer", 20.0, megabytes=5.0),
-        record("peer", 30.0),
-    ]
-    records += [
-        record("ours", 1.0, threads=2),
-        record("peer", 12.0, threads=2),
-        record("peer", 7.0, threads=4),
-    ]
+    records = [record("ours", 2.0), record("ours", 4.0), record("peer", 20.0, megabytes=5.0), record("peer", 30.0)]
+    records += [record("ours", 1.0, threads=2), record("peer", 12.0, threads=2), record("peer", 7.0, threads=4)]
     rows = summarise(records, ["ours", "peer"])
     add_ratios(rows, "ours")
     found = {(row.configuration, row.threads): row.ratio for row in rows}
@@ -115,15 +106,7 @@ def test_a_dominated_row_is_beaten_in_time_and_precision():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [
-        (None, "-"),
-        (0.0, "0"),
-        (0.01234, "0.0123"),
-        (0.5, "0.5"),
-        (1.234, "1.23"),
-        (12.34, "12.3"),
-        (1234.5, "1,234"),
-    ],
+    [(None, "-"), (0.0, "0"), (0.01234, "0.0123"), (0.5, "0.5"), (1.234, "1.23"), (12.34, "12.3"), (1234.5, "1,234")],
 )
 def test_numbers_have_three_significant_digits(value, text):
     from report import number

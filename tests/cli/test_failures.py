@@ -48,11 +48,7 @@ def test_binary_and_truncated_files(labelwood, data, tmp_path):
 
 def test_missing_files(labelwood, model, tmp_path):
     nowhere = tmp_path / "nowhere.txt"
-    for words in (
-        ("train", nowhere, "-o", tmp_path / "new"),
-        ("predict", model, nowhere),
-        ("eval", model, nowhere),
-    ):
+    for words in (("train", nowhere, "-o", tmp_path / "new"), ("predict", model, nowhere), ("eval", model, nowhere)):
         assert str(nowhere) in labelwood(*words).complaint(1)
     assert str(nowhere) in labelwood("convert", nowhere, tmp_path / "new.npz").complaint(1)
     for words in (("info", nowhere), ("predict", nowhere, nowhere)):

@@ -10,10 +10,7 @@ from sklearn.base import clone
 import labelwood as package
 from labelwood.data import load
 
-PARAMETERS = {
-    "online-tree": ("--max-leaf", 4),
-    "online-forest": ("--n-trees", 2, "--tree", '{"max_leaf": 4}'),
-}
+PARAMETERS = {"online-tree": ("--max-leaf", 4), "online-forest": ("--n-trees", 2, "--tree", '{"max_leaf": 4}')}
 
 
 @pytest.fixture(params=PARAMETERS)
@@ -47,12 +44,7 @@ def test_learn_a_file(labelwood, online, data, test_data, tmp_path):
 
 
 def test_learn_lines(labelwood, named, monkeypatch):
-    lines = [
-        "red 0:1 0:1\n",
-        "\n",
-        json.dumps({"labels": ["violet"], "features": {"9": 2}}) + "\n",
-        " 3:0.5 4\n",
-    ]
+    lines = ["red 0:1 0:1\n", "\n", json.dumps({"labels": ["violet"], "features": {"9": 2}}) + "\n", " 3:0.5 4\n"]
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(lines)))
     learned = labelwood("learn", named, "-", "--json").json
     assert (learned["rows"], learned["new_labels"]) == (3, 1)
@@ -85,11 +77,7 @@ def test_inference_only(labelwood, online, test_data, tmp_path):
 
 
 def test_labels(labelwood, named, model):
-    assert [entry["name"] for entry in labelwood("labels", named, "list", "--json").json] == [
-        "red",
-        "green",
-        "blue",
-    ]
+    assert [entry["name"] for entry in labelwood("labels", named, "list", "--json").json] == ["red", "green", "blue"]
     assert labelwood("labels", named, "retire", "red").code == 0
     assert labelwood("labels", named, "merge", "green", "blue").code == 0
     assert labelwood("labels", named, "rename", "blue", "azure").code == 0

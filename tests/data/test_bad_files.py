@@ -58,10 +58,7 @@ def write(folder, content, name="a.txt"):
         ("1,,2 3:1", "line 3: the label id '' is not a whole number"),
         ("1, 3:1", "line 3: the label id '' is not a whole number"),
         ("1.5 3:1", "line 3: the label id '1.5' is not a whole number"),
-        (
-            "3:1 4:1",
-            "line 3: the label id '3:1' is not a whole number; a row without labels starts with a blank",
-        ),
+        ("3:1 4:1", "line 3: the label id '3:1' is not a whole number; a row without labels starts with a blank"),
         ("1 2147483647:1", "line 3: the feature id of '2147483647:1' is larger than 2147483646"),
         ("99999999999999999999999 1:1", "line 3: the label id '9+' is larger than 2147483646"),
         ("1 3:1\x00", "line 3: a NUL byte; this is a binary file"),
@@ -82,9 +79,7 @@ def test_ids_without_header_have_a_limit(tmp_path):
 
 def test_svmlight_tokens(tmp_path):
     refused(
-        write(tmp_path, "1 2:1 # fine\n1 0:1\n", "a.svm"),
-        "line 2: .* is 0 in a file .* start from 1",
-        zero_based=False,
+        write(tmp_path, "1 2:1 # fine\n1 0:1\n", "a.svm"), "line 2: .* is 0 in a file .* start from 1", zero_based=False
     )
     refused(write(tmp_path, "# x\n\n1 2\n", "a.svm"), "line 3: the feature '2' has no value")
     refused(write(tmp_path, "1 qid:3 2:1\n", "a.svm"), "line 1: 'qid:3' is not a feature")
@@ -92,13 +87,9 @@ def test_svmlight_tokens(tmp_path):
 
 
 def test_truncated(tmp_path):
+    refused(write(tmp_path, GOOD[: GOOD.rindex("4 9")]), r"line 3: the file ends after 2 rows, the header counts 3")
     refused(
-        write(tmp_path, GOOD[: GOOD.rindex("4 9")]),
-        r"line 3: the file ends after 2 rows, the header counts 3",
-    )
-    refused(
-        write(tmp_path, GOOD[: GOOD.rindex("1\n")]),
-        "line 4: the feature '9:' has no value; the line may be truncated",
+        write(tmp_path, GOOD[: GOOD.rindex("1\n")]), "line 4: the feature '9:' has no value; the line may be truncated"
     )
     refused(write(tmp_path, "3 10 5\n"), "line 1: the file ends after 0 rows")
     svm = tmp_path / "a.svm"
@@ -135,8 +126,7 @@ def test_empty_missing_directory(tmp_path):
 @pytest.mark.parametrize("name", ["a.txt", "a.svm"])
 def test_binary(tmp_path, name):
     refused(
-        write(tmp_path, b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, name),
-        r"line 1: a NUL byte; this is a binary",
+        write(tmp_path, b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 9, name), r"line 1: a NUL byte; this is a binary"
     )
     refused(write(tmp_path, lzma.compress(GOOD.encode()), name), "line 1")
 

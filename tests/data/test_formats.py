@@ -224,11 +224,7 @@ def test_no_final_newline_is_read_with_a_warning(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "shape", "n_labels"),
-    [
-        ("bibtex", (4880, 1836), 159),
-        ("delicious", (12920, 500), 983),
-        ("yso_finna_en", (169738, 46761), 24499),
-    ],
+    [("bibtex", (4880, 1836), 159), ("delicious", (12920, 500), 983), ("yso_finna_en", (169738, 46761), 24499)],
 )
 def test_real_data(real_data, name, shape, n_labels):
     dataset = load(real_data(name) / "train.txt.xz").check()

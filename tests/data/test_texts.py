@@ -58,11 +58,7 @@ def write(tmp_path):
             '{"text": "Cats, dogs", "tags": ["pets", "house animals"]}\n{"text": "Income tax law", "tags": ["law"]}',
             {},
         ),
-        (
-            "d.unknown",
-            'text,labels\n"Cats, dogs",pets;house animals\nIncome tax law,law\n',
-            {"format": "csv"},
-        ),
+        ("d.unknown", 'text,labels\n"Cats, dogs",pets;house animals\nIncome tax law,law\n', {"format": "csv"}),
     ],
 )
 def test_tables(write, name, content, options):
@@ -159,24 +155,9 @@ def test_texts_to_predict_need_no_labels(write):
         ("d.csv", "", {}, "cannot tell which column"),
         ("d.jsonl", '{"text": "a", "tags": []}\n{"text": ', {}, r"line 2: not JSON \(.*\); got .*--format"),
         ("d.jsonl", '{"text": "a", "tags": []}\n[1]\n', {}, r"line 2: expected a JSON object .*got \[1\]"),
-        (
-            "d.jsonl",
-            '{"text": "a", "tags": []}\n{"tags": []}\n',
-            {},
-            r"line 2: has no 'text'; its keys are 'tags'",
-        ),
-        (
-            "d.jsonl",
-            '{"text": {"a": 1}, "tags": []}\n',
-            {},
-            r"line 1: the text must be a string; got \{'a': 1\}",
-        ),
-        (
-            "d.jsonl",
-            '{"text": "a", "tags": {"b": 1}}\n',
-            {},
-            r"row 1: labels must be a list of names or a string",
-        ),
+        ("d.jsonl", '{"text": "a", "tags": []}\n{"tags": []}\n', {}, r"line 2: has no 'text'; its keys are 'tags'"),
+        ("d.jsonl", '{"text": {"a": 1}, "tags": []}\n', {}, r"line 1: the text must be a string; got \{'a': 1\}"),
+        ("d.jsonl", '{"text": "a", "tags": {"b": 1}}\n', {}, r"row 1: labels must be a list of names or a string"),
         (
             "d.txt",
             "Just a line of text\n",

@@ -80,17 +80,7 @@ def test_the_tests_of_every_method_pass_for_it(scratch):
     made = run(scratch, "tests/golden/make.py")
     assert made.returncode == 0, made.stderr
     folders = ("methods", "golden", "explain", "viz", "resources", "estimator", "threads", "cli", "faults")
-    done = run(
-        scratch,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:xdist",
-        "-k",
-        NAME,
-        *(f"tests/{folder}" for folder in folders),
-    )
+    done = run(scratch, "-m", "pytest", "-q", "-p", "no:xdist", "-k", NAME, *(f"tests/{folder}" for folder in folders))
     assert done.returncode == 0, done.stdout[-5000:]
     assert f"{ROOT}/src" not in done.stdout
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 60, done.stdout[-500:]

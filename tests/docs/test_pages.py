@@ -117,10 +117,7 @@ def test_commands_and_flags_exist(page):
             parts = shlex.split(words)
         except ValueError:  # a quotation that the split at ; or | has cut
             parts = words.split()
-        command, given = (
-            parts[1],
-            [part.partition("=")[0] for part in parts[2:] if re.match(r"--?[a-zA-Z]", part)],
-        )
+        command, given = (parts[1], [part.partition("=")[0] for part in parts[2:] if re.match(r"--?[a-zA-Z]", part)])
         assert command in COMMANDS, f"{name_of(page)}: {line}"
         unknown = [flag for flag in given if flag not in flags(command)]
         assert not unknown, f"{name_of(page)}: {line}: {unknown}"

@@ -29,13 +29,7 @@ class Centroids(TreeEstimator):
 
     method_name = "centroids"
 
-    def __init__(
-        self,
-        *,
-        n_jobs: NJobs = 1,
-        random_state: RandomState = 0,
-        verbose: Verbose = False,
-    ):
+    def __init__(self, *, n_jobs: NJobs = 1, random_state: RandomState = 0, verbose: Verbose = False):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -147,10 +141,7 @@ def test_names_in_sets_do_not_depend_on_the_hash_seed():
     )
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", script, "."],
-            env={"PYTHONHASHSEED": str(seed)},
-            capture_output=True,
-            check=True,
+            [sys.executable, "-c", script, "."], env={"PYTHONHASHSEED": str(seed)}, capture_output=True, check=True
         ).stdout
         for seed in (1, 2, 3)
     }
@@ -160,12 +151,7 @@ def test_names_in_sets_do_not_depend_on_the_hash_seed():
 def test_unknown_labels_become_further_columns():
     model = Centroids().fit(X, NAMES)
     encoded = model.encode_labels([["z", "a"], ["y"], ["z", "c"], []])
-    assert encoded.to_scipy().toarray().tolist() == [
-        [1, 0, 0, 1, 0],
-        [0, 0, 0, 0, 1],
-        [0, 0, 1, 1, 0],
-        [0, 0, 0, 0, 0],
-    ]
+    assert encoded.to_scipy().toarray().tolist() == [[1, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 0, 0, 0]]
     assert model.encode_labels(MATRIX[:, :2]).n_cols == 3
     assert model.encode_labels(np.eye(4, 5)).n_cols == 5
 
@@ -261,8 +247,7 @@ def test_threshold_finds_every_label():
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "threads"),
-    [(None, available_cores()), (-1, available_cores()), (1, 1), (2, 2), (-1000, 1)],
+    ("n_jobs", "threads"), [(None, available_cores()), (-1, available_cores()), (1, 1), (2, 2), (-1000, 1)]
 )
 def test_n_jobs(n_jobs, threads):
     assert Centroids(n_jobs=n_jobs).fit(X, NAMES).run_[0] == threads
@@ -323,18 +308,9 @@ def test_any_text_is_a_name(rows):
     ("change", "message"),
     [
         (lambda manifest, arrays: manifest.update(method="other"), "holds a Centroids, not a Centroids"),
-        (
-            lambda manifest, arrays: manifest["parameters"].update(depth=3),
-            "unexpected keyword argument 'depth'",
-        ),
-        (
-            lambda manifest, arrays: manifest["parameters"].update(random_state=-1),
-            "random_state must be at least 0",
-        ),
-        (
-            lambda manifest, arrays: manifest.update(n_features=0),
-            "n_features must be a positive integer; got 0",
-        ),
+        (lambda manifest, arrays: manifest["parameters"].update(depth=3), "unexpected keyword argument 'depth'"),
+        (lambda manifest, arrays: manifest["parameters"].update(random_state=-1), "random_state must be at least 0"),
+        (lambda manifest, arrays: manifest.update(n_features=0), "n_features must be a positive integer; got 0"),
         (lambda manifest, arrays: manifest.update(n_features=5), "centroids have the wrong shape"),
         (lambda manifest, arrays: manifest.pop("facts"), "the model lacks 'facts'"),
         (lambda manifest, arrays: manifest.update(labels=None), "the label names cannot be read"),

@@ -123,13 +123,7 @@ def test_metadata_routing():
         assert pipeline.classes_.tolist() == list("abcde")
         assert (pipeline.predict(X, k=2).sum(axis=1) == 2).all()
         found = cross_validate(
-            step,
-            X,
-            Y,
-            cv=2,
-            params={"label_names": list("abcde")},
-            scoring=scorer("P@1"),
-            error_score="raise",
+            step, X, Y, cv=2, params={"label_names": list("abcde")}, scoring=scorer("P@1"), error_score="raise"
         )
     assert found["test_score"].min() > 0.5
 

@@ -6,15 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from labelwood import (
-    CraftForest,
-    GraphForest,
-    LabelwoodError,
-    LdsmForest,
-    LinearTree,
-    OneVsRest,
-    OnlineForest,
-)
+from labelwood import CraftForest, GraphForest, LabelwoodError, LdsmForest, LinearTree, OneVsRest, OnlineForest
 from labelwood.methods.label_tree import subtrees
 from labelwood.packed import tree_shape
 

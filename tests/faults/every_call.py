@@ -143,14 +143,8 @@ def main(folder: Path) -> None:
                     outcomes[left] += 1
                     what = (name, mode, number, stays, code)
                     assert code in (DONE, REFUSED, -9), what
-                    assert code != DONE or left == "new", (
-                        *what,
-                        "success without the new content",
-                    )
-        print(
-            json.dumps({"what": name, "calls": calls, "faults": sum(outcomes.values()), **outcomes}),
-            flush=True,
-        )
+                    assert code != DONE or left == "new", (*what, "success without the new content")
+        print(json.dumps({"what": name, "calls": calls, "faults": sum(outcomes.values()), **outcomes}), flush=True)
 
 
 if __name__ == "__main__":

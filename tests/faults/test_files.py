@@ -26,8 +26,7 @@ def injector(tmp_path_factory):
         pytest.skip("fault injection needs Linux and a C compiler")
     library = tmp_path_factory.mktemp("inject") / "inject.so"
     subprocess.run(
-        [compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "inject.c", "-ldl"],
-        check=True,
+        [compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "inject.c", "-ldl"], check=True
     )
     return library
 
@@ -43,11 +42,7 @@ def test_a_fault_in_any_call_leaves_the_old_or_the_new(injector, folder, capsys)
     folder.mkdir()
     environment = {**os.environ, "LD_PRELOAD": str(injector)}
     done = subprocess.run(
-        [sys.executable, HERE / "every_call.py", folder],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
+        [sys.executable, HERE / "every_call.py", folder], check=False, capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr[-4000:]
     told = [json.loads(line) for line in done.stdout.splitlines()]
@@ -64,10 +59,7 @@ def as_nobody(script: str, *words: object) -> subprocess.CompletedProcess[str]:
     drop = "import os\nif os.geteuid() == 0:\n    os.setgid(65534)\n    os.setuid(65534)\n"
     imports = "import sys\nimport numpy as np\nfrom labelwood.storage.model_directory import read_model, write_model\n"
     return subprocess.run(
-        [sys.executable, "-c", imports + drop + script, *map(str, words)],
-        check=False,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", imports + drop + script, *map(str, words)], check=False, capture_output=True, text=True
     )
 
 
@@ -125,9 +117,6 @@ assert read_model(place + "/model")[1]["a"].tolist() == list(range(5))
 """
     mount = f'mount -t tmpfs -o size=1m tmpfs {folder} && exec "$0" -c "$1" {folder}'
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", mount, sys.executable, script],
-        check=False,
-        capture_output=True,
-        text=True,
+        ["unshare", "-rm", "sh", "-c", mount, sys.executable, script], check=False, capture_output=True, text=True
     )
     assert done.stdout.split("\n")[:2] == ["No space left on device", "Read-only file system"], done.stderr

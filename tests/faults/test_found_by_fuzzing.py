@@ -172,8 +172,7 @@ def test_wrong_weights_of_a_blend(tmp_path, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("score_power", 9), ("beam_width", 2**31), ("arity", 10**30), ("C", 1e300), ("n_trees", 2**63)],
+    ("name", "value"), [("score_power", 9), ("beam_width", 2**31), ("arity", 10**30), ("C", 1e300), ("n_trees", 2**63)]
 )
 def test_parameters_beyond_their_type(name, value):
     """The check must come before the kernels, which would raise a long TypeError or compute with infinity."""

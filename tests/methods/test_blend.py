@@ -87,10 +87,7 @@ def test_it_explains_through_its_members(blend, planted_test):
 
 
 def test_fitted_models_are_blended_as_they_are(planted, planted_test):
-    members = [
-        LinearTree(n_jobs=1).fit(planted.X, planted.names),
-        OneVsRest(n_jobs=1).fit(planted.X, planted.names),
-    ]
+    members = [LinearTree(n_jobs=1).fit(planted.X, planted.names), OneVsRest(n_jobs=1).fit(planted.X, planted.names)]
     blend = Blend.of(members, [3, 1], n_jobs=1)
     assert blend.mix_.weights == (0.75, 0.25)
     assert blend.score(planted_test.X, planted_test.names) > 0.9

@@ -15,12 +15,7 @@ from labelwood import FormatError, HashingEncoder, LinearTree, OneVsRest, TextCl
 from labelwood.methods import METHODS
 from labelwood.storage.model_directory import read_model, write_model
 
-WORDS = {
-    "pets": "cat dog hamster",
-    "law": "court tax judge",
-    "sea": "ship wave harbour",
-    "sport": "ball goal team",
-}
+WORDS = {"pets": "cat dog hamster", "law": "court tax judge", "sea": "ship wave harbour", "sport": "ball goal team"}
 
 
 def corpus(n_texts: int = 80) -> tuple[list[str], list[list[str]]]:
@@ -93,10 +88,7 @@ def test_each_class_refuses_the_other(tmp_path):
         (lambda manifest, arrays: manifest["encoder"].update(name="bert"), "unknown encoder 'bert'"),
         (lambda manifest, arrays: manifest["encoder"].pop("parameters"), "lacks 'parameters'"),
         (lambda manifest, arrays: manifest["encoder"]["parameters"].update(nonsense=1), "nonsense"),
-        (
-            lambda manifest, arrays: manifest["encoder"]["parameters"].update(ngram_range=[3, 1]),
-            "ngram_range",
-        ),
+        (lambda manifest, arrays: manifest["encoder"]["parameters"].update(ngram_range=[3, 1]), "ngram_range"),
         (lambda manifest, arrays: arrays.pop("encoder.idf"), "lacks 'idf'"),
         (
             lambda manifest, arrays: manifest["encoder"].update(name="hashing", parameters={"n_features": 9}),

@@ -8,14 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labelwood.errors import LabelwoodError
-from labelwood.packed.tree_shape import (
-    LabelTree,
-    flat_tree,
-    freeze,
-    hierarchy_tree,
-    huffman_tree,
-    random_tree,
-)
+from labelwood.packed.tree_shape import LabelTree, flat_tree, freeze, hierarchy_tree, huffman_tree, random_tree
 
 
 def depths(tree):

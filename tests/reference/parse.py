@@ -58,9 +58,7 @@ def parse_rows(text: bytes, *, svmlight: bool, first_id: int, n_features: int, n
             labels.append(_labels(*tokens[0], n_labels) if has_labels else set())
             start = tokens[0][0] if svmlight else begin
             try:
-                features.append(
-                    _features(tokens[1 if has_labels else 0 :], svmlight, first_id, n_features),
-                )
+                features.append(_features(tokens[1 if has_labels else 0 :], svmlight, first_id, n_features))
             except OverflowError:
                 raise BadTokenError(Problem.huge_sum, start, begin + len(row)) from None
         begin += len(line) + 1

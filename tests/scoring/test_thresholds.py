@@ -100,10 +100,7 @@ def test_weights_make_the_expected_gain_largest():
     truth = random.random((n_rows, n_labels)) < chance
     rows, columns = np.nonzero(truth)
     Y = CSR(
-        np.append(0, np.cumsum(truth.sum(axis=1))),
-        columns.astype(np.int32),
-        np.ones(len(rows), np.float32),
-        n_labels,
+        np.append(0, np.cumsum(truth.sum(axis=1))), columns.astype(np.int32), np.ones(len(rows), np.float32), n_labels
     )
     order = np.argsort(-chance, axis=1)
     top = TopK(order.astype(np.int32), np.take_along_axis(chance, order, 1).astype(np.float32))

@@ -101,12 +101,7 @@ def test_any_text_gives_what_scikit_learn_gives(documents, options):
 @given(texts, st.sampled_from(["word", "char", "char_wb"]), st.integers(1, 3), st.integers(0, 2), st.booleans())
 def test_kernels_are_the_twin(documents, analyzer, shortest, more, lowercase):
     documents = [*documents, "some words"]
-    cut = {
-        "analyzer": analyzer,
-        "ngram_range": (shortest, shortest + more),
-        "token_length": 1,
-        "lowercase": lowercase,
-    }
+    cut = {"analyzer": analyzer, "ngram_range": (shortest, shortest + more), "token_length": 1, "lowercase": lowercase}
     ours = TfidfEncoder(**cut, n_jobs=2)
     terms = [twin.cut_text(text, **cut) for text in documents]
     vocabulary = twin.learn_terms(terms, 1, len(documents))

@@ -80,11 +80,7 @@ def test_rounds_double_up_to_all_rows():
 
 
 def test_wrong_requests_are_refused(rows):
-    for wrong, message in (
-        ({"budget": 0}, "budget"),
-        ({"candidates": ()}, "candidate"),
-        ({"metric": "Q"}, "scorer"),
-    ):
+    for wrong, message in (({"budget": 0}, "budget"), ({"candidates": ()}, "candidate"), ({"metric": "Q"}, "scorer")):
         with pytest.raises(LabelwoodError, match=message):
             tune(*rows, **wrong)
     with pytest.raises(LabelwoodError, match="at least 10 rows"):

@@ -116,11 +116,7 @@ def push(
         prepared = prepare(model, Path(folder) / "model", **{"name": repo_id, **card})
         api.create_repo(repo_id, private=private, exist_ok=True)
         commit = api.upload_folder(
-            repo_id=repo_id,
-            folder_path=prepared,
-            revision=revision,
-            commit_message=message,
-            delete_patterns="*.npy",
+            repo_id=repo_id, folder_path=prepared, revision=revision, commit_message=message, delete_patterns="*.npy"
         )
     return str(commit.commit_url)
 

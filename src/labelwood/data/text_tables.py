@@ -16,17 +16,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import watched
 
 # Column names that stand for the text and for the labels, compared without case.
-_TEXT_NAMES = (
-    "text",
-    "title",
-    "headline",
-    "abstract",
-    "summary",
-    "description",
-    "body",
-    "content",
-    "document",
-)
+_TEXT_NAMES = ("text", "title", "headline", "abstract", "summary", "description", "body", "content", "document")
 _LABEL_NAMES = (
     "labels", "label", "tags", "tag", "subjects", "subject", "subject_uris", "topics", "topic",
     "categories", "category", "keywords", "classes", "class",
@@ -88,10 +78,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
     if len(set(names)) != len(names):
         raise FormatError(f"{where}: the first line must name every column once; it has {_shown(names)}")
     text, labels = wanted.columns(names, where)
-    places, label_place = (
-        [names.index(name) for name in text],
-        None if labels is None else names.index(labels),
-    )
+    places, label_place = ([names.index(name) for name in text], None if labels is None else names.index(labels))
     texts: list[str] = []
     cells: list[Any] = []
     try:

@@ -46,9 +46,7 @@ NJobs = params.NJobs
 RandomState = Annotated[
     int | None,
     Param(
-        "seed: the same data, parameters and seed give the same model; None: a new seed each fit",
-        ge=0,
-        le=2**32 - 1,
+        "seed: the same data, parameters and seed give the same model; None: a new seed each fit", ge=0, le=2**32 - 1
     ),
 ]
 Normalize = Annotated[bool, Param("scale every row to unit length, in training and in prediction")]
@@ -218,11 +216,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
 
     @classmethod
     def from_saved(
-        cls,
-        manifest: Mapping[str, Any],
-        arrays: Mapping[str, npt.NDArray[Any]],
-        *,
-        where: str | os.PathLike[str],
+        cls, manifest: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], *, where: str | os.PathLike[str]
     ) -> Self:
         """The estimator that a manifest and its arrays describe; ``where`` opens the error messages."""
         own = {

@@ -61,12 +61,7 @@ class Prediction(FittedModel):
         return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
 
     def predict_topk(
-        self,
-        X: Any,
-        k: int = 5,
-        *,
-        objective: Objective | None = None,
-        executor: str | Executor | None = None,
+        self, X: Any, k: int = 5, *, objective: Objective | None = None, executor: str | Executor | None = None
     ) -> tuple[npt.NDArray[Any], F32]:
         """The k best labels of each row and their scores, best first: two arrays [rows, k].
 

@@ -12,14 +12,7 @@ process do the work. The executor is no part of a model.
 
 from labelwood.executors.backends import JoblibExecutor, RayExecutor, executor_of, joblib_executor
 from labelwood.executors.checkpoint import Checkpoint, fingerprint
-from labelwood.executors.work_unit import (
-    THREADS,
-    Executor,
-    Threads,
-    Unit,
-    complete,
-    tree_ranges,
-)
+from labelwood.executors.work_unit import THREADS, Executor, Threads, Unit, complete, tree_ranges
 
 __all__ = [
     "THREADS",

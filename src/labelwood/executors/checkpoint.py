@@ -34,14 +34,7 @@ class Checkpoint:
 
     @classmethod
     def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        resume: bool,
-        seed: int | None,
-        fresh_seed: int,
-        print_of: str,
-        owner: str,
+        cls, path: str | os.PathLike[str], *, resume: bool, seed: int | None, fresh_seed: int, print_of: str, owner: str
     ) -> Checkpoint:
         """Begin a checkpoint, or with ``resume`` continue an existing one.
 

@@ -81,11 +81,7 @@ class Blend(TreeEstimator):
         ] = "precision",
         held_out: Annotated[
             float,
-            Param(
-                "share of the rows, at most 10,000, held out to learn the mix; 0: none, equal weights",
-                ge=0,
-                le=0.9,
-            ),
+            Param("share of the rows, at most 10,000, held out to learn the mix; 0: none, equal weights", ge=0, le=0.9),
         ] = 0.2,
         refit: Annotated[bool, Param("train the members again on all rows at the end")] = True,
         decide: Annotated[

@@ -85,13 +85,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.encoder_, self.classifier_ = encoder, classifier
         return self
 
-    def estimate(
-        self,
-        texts: Iterable[str],
-        Y: Any,
-        *,
-        label_names: Sequence[Hashable] | None = None,
-    ) -> Estimate:
+    def estimate(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Estimate:
         """What fit would need on these texts; see the classifier's ``estimate``. The texts are encoded for it."""
         _, classifier, features, _ = self._encode_first(texts)
         return classifier.estimate(features, Y, label_names=label_names)
@@ -119,13 +113,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self
 
     def choose_thresholds(
-        self,
-        texts: Iterable[str],
-        Y: Any,
-        *,
-        target: Target = "micro-f1",
-        level: float = 0.9,
-        per_label: bool = False,
+        self, texts: Iterable[str], Y: Any, *, target: Target = "micro-f1", level: float = 0.9, per_label: bool = False
     ) -> Self:
         """Choose the thresholds of ``predict``, on held-out texts; see the classifier's ``choose_thresholds``."""
         vectors = self.encode(texts)
@@ -152,12 +140,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self.classifier_.predict_proba(vectors, k=k)
 
     def explain(
-        self,
-        texts: Iterable[str],
-        k: int = 5,
-        *,
-        missed: Sequence[Hashable] = (),
-        n_features: int | None = 10,
+        self, texts: Iterable[str], k: int = 5, *, missed: Sequence[Hashable] = (), n_features: int | None = 10
     ) -> list[Explanation]:
         """Why the k best labels of each text are suggested, by its words; see the classifier's ``explain``."""
         listed = list(texts)

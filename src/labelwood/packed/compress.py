@@ -45,8 +45,7 @@ def quantize(packed: PackedTree, dtype: str) -> PackedTree:
     if len(weights) and np.abs(weights).max() > np.finfo(dtype).max:
         raise LabelwoodError(f"quantize: a weight of {np.abs(weights).max():g} does not fit {dtype}")
     return replace(
-        packed,
-        node_weights=replace(node_weights, weights=weights.astype(dtype), scale=np.empty(0, np.float32)),
+        packed, node_weights=replace(node_weights, weights=weights.astype(dtype), scale=np.empty(0, np.float32))
     )
 
 

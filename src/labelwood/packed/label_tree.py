@@ -67,12 +67,7 @@ class NodeWeights:
 
     def check(self, tree: LabelTree, n_features: int) -> NodeWeights:
         """Assert every invariant that the search relies on; return self."""
-        wanted = {
-            "feature_ptr": np.int64,
-            "features": np.int32,
-            "weight_ptr": np.int64,
-            "row_start": np.uint32,
-        }
+        wanted = {"feature_ptr": np.int64, "features": np.int32, "weight_ptr": np.int64, "row_start": np.uint32}
         for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32}.items():
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
         flat = all(getattr(self, part.name).ndim == 1 for part in fields(self))

@@ -212,11 +212,7 @@ class RoutedForest(PicklesFieldsOnly):
         return _core.ForestRouter(arrays, options)
 
     def shrink(
-        self,
-        *,
-        vector_size: int | None = None,
-        leaf_size: int | None = None,
-        dtype: str | None = None,
+        self, *, vector_size: int | None = None, leaf_size: int | None = None, dtype: str | None = None
     ) -> RoutedForest:
         """A smaller forest: the largest entries of each vector and leaf, numbers in ``dtype``."""
         changes: dict[str, Any] = {}
@@ -238,10 +234,7 @@ class RoutedForest(PicklesFieldsOnly):
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
         _require(all(array.ndim == 1 for array in self.arrays().values()), "arrays must be one-dimensional")
         ptr = self.child_ptr
-        _require(
-            len(ptr) > 1 and 0 < ptr[0] <= len(ptr) - 1 == ptr[-1],
-            "child_ptr must end at the number of nodes",
-        )
+        _require(len(ptr) > 1 and 0 < ptr[0] <= len(ptr) - 1 == ptr[-1], "child_ptr must end at the number of nodes")
         _require(never_falls(ptr), "child_ptr must never fall")
         _require(bool((ptr[:-1] > np.arange(self.n_nodes)).all()), "children must follow their parent")
         vectors = (self.weight_ptr, self.weight_features, self.weights)
@@ -270,10 +263,7 @@ class RoutedForest(PicklesFieldsOnly):
     ) -> RoutedForest:
         """The inverse of :meth:`arrays`; checks every invariant."""
         return cls(
-            **{name: arrays[name] for name in ARRAYS},
-            routing=routing,
-            n_features=n_features,
-            n_labels=n_labels,
+            **{name: arrays[name] for name in ARRAYS}, routing=routing, n_features=n_features, n_labels=n_labels
         ).check()
 
 

@@ -234,12 +234,7 @@ class Setting(NamedTuple):
 
 
 def estimate(
-    method: str,
-    plan: Plan,
-    setting: Setting,
-    found: Sampler,
-    smaller: Mapping[str, Setting],
-    grow_seconds: Banded,
+    method: str, plan: Plan, setting: Setting, found: Sampler, smaller: Mapping[str, Setting], grow_seconds: Banded
 ) -> Estimate:
     """The estimate of a model; ``smaller`` are settings to propose, ``grow_seconds`` those of growing a tree."""
     memory.give_back()

@@ -54,12 +54,7 @@ def even(n_members: int, *, by_rank: bool = False) -> Mix:
 
 
 def search_mix(
-    lists: Sequence[TopK],
-    quality: Callable[[TopK], float],
-    k: int,
-    *,
-    by_rank: bool,
-    fixed: Sequence[float] | None,
+    lists: Sequence[TopK], quality: Callable[[TopK], float], k: int, *, by_rank: bool, fixed: Sequence[float] | None
 ) -> tuple[Mix, float]:
     """The best weights and temperatures found by coordinate search, and their quality.
 

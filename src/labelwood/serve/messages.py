@@ -29,8 +29,7 @@ Value = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
 K = Annotated[int, Field(ge=1, le=MAX_K, description="the largest number of labels")]
 Threshold = Annotated[float, Field(ge=0, le=1, description="the lowest score of a suggested label")]
 Allowed = Annotated[
-    list[Label] | None,
-    Field(max_length=10_000, description="suggest only these labels; null allows all labels"),
+    list[Label] | None, Field(max_length=10_000, description="suggest only these labels; null allows all labels")
 ]
 
 

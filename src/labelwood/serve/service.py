@@ -163,12 +163,7 @@ class Service:
 
 
 def suggest(
-    estimator: TreeEstimator,
-    rows: CSR,
-    *,
-    k: int,
-    threshold: float = 0.0,
-    allowed: Collection[Label] | None = None,
+    estimator: TreeEstimator, rows: CSR, *, k: int, threshold: float = 0.0, allowed: Collection[Label] | None = None
 ) -> list[list[Suggestion]]:
     """The k best labels of each row that score at least ``threshold`` and are in ``allowed``, best first.
 

@@ -72,11 +72,7 @@ class Metrics:
         recent = self._table[:, _N_COUNTS + len(GAUGES) + 1 :]
         recent = recent[recent > 0]
         p50, p99 = np.percentile(recent, [50, 99]).tolist() if len(recent) else (0.0, 0.0)
-        return {
-            **dict(zip(GAUGES, values, strict=True)),
-            "suggest_p50_seconds": p50,
-            "suggest_p99_seconds": p99,
-        }
+        return {**dict(zip(GAUGES, values, strict=True)), "suggest_p50_seconds": p50, "suggest_p99_seconds": p99}
 
     def render(self) -> str:
         """All counts, latencies and gauges in the text format of Prometheus."""

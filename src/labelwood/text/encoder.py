@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 Analyzer = Annotated[
-    Literal["word", "char", "char_wb"],
-    Param("unit of a term: words, characters, or characters within words (char_wb)"),
+    Literal["word", "char", "char_wb"], Param("unit of a term: words, characters, or characters within words (char_wb)")
 ]
 NgramRange = Annotated[tuple[int, int], Param("shortest and longest term, in words or characters, such as (1, 2)")]
 Lowercase = Annotated[bool, Param("convert texts to lower case")]

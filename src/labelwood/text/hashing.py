@@ -13,16 +13,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.params import NJobs, Param
 from labelwood.progress import Progress
 from labelwood.sparse import CSR, MAX_COLUMNS
-from labelwood.text.encoder import (
-    Analyzer,
-    Binary,
-    Counts,
-    Lowercase,
-    NgramRange,
-    Norm,
-    TextEncoder,
-    TokenLength,
-)
+from labelwood.text.encoder import Analyzer, Binary, Counts, Lowercase, NgramRange, Norm, TextEncoder, TokenLength
 from labelwood.text.tfidf import TfidfEncoder
 
 

@@ -17,16 +17,7 @@ from labelwood.params import NJobs, Param
 from labelwood.progress import Progress
 from labelwood.sparse import CSR, F64, I64, MAX_COLUMNS, U8
 from labelwood.storage import packed_strings
-from labelwood.text.encoder import (
-    Analyzer,
-    Binary,
-    Counts,
-    Lowercase,
-    NgramRange,
-    Norm,
-    TextEncoder,
-    TokenLength,
-)
+from labelwood.text.encoder import Analyzer, Binary, Counts, Lowercase, NgramRange, Norm, TextEncoder, TokenLength
 
 _IDF, _UTF8, _OFFSETS = "idf", "vocabulary.utf8", "vocabulary.offsets"
 
@@ -61,8 +52,7 @@ class TfidfEncoder(TextEncoder):
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
         min_df: Annotated[
-            int | float,
-            Param("ignore terms that occur in fewer texts: a count, or a share such as 0.01", ge=0),
+            int | float, Param("ignore terms that occur in fewer texts: a count, or a share such as 0.01", ge=0)
         ] = 1,
         max_df: Annotated[
             int | float, Param("ignore terms that occur in more texts: a count, or a share such as 0.5", ge=0)

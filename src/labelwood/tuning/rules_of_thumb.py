@@ -51,9 +51,7 @@ def rule_of_thumb(X: CSR, Y: CSR) -> Recommendation:
         )
     if X.nnz * Y.n_cols <= _CHEAP_WORK:
         return Recommendation(
-            "one-vs-rest",
-            {},
-            f"{Y.n_cols:,} labels and {X.nnz:,} entries are few enough for one classifier per label",
+            "one-vs-rest", {}, f"{Y.n_cols:,} labels and {X.nnz:,} entries are few enough for one classifier per label"
         )
     n_trees = 3 if X.nnz <= _CHEAP_ENTRIES else 1
     return Recommendation(

@@ -66,10 +66,7 @@ def _dense(packed: PackedTree, inner: int, n_children: int, count: int) -> Words
     node_weights = packed.node_weights
     first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
     start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
-    block, columns = (
-        node_weights.weights[start:stop].reshape(-1, n_children),
-        node_weights.features[first:last],
-    )
+    block, columns = (node_weights.weights[start:stop].reshape(-1, n_children), node_weights.features[first:last])
     found: Words = []
     for begin in range(0, n_children, _COLUMNS_AT_ONCE):  # a copy with the children's weights side by side
         part = np.ascontiguousarray(block[:, begin : begin + _COLUMNS_AT_ONCE].T)

@@ -108,11 +108,7 @@ def _of_label_tree(
 
 
 def _of_forest(
-    model: FittedModel,
-    forest: RoutedForest,
-    tree: int,
-    names: list[str],
-    named: Callable[[int], str | None],
+    model: FittedModel, forest: RoutedForest, tree: int, names: list[str], named: Callable[[int], str | None]
 ) -> Outline:
     nodes = _nodes_of_tree(forest, tree)
     number = np.full(forest.n_nodes, -1, np.int64)

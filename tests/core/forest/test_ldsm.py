@@ -41,10 +41,7 @@ def random_data(seed, n_rows=40, n_features=12, n_labels=8):
         labels.append(sorted(near | ({int(random.integers(n_labels))} if random.random() < 0.3 else set())))
     indptr = np.concatenate([[0], np.cumsum([len(c) for c, _ in X])]).astype(np.int64)
     matrix = CSR(
-        indptr,
-        np.concatenate([c for c, _ in X]).astype(np.int32),
-        np.concatenate([v for _, v in X]),
-        n_features,
+        indptr, np.concatenate([c for c, _ in X]).astype(np.int32), np.concatenate([v for _, v in X]), n_features
     )
     return X, labels, matrix.check(), from_lists(labels, n_labels)
 

@@ -197,12 +197,7 @@ def assert_same_lists(labels, scores, expected, tolerance=1e-5):
 
 @settings(max_examples=30)
 @given(
-    st.integers(0, 10**6),
-    st.integers(1, 40),
-    st.integers(0, 4),
-    st.integers(1, 6),
-    st.integers(1, 8),
-    st.booleans(),
+    st.integers(0, 10**6), st.integers(1, 40), st.integers(0, 4), st.integers(1, 6), st.integers(1, 8), st.booleans()
 )
 def test_search(seed, n_labels, link, beam_width, k, wide_batch):
     X, Y = planted(seed, 40, 10, n_labels)

@@ -178,9 +178,7 @@ def test_values_are_written_shortest_and_come_back(value):
     if not np.isfinite(value):
         return
     rows = Rows(
-        *(np.array(a, t) for a, t in [([0, 1], "i8"), ([0], "i4"), ([value], "f4"), ([0, 0], "i8"), ([], "i4")]),
-        1,
-        0,
+        *(np.array(a, t) for a, t in [([0, 1], "i8"), ([0], "i4"), ([value], "f4"), ([0, 0], "i8"), ([], "i4")]), 1, 0
     )
     written = _core.format_rows(*matrices(rows), svmlight=False, n_threads=1).tobytes()
     assert written == twin.format_rows(rows, svmlight=False)
@@ -204,9 +202,5 @@ def test_progress_is_called_and_its_error_stops_the_kernel():
 
     with pytest.raises(RuntimeError, match="enough"):
         _core.parse_rows(
-            text,
-            {"svmlight": False, "first_id": 0, "n_features": 9, "n_labels": 9},
-            1,
-            stop,
-            piece_size=1 << 16,
+            text, {"svmlight": False, "first_id": 0, "n_features": 9, "n_labels": 9}, 1, stop, piece_size=1 << 16
         )

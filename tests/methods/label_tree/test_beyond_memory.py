@@ -46,10 +46,7 @@ def test_memory_stays_below_the_limit(method, big):
     size = sum(file.stat().st_size for file in big.glob("X_*.npy"))
     allowed = int(0.8 * size)
     told = subprocess.run(
-        [sys.executable, "-c", TRAINING, method, str(big), str(allowed)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", TRAINING, method, str(big), str(allowed)], capture_output=True, text=True, check=True
     )
     found = json.loads(told.stdout)
     assert found["peak"] <= found["limit"]

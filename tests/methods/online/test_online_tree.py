@@ -293,11 +293,7 @@ def test_a_damaged_state_is_refused(name, planted, tmp_path):
     spoilt = arrays[name].copy()
     spoilt[-1] = np.nan if spoilt.dtype.kind == "f" else 10**6
     other = small()
-    other._names, other.n_features_in_, other.label_counts_ = (
-        model._names,
-        model.n_features_in_,
-        model.label_counts_,
-    )
+    other._names, other.n_features_in_, other.label_counts_ = (model._names, model.n_features_in_, model.label_counts_)
     with pytest.raises(FormatError):
         other._restore(facts, {**arrays, name: spoilt})
 

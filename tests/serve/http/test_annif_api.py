@@ -36,15 +36,7 @@ def test_what_the_backend_asks(serving, labelled_by_uri, model, tmp_path):
     assert asked.json()["results"][0]["uri"] == "http://example.org/pets"
     assert len(asked.json()["results"]) == 2
     assert service.http.get("/v1/projects/other").status_code == 404
-    for form in (
-        b"",
-        b"limit=3",
-        b"text=a&limit=x",
-        b"text=a&limit=0",
-        b"\xff",
-        b"text=a&threshold=nan",
-        b"%",
-    ):
+    for form in (b"", b"limit=3", b"text=a&limit=x", b"text=a&limit=0", b"\xff", b"text=a&threshold=nan", b"%"):
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         answer = service.http.post("/v1/projects/labelwood/suggest", content=form, headers=headers)
         assert answer.status_code == 422, form

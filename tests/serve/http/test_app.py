@@ -45,10 +45,7 @@ def test_suggest_learn_explain(serving, model):
 def test_labels_are_listed_and_changed_durably(serving, any_model):
     service = serving(any_model)
     listed = service.http.get("/labels").json()
-    assert (listed["total"], [entry["label"] for entry in listed["labels"]]) == (
-        4,
-        ["court", "law", "money", "pets"],
-    )
+    assert (listed["total"], [entry["label"] for entry in listed["labels"]]) == (4, ["court", "law", "money", "pets"])
     part = service.http.get("/labels", params={"contains": "O", "start": 1, "limit": 5}).json()
     assert (part["total"], part["labels"][0]["label"]) == (2, "money")
     changes = [
@@ -337,11 +334,7 @@ def test_features_of_a_model_of_vectors(serving, tmp_path):
     assert service.http.post("/suggest", json=asked).json()["suggestions"][0]["label"] == "blue"
     wide = [{"features": {"900719925474099": 1.0}, "labels": ["far", 7]}]
     assert service.http.post("/learn", json={"examples": wide}).json()["new_labels"] == 2
-    assert service.http.post("/suggest", json={**asked, "k": 3}).json()["suggestions"][0]["label"] in (
-        "far",
-        7,
-        "blue",
-    )
+    assert service.http.post("/suggest", json={**asked, "k": 3}).json()["suggestions"][0]["label"] in ("far", 7, "blue")
     assert service.http.post("/suggest", json={"features": {"-1": 1.0}}).status_code == 422
     assert service.http.post("/suggest", json={"features": {"1": 1e39}}).status_code == 422
 

@@ -14,17 +14,7 @@ def test_roles():
     assert tokens.role_of(f"bearer {WRITE}") == "write"
     password = base64.b64encode(f"annif:{READ}".encode()).decode()
     assert tokens.role_of(f"Basic {password}") == "read"
-    for wrong in (
-        None,
-        "",
-        READ,
-        "Bearer",
-        "Bearer ",
-        f"Bearer {READ}x",
-        "Basic !!",
-        "Basic " + READ,
-        f"Token {READ}",
-    ):
+    for wrong in (None, "", READ, "Bearer", "Bearer ", f"Bearer {READ}x", "Basic !!", "Basic " + READ, f"Token {READ}"):
         assert tokens.role_of(wrong) == "open", wrong
     assert allows("write", "read")
     assert not allows("read", "write")
@@ -50,11 +40,7 @@ def test_host_headers(header, ours):
 
 
 def test_bad_token_files(tmp_path, monkeypatch):
-    for line, problem in (
-        ("admin " + READ, "read TOKEN"),
-        (READ, "read TOKEN"),
-        ("read short", "16 characters"),
-    ):
+    for line, problem in (("admin " + READ, "read TOKEN"), (READ, "read TOKEN"), ("read short", "16 characters")):
         (tmp_path / "tokens").write_text(line)
         with pytest.raises(LabelwoodError, match=f"tokens, line 1: .*{problem}"):
             Tokens.find(tmp_path / "tokens")

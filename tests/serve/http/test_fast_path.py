@@ -64,11 +64,7 @@ def test_learning_is_the_same(vectors):
         answers = both(vectors, "/learn", examples, **{"Idempotency-Key": key})
         assert [one.status_code for one in answers] == [422, 422], key
         assert answers[0].json() == answers[1].json()
-    for wrong in (
-        {"examples": []},
-        {"examples": [{"text": "a", "labels": []}]},
-        {"examples": [{"labels": []}]},
-    ):
+    for wrong in ({"examples": []}, {"examples": [{"text": "a", "labels": []}]}, {"examples": [{"labels": []}]}):
         fast, routed = both(vectors, "/learn", wrong)
         assert (fast.status_code, fast.json()) == (422, routed.json())
     assert vectors.metric("examples_learned") == 3

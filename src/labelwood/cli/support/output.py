@@ -49,10 +49,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: the first column aligned left, the others right."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     for row in [header, *rows]:
-        cells = [
-            row[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-        ]
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
         print("  ".join(cells).rstrip())
 
 

@@ -17,13 +17,7 @@ from labelwood.cli.support.inputs import (
     read_data,
     read_texts,
 )
-from labelwood.cli.support.method_flags import (
-    ENCODER,
-    add_method_flags,
-    as_usage_error,
-    flag_of,
-    given_parameters,
-)
+from labelwood.cli.support.method_flags import ENCODER, add_method_flags, as_usage_error, flag_of, given_parameters
 from labelwood.cli.support.output import remark
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.errors import LabelwoodError

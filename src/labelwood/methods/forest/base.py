@@ -31,15 +31,13 @@ Idf = Annotated[
     Param("weight features by inverse document frequency; auto: only if all values are whole numbers"),
 ]
 RowShare = Annotated[
-    float,
-    Param("keep a row's largest entries up to this share of its squared length, at least 100", gt=0, le=1),
+    float, Param("keep a row's largest entries up to this share of its squared length, at least 100", gt=0, le=1)
 ]
 MaxLeaf = Annotated[int, Param("a node of at most this many rows becomes a leaf", ge=1)]
 LeafSize = Annotated[int | None, Param("labels kept in a leaf, the most probable; None: all", ge=1)]
 WeightDtype = Annotated[Literal["float16", "float32"], Param("number format of stored weights and probabilities")]
 Rerank = Annotated[
-    bool,
-    Param("rank the trees' candidates also by nearness to the labels' mean rows, which helps rare labels"),
+    bool, Param("rank the trees' candidates also by nearness to the labels' mean rows, which helps rare labels")
 ]
 
 

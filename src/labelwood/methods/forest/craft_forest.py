@@ -19,16 +19,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
-from labelwood.methods.forest.base import (
-    ForestEstimator,
-    Idf,
-    LeafSize,
-    MaxLeaf,
-    NTrees,
-    Rerank,
-    RowShare,
-    WeightDtype,
-)
+from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, RowShare, WeightDtype
 from labelwood.packed.routed_forest import Routing
 from labelwood.params import Param
 from labelwood.sparse import CSR, Arrays, Progress
@@ -82,12 +73,10 @@ class CraftForest(ForestEstimator):
             float, Param("as row_share, for the entries of a centroid; at least 100 are kept", gt=0, le=1)
         ] = 0.95,
         centroid_size: Annotated[
-            int | None,
-            Param("entries kept of a centroid, see centroid_rows; None: all", ge=1),
+            int | None, Param("entries kept of a centroid, see centroid_rows; None: all", ge=1)
         ] = 10,
         centroid_rows: Annotated[
-            int,
-            Param("a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1),
+            int, Param("a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1)
         ] = 33,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,

@@ -16,15 +16,7 @@ from labelwood import _core
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
-from labelwood.methods.forest.base import (
-    ForestEstimator,
-    Idf,
-    LeafSize,
-    MaxLeaf,
-    NTrees,
-    Rerank,
-    WeightDtype,
-)
+from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, WeightDtype
 from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
 from labelwood.sparse import CSR, F32, Arrays, Progress
@@ -69,8 +61,7 @@ class GraphForest(ForestEstimator):
         ] = "zero",
         tolerance: Annotated[float, Param("stop when at most this share of a node's rows changes sides", ge=0)] = 0.0,
         feature_rows: Annotated[
-            int,
-            Param("a hyperplane uses only features that occur in at least this many rows of its node", ge=1),
+            int, Param("a hyperplane uses only features that occur in at least this many rows of its node", ge=1)
         ] = 1,
         max_leaf: MaxLeaf = 10,
         leaf_size: LeafSize = None,

@@ -14,14 +14,7 @@ from labelwood.errors import FormatError
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.executors.work_unit import Function
 from labelwood.methods.forest import sharding
-from labelwood.methods.forest.base import (
-    ForestEstimator,
-    Idf,
-    LeafSize,
-    NTrees,
-    Rerank,
-    WeightDtype,
-)
+from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, NTrees, Rerank, WeightDtype
 from labelwood.methods.forest.split_plots import plot_by_level
 from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
@@ -144,10 +137,7 @@ class LdsmForest(ForestEstimator):
         """Size of the forest, and the mean objective, balancedness and purity of its splits."""
         found = super().describe()
         means = self.splits_.mean(axis=0, dtype=np.float64) if len(self.splits_) else np.zeros(4)
-        return {
-            **found,
-            **{f"mean_{name}": round(float(v), 4) for name, v in zip(SPLIT_COLUMNS, means, strict=True)},
-        }
+        return {**found, **{f"mean_{name}": round(float(v), 4) for name, v in zip(SPLIT_COLUMNS, means, strict=True)}}
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw objective, balancedness and purity of the splits by level, and write the picture to ``path``."""

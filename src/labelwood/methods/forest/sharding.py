@@ -21,13 +21,7 @@ def setting_of(X: CSR, Y: CSR, options: Mapping[str, Any], seed: int) -> dict[st
 
 
 def grow(
-    function: Function,
-    n_trees: int,
-    arrays: Arrays,
-    setting: Mapping[str, Any],
-    run: RunContext,
-    *,
-    node_seeds: bool,
+    function: Function, n_trees: int, arrays: Arrays, setting: Mapping[str, Any], run: RunContext, *, node_seeds: bool
 ) -> dict[str, npt.NDArray[Any]]:
     """The arrays of a forest whose trees ``function`` grows as work units.
 

@@ -31,8 +31,7 @@ from labelwood.run_context import RunContext, logger
 from labelwood.sparse import CSR, I32, I64, TopK
 
 Loss = Annotated[
-    Literal["squared_hinge", "logistic"],
-    Param("loss of a node's classifiers; logistic scores are probabilities"),
+    Literal["squared_hinge", "logistic"], Param("loss of a node's classifiers; logistic scores are probabilities")
 ]
 Cost = Annotated[float, Param("weight of the loss against the L2 penalty", gt=0)]
 Tolerance = Annotated[float, Param("a classifier stops when its projected gradients spread less than this", gt=0)]
@@ -43,8 +42,7 @@ WeightThreshold = Annotated[
     float | None, Param("drop weights of at most this size; None keeps every weight exactly", ge=0)
 ]
 WeightDtype = Annotated[
-    Literal["int8", "float16", "float32"],
-    Param("number format of stored weights when weight_threshold is set"),
+    Literal["int8", "float16", "float32"], Param("number format of stored weights when weight_threshold is set")
 ]
 
 # The solver skips coordinates whose projected gradient is below this share of the tolerance: a tenth costs no

@@ -81,8 +81,7 @@ class LinearTree(LinearModel):
         ] = None,
         cluster_rounds: Annotated[int, Param("maximum rounds of a clustering", ge=1)] = 20,
         cluster_features: Annotated[
-            int | None,
-            Param("entries of a label's vector used to cluster, the largest; None: all", ge=1),
+            int | None, Param("entries of a label's vector used to cluster, the largest; None: all", ge=1)
         ] = 100,
         loss: Loss = "squared_hinge",
         C: Cost = 0.7,
@@ -94,16 +93,13 @@ class LinearTree(LinearModel):
         weight_threshold: WeightThreshold = 0.1,
         weight_dtype: WeightDtype = "float16",
         search: Annotated[
-            Literal["beam", "exact"],
-            Param("beam search, or exact uniform-cost search, which may visit many nodes"),
+            Literal["beam", "exact"], Param("beam search, or exact uniform-cost search, which may visit many nodes")
         ] = "beam",
         beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 10,
         score_power: Annotated[
             int,
             Param(
-                "score of a step is exp(-slack^score_power), slack = max(0, 1 - margin); not for logistic",
-                ge=1,
-                le=8,
+                "score of a step is exp(-slack^score_power), slack = max(0, 1 - margin); not for logistic", ge=1, le=8
             ),
         ] = 3,
         n_jobs: NJobs = None,

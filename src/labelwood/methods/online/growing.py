@@ -58,11 +58,7 @@ class GrowingEstimator(StreamLearner):
         """Depth, nodes and size of the fitted tree."""
         if self._packed is not None:
             tree = self._packed.tree
-            return {
-                "depth": tree.depth,
-                "nodes": tree.n_nodes,
-                "nonzero_weights": self._packed.node_weights.n_weights,
-            }
+            return {"depth": tree.depth, "nodes": tree.n_nodes, "nonzero_weights": self._packed.node_weights.n_weights}
         facts = self._growing_tree().facts()
         kept = ("depth", "nodes", "auxiliary_classifiers", "seen", "updates", "bytes")
         return {**{name: facts[name] for name in kept}, "features_seen": facts["features"]}
@@ -92,12 +88,7 @@ class GrowingEstimator(StreamLearner):
         self.rows_learned_ = X.n_rows
 
     def _learn(
-        self,
-        X: CSR,
-        Y: CSR,
-        order: npt.NDArray[Any],
-        progress: Callable[[int], None] | None,
-        n_threads: int,
+        self, X: CSR, Y: CSR, order: npt.NDArray[Any], progress: Callable[[int], None] | None, n_threads: int
     ) -> None:
         """Learn the rows ``order``; between chunks Python sees signals, and other threads may predict."""
         tree, order = self._growing_tree(), np.ascontiguousarray(order, np.int64)
@@ -163,20 +154,10 @@ class GrowingEstimator(StreamLearner):
         self._fit_counts()
         if self._packed is not None:
             records = {_RECORD + name: array for name, array in self._kept_records.items()}
-            facts = {
-                "inference_only": True,
-                "seed": self._seed,
-                "rows_learned": self.rows_learned_,
-                **self.describe(),
-            }
+            facts = {"inference_only": True, "seed": self._seed, "rows_learned": self.rows_learned_, **self.describe()}
             return facts, {**self._packed.arrays(_PACKED), **records, "leaf_labels": self._leaf_labels}
         tree = self._growing_tree()
-        facts = {
-            **tree.facts(),
-            "inference_only": False,
-            "seed": self._seed,
-            "rows_learned": self.rows_learned_,
-        }
+        facts = {**tree.facts(), "inference_only": False, "seed": self._seed, "rows_learned": self.rows_learned_}
         return facts, tree.state()
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:

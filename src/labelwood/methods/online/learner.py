@@ -92,13 +92,7 @@ class StreamLearner(TreeEstimator):
         return judge_progressive(predicted, targets, before)
 
     def test_then_learn(
-        self,
-        X: Any,
-        Y: Any,
-        *,
-        k: int = 1,
-        label_names: Sequence[Hashable] | None = None,
-        at_once: bool = False,
+        self, X: Any, Y: Any, *, k: int = 1, label_names: Sequence[Hashable] | None = None, at_once: bool = False
     ) -> tuple[I32, CSR]:
         """Learn rows as ``partial_fit``; the ids of the k best labels of each row beforehand, and the true ones.
 
@@ -118,11 +112,7 @@ class StreamLearner(TreeEstimator):
         return np.concatenate(found), targets
 
     def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        inference_only: bool = False,
-        weight_threshold: float | None = 0.1,
+        self, path: str | os.PathLike[str], *, inference_only: bool = False, weight_threshold: float | None = 0.1
     ) -> None:
         """Write the model to a directory, with all that learning on needs.
 

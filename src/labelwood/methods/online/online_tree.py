@@ -59,15 +59,13 @@ class OnlineTree(GrowingEstimator):
             int, Param("labels below an inner node of the last level (best-greedy, random)", ge=2)
         ] = 100,
         alpha: Annotated[
-            float,
-            Param("weight of balance against fit (best-greedy); below 0.25 the tree grows deep", ge=0, le=1),
+            float, Param("weight of balance against fit (best-greedy); below 0.25 the tree grows deep", ge=0, le=1)
         ] = 0.75,
         learning_rate: Annotated[float, Param("AdaGrad's step size", gt=0)] = 1.0,
         epsilon: Annotated[float, Param("added to AdaGrad's sums of squared gradients", gt=0)] = 0.01,
         epochs: Annotated[int, Param("passes of fit over the rows, shuffled each time", ge=1)] = 1,
         warm_share: Annotated[
-            float,
-            Param("share of the rows from which fit builds the first tree (OPLT-W); 0: none", ge=0, le=1),
+            float, Param("share of the rows from which fit builds the first tree (OPLT-W); 0: none", ge=0, le=1)
         ] = 0.0,
         bias: Annotated[float, Param("value of the bias feature added to every row; 0: none", ge=0)] = 1.0,
         normalize: Normalize = True,
@@ -152,8 +150,7 @@ class OnlineTree(GrowingEstimator):
         if self.warm_share > 0:
             with run.phase("cluster"):
                 self._plant(
-                    *self._clustered(X, Y, order[: max(1, round(self.warm_share * X.n_rows))], run),
-                    growing=True,
+                    *self._clustered(X, Y, order[: max(1, round(self.warm_share * X.n_rows))], run), growing=True
                 )
         self._epochs(X, Y, order, random, run)
 
@@ -168,13 +165,7 @@ class OnlineTree(GrowingEstimator):
         return fresh
 
     def _learn_planted(
-        self,
-        tree: FittedModel | LabelTree,
-        X: Any,
-        Y: Any,
-        label_names: Sequence[Hashable] | None,
-        *,
-        growing: bool,
+        self, tree: FittedModel | LabelTree, X: Any, Y: Any, label_names: Sequence[Hashable] | None, *, growing: bool
     ) -> Self:
         check_parameters(self)
         trees = tree.trees() if isinstance(tree, FittedModel) else ()

@@ -69,8 +69,7 @@ _PAGE = {
 }
 
 Key = Annotated[
-    KeyText | None,
-    Header(alias="Idempotency-Key", description="repeated requests with the same key count once"),
+    KeyText | None, Header(alias="Idempotency-Key", description="repeated requests with the same key count once")
 ]
 
 

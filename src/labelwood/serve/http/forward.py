@@ -30,11 +30,7 @@ class Forward:
         headers = {name: request.headers[name] for name in _HEADERS if name in request.headers}
         try:
             answered = await self._client.request(
-                request.method,
-                scope["path"],
-                params=request.url.query,
-                content=await request.body(),
-                headers=headers,
+                request.method, scope["path"], params=request.url.query, content=await request.body(), headers=headers
             )
         except httpx.TransportError as error:
             answer: Response = JSONResponse(

@@ -112,10 +112,7 @@ def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step])
     n_new = _note_drift(drift, predicted[:, 0], targets, n_known)
     ends = np.cumsum([len(record["examples"]) for record in records])
     return [
-        {
-            "learned": len(record["examples"]),
-            "new_labels": int(n_new[end - len(record["examples"]) : end].sum()),
-        }
+        {"learned": len(record["examples"]), "new_labels": int(n_new[end - len(record["examples"]) : end].sum())}
         for record, end in zip(records, ends.tolist(), strict=True)
     ]
 

@@ -13,10 +13,7 @@ from labelwood.methods.text_classifier import estimator_of
 from labelwood.resources.memory import shown_bytes
 from labelwood.storage.model_directory import MANIFEST, read_model
 
-EXAMPLES = (
-    "labelwood info model",
-    "labelwood info model --json",
-)
+EXAMPLES = ("labelwood info model", "labelwood info model --json")
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:

@@ -11,10 +11,7 @@ from labelwood.cli.support.parser import Parser
 from labelwood.methods import METHODS
 from labelwood.params import declared
 
-EXAMPLES = (
-    "labelwood methods",
-    "labelwood methods --json",
-)
+EXAMPLES = ("labelwood methods", "labelwood methods --json")
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:

@@ -6,12 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from labelwood.cli.support.inputs import (
-    add_data_arguments,
-    add_threads_argument,
-    read_model,
-    read_rows_and_truth,
-)
+from labelwood.cli.support.inputs import add_data_arguments, add_threads_argument, read_model, read_rows_and_truth
 from labelwood.cli.support.output import print_facts, print_json
 from labelwood.cli.support.parser import Parser, UsageError, one_of
 from labelwood.methods.text_classifier import estimator_of
@@ -32,12 +27,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value("figure", metavar="FIGURE", takes=f"one of {', '.join(FIGURES)}", convert=one_of(FIGURES), help=shown)
     parser.value("models", metavar="MODEL", takes="the directories of trained models", nargs="+")
     parser.value(
-        "-o",
-        "--output",
-        metavar="FILE",
-        takes="a file",
-        convert=Path,
-        help="file for the plot (.png, .svg, .pdf)",
+        "-o", "--output", metavar="FILE", takes="a file", convert=Path, help="file for the plot (.png, .svg, .pdf)"
     )
     add_data_arguments(parser, flag="--data")
     parser.count("-k", default=5, help="cutoff k of the metrics @k")

@@ -8,12 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from labelwood.cli.support.inputs import (
-    add_data_arguments,
-    add_model_argument,
-    read_model,
-    read_rows_and_truth,
-)
+from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_model, read_rows_and_truth
 from labelwood.cli.support.output import print_facts, print_json
 from labelwood.cli.support.parser import Parser, UsageError, number, one_of
 from labelwood.methods.text_classifier import estimator_of
@@ -62,9 +57,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="precision to reach with --target precision (default 0.9)",
     )
     parser.add_argument(
-        "--per-label",
-        action="store_true",
-        help="choose a separate threshold for every label with enough examples",
+        "--per-label", action="store_true", help="choose a separate threshold for every label with enough examples"
     )
     parser.json_flag()
 

@@ -13,13 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import (
-    add_data_arguments,
-    add_model_argument,
-    read_data,
-    read_model,
-    read_texts,
-)
+from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_data, read_model, read_texts
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
 from labelwood.cli.support.parser import Parser
 from labelwood.errors import FormatError, LabelwoodError

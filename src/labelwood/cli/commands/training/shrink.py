@@ -45,11 +45,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         convert=number(least=0),
         help="drop weights whose magnitude is at most this",
     )
-    size_flag(
-        parser,
-        "--target-size",
-        help="drop the smallest weights until the model has at most this size",
-    )
+    size_flag(parser, "--target-size", help="drop the smallest weights until the model has at most this size")
     parser.value(
         "--dtype",
         metavar="WORD",

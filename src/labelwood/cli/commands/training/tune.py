@@ -55,9 +55,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="the metric to maximize (default P@5)",
     )
     size_flag(
-        parser,
-        "--max-memory",
-        help="skip candidates whose model for all rows would be larger (default: no limit)",
+        parser, "--max-memory", help="skip candidates whose model for all rows would be larger (default: no limit)"
     )
     parser.value(
         "-o",

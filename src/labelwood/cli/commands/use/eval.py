@@ -20,14 +20,7 @@ from labelwood.cli.support.inputs import (
     read_model,
     read_rows_and_truth,
 )
-from labelwood.cli.support.output import (
-    open_output,
-    print_facts,
-    print_json,
-    print_table,
-    shown,
-    shown_seconds,
-)
+from labelwood.cli.support.output import open_output, print_facts, print_json, print_table, shown, shown_seconds
 from labelwood.cli.support.parser import Parser, distinct_counts, two_positive
 from labelwood.estimator import TreeEstimator
 from labelwood.methods.text_classifier import estimator_of
@@ -194,10 +187,7 @@ def _compare(measured: _Measured, options: argparse.Namespace, clock: RunContext
     other = _measure(argparse.Namespace(**{**vars(options), "model": options.compare}), clock)
     with clock.phase("evaluate"):
         return paired_intervals(
-            (measured.truth, measured.top),
-            (other.truth, other.top),
-            options.ks,
-            n_resamples=options.resamples,
+            (measured.truth, measured.top), (other.truth, other.top), options.ks, n_resamples=options.resamples
         )
 
 

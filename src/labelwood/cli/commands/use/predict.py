@@ -56,12 +56,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="write only labels that reach the thresholds of the model (set by labelwood calibrate, else 0.5)",
     )
     parser.value(
-        "-o",
-        "--output",
-        metavar="FILE",
-        takes="a file",
-        convert=Path,
-        help="output file (default: standard output)",
+        "-o", "--output", metavar="FILE", takes="a file", convert=Path, help="output file (default: standard output)"
     )
     parser.json_flag()
 
