@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from itertools import groupby
 from pathlib import Path
 
 HEADER = Path(__file__).parent.parent / "src" / "core" / "text" / "unicode_tables.hpp"
@@ -45,9 +44,8 @@ def content() -> str:
     records = [record(code) for code in range(N_CODE_POINTS)]
     distinct = sorted(set(records))
     number = {rec: position for position, rec in enumerate(distinct)}
-    runs = [(len(list(group)), number[rec]) for rec, group in groupby(records)]
     kinds = ", ".join(f"{{{flags}, {delta}}}" for flags, delta in distinct)
-    pairs = ", ".join(f"{{{size}, {kind}}}" for size, kind in runs)
+    runs = ", ".join("{" + ", ".join(map(str, run)) + "}" for run in runs_of([number[rec] for rec in records]))
     return f"""\
 // Written by tools/unicode_tables.py from Unicode {unicodedata.unidata_version}. Do not edit.
 #pragma once
@@ -69,13 +67,14 @@ inline constexpr UnicodeKind kUnicodeKinds[] = {{
 {wrapped(kinds)}
 }};
 
-// Runs of code points of one kind, from U+0000 on.
+// Runs of code points, from U+0000 on: of one kind, or alternating between two kinds, as capital and small letters do.
 struct UnicodeRun {{
     uint32_t size;
     uint8_t kind;
+    uint8_t other = kind;
 }};
 inline constexpr UnicodeRun kUnicodeRuns[] = {{
-{wrapped(pairs)}
+{wrapped(runs)}
 }};
 // clang-format on
 
@@ -83,12 +82,29 @@ inline constexpr UnicodeRun kUnicodeRuns[] = {{
 """
 
 
+def runs_of(kinds: list[int]) -> list[tuple[int, ...]]:
+    """Runs of one kind as (size, kind), of two alternating kinds as (size, kind, other)."""
+    runs, start = [], 0
+    while start < len(kinds):
+        ends = []
+        for step in (1, 2):
+            end = start + step
+            while end < len(kinds) and kinds[end] == kinds[end - step]:
+                end += 1
+            ends.append(end)
+        alternates = ends[1] > max(ends[0], start + 3)
+        end = ends[alternates]
+        runs.append((end - start, *kinds[start : start + 1 + alternates]))
+        start = end
+    return runs
+
+
 def wrapped(items: str) -> str:
-    """Comma-separated items on lines of at most 110 characters."""
+    """Comma-separated items on lines of at most 120 characters."""
     lines, line = [], ""
     for item in items.split("}, "):
         piece = item if item.endswith("}") else item + "},"
-        if len(line) + len(piece) + 1 > 110:
+        if len(line) + len(piece) + 1 > 120:
             lines.append(line)
             line = ""
         line += (" " if line else "    ") + piece

@@ -20,7 +20,9 @@ inline const uint8_t* unicode_kinds() {
     static const Vector<uint8_t> kinds = [] {
         Vector<uint8_t> spread;
         spread.reserve(0x110000);
-        for (const UnicodeRun& run : kUnicodeRuns) spread.insert(spread.end(), run.size, run.kind);
+        for (const UnicodeRun& run : kUnicodeRuns) {
+            for (uint32_t i = 0; i < run.size; ++i) spread.push_back(i % 2 == 0 ? run.kind : run.other);
+        }
         return spread;
     }();
     return kinds.data();
