@@ -43,9 +43,7 @@ def test_the_band_holds_the_bytes(wide, tmp_path, model, is_exact):
     assert found.model_bytes.low <= true <= found.model_bytes.high
     assert found.model_bytes.value == pytest.approx(true, rel=0.03 if is_exact else 0.3)
     if is_exact and found.n_trees == 1:
-        assert (
-            found.weights == sum(level.weights for level in found.levels) == model.trees_[0].node_weights.weights.size
-        )
+        assert found.weights == model.trees_[0].node_weights.weights.size
 
 
 def test_a_level_of_labels_without_rows_takes_nothing():
@@ -81,7 +79,6 @@ def test_extrapolation_follows_a_power_that_may_slow_down():
     assert found.value == pytest.approx(160)
     assert found.low < 160 < found.high
     assert extrapolate([1.0, 16.0], 4.0, Growth(0.3, 1.0)).value == pytest.approx(64)
-    assert extrapolate([7.0], 1.0, Growth(0.3, 1.0)).value == pytest.approx(7)
     assert extrapolate([1.0, 2.0], 4.0, Growth(0.3, 1.0, slowing=0.5)).value == pytest.approx(2 * 2**0.75)
 
 
@@ -92,22 +89,21 @@ def test_drawn_places_stand_for_all():
 
 
 MEASURE = """
-import sys
+import json, sys
 import numpy as np
 from labelwood import LinearTree
 from labelwood.data.synth import Shape, synth
 from labelwood.resources import memory
 
 data = synth(Shape(n_rows=8000, n_features=20_000, n_labels=600, words_per_row=30))
-X, Y = data.X, data.Y.to_scipy()
-threshold = None if sys.argv[1] == "None" else float(sys.argv[1])
+threshold, budget = map(json.loads, sys.argv[1:])
 model = LinearTree(weight_threshold=threshold, n_trees=3, max_passes=2, cluster_rounds=2, n_jobs=2)
-if sys.argv[2] == "estimate":
-    past = np.ones(900_000_000, np.uint8).nbytes  # given back before the estimate: does not count
-    print(*model.estimate(X, Y).peak_bytes)
+if budget:
+    model.fit(data.X, data.Y.to_scipy(), max_memory=budget)
+    print(json.dumps(memory.peak_resident()))
 else:
-    model.fit(X, Y, max_memory=int(sys.argv[2]))
-    print(memory.peak_resident())
+    past = np.ones(900_000_000, np.uint8).nbytes  # given back before the estimate: does not count
+    print(json.dumps(model.estimate(data.X, data.Y.to_scipy()).peak_bytes))
 """
 
 
@@ -116,11 +112,9 @@ else:
 def test_a_budget_that_is_accepted_is_kept(threshold):
     """In processes of their own, whose peak is the training's; the band of the estimate holds it as well."""
 
-    def run(*words):
-        command = [sys.executable, "-c", MEASURE, str(threshold), *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return [float(word) for word in done.stdout.split()]
+    def run(budget):
+        command = [sys.executable, "-c", MEASURE, json.dumps(threshold), json.dumps(budget)]
+        return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
-    _, low, high = run("estimate")
-    [peak] = run(str(round(1.05 * high)))
-    assert 0.95 * low <= peak <= 1.05 * high < 900e6
+    _, low, high = run(0)
+    assert 0.95 * low <= run(round(1.05 * high)) <= 1.05 * high < 900e6

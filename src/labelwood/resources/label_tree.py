@@ -22,24 +22,21 @@ from labelwood.packed.label_tree import child_type
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.resources import memory, theory
 from labelwood.resources.estimate import Banded, Choice, Estimate, Growth, extrapolate, peak_of
-from labelwood.sparse import CSR, I32, I64
+from labelwood.sparse import CSR, F64, I32, I64
 
-F64 = npt.NDArray[np.float64]
-# Trains classifiers: from rows, the indptr and indices of their labels, and the number of these, to weights as an array
-# of features x labels.
+# Trains classifiers on rows, whose labels are an indptr, indices and a number; returns weights, features x labels.
 Train = Callable[[I32, I64, I32, int], npt.NDArray[np.float32]]
 
 WEIGHT_BYTES = {"float32": 4, "float16": 2, "int8": 1}
 _LANES = 16  # siblings that the solver takes side by side
-# Children of a drawn node that are trained. One more classifier stands for all others, so that the node keeps its rows.
-_PICKED = _LANES - 1
+_PICKED = _LANES - 1  # children of a node that are trained; one more classifier stands for all others
 _DRAWS = 8  # nodes, shared out among the levels by their work; each level has at least one more
 _POWER = 0.7  # a child with n rows keeps about n^0.7 weights
 _SHARE = 0.015  # of the training work goes into the sample
 _LEAST_WORK = 5e6  # visited entries: hundredths of a second
 _THINNED = Growth(0.0, 1.2, slowing=0.94)  # of kept weights with the rows of a node
 _SECONDS = Growth(1.0, 1.1)
-# Passes over a node's entries: to gather them, and more for a block the more rows are positive for a sibling.
+# Passes over a node's entries: to gather them, and more for a block if all rows are positive for some sibling.
 _GATHER, _CROWDED = 2.5, 4.0
 _GIVEN_BACK = 2.0**20  # bytes of a block that goes back to the system when it is freed
 _ARRAYS, _HEADER, _MANIFEST = 10, 400, 3000  # of a tree; bytes of a file's header; of the manifest
@@ -123,6 +120,25 @@ class Sampler:
             if work[depth]:  # labels without rows may be a level of their own
                 self._level(parts[depth], below, float(allowed[depth]))
 
+    def estimate(self, method: str, setting: Setting, smaller: Mapping[str, Setting], grow: Banded) -> Estimate:
+        """The estimate of a model; ``smaller`` are settings to propose, ``grow`` the seconds of growing a tree."""
+        memory.give_back()
+        plan, totals = (self._plan, {name: other.totals(self._plan, self.kept) for name, other in smaller.items()})
+        model, peak = setting.totals(plan, self.kept)
+        seconds = self.seconds.times(1 / (1 + 0.8 * (setting.n_threads - 1)))  # two threads do the work of 1.8
+        if setting.threshold is None:
+            seconds = seconds.plus(_STORE_SECONDS * plan.weights)
+        return Estimate(
+            method=method,
+            n_trees=setting.n_trees,
+            model_bytes=model,
+            peak_bytes=peak,
+            seconds=seconds.plus(grow).times(setting.n_trees),
+            levels=theory.levels(plan.tree, plan.used),
+            **theory.against_one_vs_rest(plan.tree, plan.used, plan.likeness[0]),
+            choices=[Choice(name, size.value, top.high) for name, (size, top) in totals.items()],
+        )
+
     def _level(self, part: slice, below: I64, allowed: float) -> None:
         """Add the sample of one level."""
         plan, block, totals = self._plan, self._block[part], self._plan.sums(self._sizes)[part]
@@ -181,15 +197,15 @@ class Sampler:
 
 
 def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Banded]:
-    """Bytes of one tree, packed and while it is put together: with every weight (``kept`` None), or those kept."""
+    """Bytes of one tree, packed and while it is put together; ``kept`` None: with every weight."""
     nodes = plan.tree.n_nodes, len(plan.tree.inner)
     if kept is None:
         packed = theory.packed_tree_bytes(*nodes, plan.weights, float(plan.used.sum()))
         # Nodes' blocks are put together one after the other; large ones are given back, of the others more or less.
         blocks = 4.0 * plan.children * plan.used
         twice, one = float(blocks[blocks < _GIVEN_BACK].sum()), float(blocks.max())
-        held = packed + 0.65 * twice + one, packed, packed + twice + one
-        return Banded(*(packed * part for part in plan.likeness)), Banded(*np.multiply(plan.likeness, held).tolist())
+        held = np.multiply(plan.likeness, (packed + 0.65 * twice + one, packed, packed + twice + one))
+        return Banded(*plan.likeness).times(packed), Banded(*held.tolist())
     features = kept.features.times(8).plus(theory.packed_tree_bytes(*nodes, 0, 0))
     child_bytes = np.dtype(child_type(int(plan.children.max()))).itemsize
     # Trained as pairs of 8 bytes, then put together: for a moment both are there, if nothing was given back.
@@ -218,38 +234,17 @@ class Setting(NamedTuple):
     names_bytes: int
     n_threads: int
 
-    def totals(self, plan: Plan, kept: Kept | None) -> tuple[Banded, Banded]:
+    def totals(self, plan: Plan, kept: Mapping[float | None, Kept]) -> tuple[Banded, Banded]:
         """Bytes of the saved model, and of the process at the peak of a training that starts now."""
-        packed, in_training = layout(plan, kept, WEIGHT_BYTES[self.dtype])
+        own = kept.get(self.threshold)  # None: every weight
+        packed, in_training = layout(plan, own, WEIGHT_BYTES[self.dtype])
         others = packed.times(self.n_trees - 1).spread(0.97, 1.03)
         files = _MANIFEST + self.n_trees * _ARRAYS * _HEADER
         model = packed.plus(others).plus(Banded(files, files / 2, files)).plus(self.names_bytes)
-        space = workspace(plan, self.n_threads, keeps_all=kept is None)
+        space = workspace(plan, self.n_threads, keeps_all=own is None)
         return model, peak_of(in_training.plus(others).plus(space), memory.resident())
 
     def bound(self, plan: Plan) -> float:
         """Bytes that the process cannot come to hold more than, known from the counts alone."""
         everything = Kept(*(Banded(n, n, n) for n in (float(plan.weights), float(plan.used.sum()))))
-        return self.totals(plan, None if self.threshold is None else everything)[1].high
-
-
-def estimate(
-    method: str, plan: Plan, setting: Setting, found: Sampler, smaller: Mapping[str, Setting], grow_seconds: Banded
-) -> Estimate:
-    """The estimate of a model; ``smaller`` are settings to propose, ``grow_seconds`` those of growing a tree."""
-    memory.give_back()
-    model, peak = setting.totals(plan, found.kept.get(setting.threshold))
-    seconds = found.seconds.times(1 / (1 + 0.8 * (setting.n_threads - 1)))  # two threads do the work of 1.8
-    if setting.threshold is None:
-        seconds = seconds.plus(_STORE_SECONDS * plan.weights)
-    others = {name: other.totals(plan, found.kept.get(other.threshold)) for name, other in smaller.items()}
-    return Estimate(
-        method=method,
-        n_trees=setting.n_trees,
-        model_bytes=model,
-        peak_bytes=peak,
-        seconds=seconds.plus(grow_seconds).times(setting.n_trees),
-        levels=theory.levels(plan.tree, plan.used),
-        **theory.against_one_vs_rest(plan.tree, plan.used, plan.likeness[0]),
-        choices=[Choice(name, size.value, top.high) for name, (size, top) in others.items()],
-    )
+        return self.totals(plan, {} if self.threshold is None else {self.threshold: everything})[1].high

@@ -157,7 +157,7 @@ class LinearModel(TreeEstimator):
         thresholds = {each.threshold for each in (setting, *smaller.values()) if each.threshold is not None}
         with run.phase("sample"):
             found = label_tree.Sampler(plan, Y, train, sorted(thresholds), run.seed)
-        return label_tree.estimate(self.method_name, plan, setting, found, smaller, grow_seconds)
+        return found.estimate(self.method_name, setting, smaller, grow_seconds)
 
     def _size_setting(self, run: RunContext) -> label_tree.Setting:
         return label_tree.Setting(
