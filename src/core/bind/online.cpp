@@ -12,6 +12,36 @@
 #include "online/state.hpp"
 
 namespace labelwood::bind {
+
+template <class Column>
+struct StreamArrays {
+    Array<int64_t> indptr;
+    Array<Column> indices;
+    Array<float> data;
+
+    online::StreamRows<Column> view() const {
+        return {indptr.data(), indices.data(), data.data(), length(indptr) - 1};
+    }
+};
+
+}  // namespace labelwood::bind
+
+namespace nanobind::detail {
+
+template <class Column>
+struct type_caster<labelwood::bind::StreamArrays<Column>> {
+    NB_TYPE_CASTER(labelwood::bind::StreamArrays<Column>, const_name("labelwood.sparse.CSR"))
+    // Column ids are never converted: their type chooses the overload.
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        return read<"indices">(src, 0, cleanup, value.indices) &&
+               read<"indptr">(src, flags, cleanup, value.indptr) &&
+               read<"data">(src, flags, cleanup, value.data);
+    }
+};
+
+}  // namespace nanobind::detail
+
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -78,33 +108,21 @@ class OnlineTreeObject {
     template <class Column>
     nb::tuple search(const StreamArrays<Column>& x, int32_t k, int n_threads,
                      const nb::object& progress) const {
-        const int64_t n_rows = length(x.indptr) - 1;
-        Call call(x.indptr.data()[n_rows] < 4096, n_threads, progress);
-        return labels_and_scores(n_rows, k, [&](int32_t* labels, float* scores) {
+        const online::StreamRows<Column> rows = x.view();
+        Call call(rows.indptr[rows.n_rows] < 4096, n_threads, progress);
+        return labels_and_scores(rows.n_rows, k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
-            const online::Batch batch =
-                tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), nullptr, n_rows,
-                              [&](uint64_t id) { return tree_.numbers().find(id); });
-            online::search_batch(tree_, batch, k, call.n_threads, call.monitor, labels, scores);
+            online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
         });
     }
 
-    // Predicts each row, then learns it.
     template <class Column>
     nb::tuple progressive(const StreamArrays<Column>& x, const PatternArrays& y, int32_t k) {
         const Csr marks = y.view();
         return labels_and_scores(marks.n_rows, k, [&](int32_t* labels, float* scores) {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(marks.n_cols);
-            const online::Searcher searcher(tree_, k);
-            online::SearchScratch scratch;
-            for (int64_t row = 0; row < marks.n_rows; ++row) {
-                const online::Batch one =
-                    tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), &row, 1,
-                                  [&](uint64_t id) { return tree_.numbers().find(id); });
-                searcher.search(one.row(0), scratch, labels + row * k, scores + row * k);
-                tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), marks, &row, 1, 1);
-            }
+            online::predict_then_learn(tree_, x.view(), marks, k, labels, scores);
         });
     }
 
@@ -170,22 +188,11 @@ class OnlineTreeObject {
         return out;
     }
 
-    // Features, weights and sums of a node's classifier or of its auxiliary classifier. The constant is -1.
     nb::tuple classifier(int32_t node, bool auxiliary) const {
         const std::shared_lock lock(mutex_);
-        const online::Node& v = tree_.nodes()[node];
-        const int32_t block = auxiliary ? v.block : v.parent < 0 ? 0 : tree_.nodes()[v.parent].block;
-        const int32_t lane = auxiliary ? 0 : v.lane;
-        std::vector<int64_t> features;
-        std::vector<float> weights, sums;
-        online::BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
-                                     [&](int64_t feature, const float* row) {
-                                         features.push_back(feature);
-                                         weights.push_back(row[lane]);
-                                         sums.push_back(row[tree_.block(block).capacity() + lane]);
-                                     });
-        return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)),
-                              to_numpy(std::move(sums)));
+        online::Classifier found = online::TreeState::classifier(tree_, node, auxiliary);
+        return nb::make_tuple(to_numpy(std::move(found.features)), to_numpy(std::move(found.weights)),
+                              to_numpy(std::move(found.sums)));
     }
 
     bool growing() const { return tree_.growing(); }
@@ -195,18 +202,15 @@ class OnlineTreeObject {
     }
     bool has_label(int32_t label) const {
         const std::shared_lock lock(mutex_);
-        return label < static_cast<int64_t>(tree_.labels().size()) &&
-               tree_.labels()[static_cast<size_t>(label)].leaf >= 0;
+        return tree_.has_label(label);
     }
 
     nb::dict facts() const {
         const std::shared_lock lock(mutex_);
-        int64_t n_auxiliary = 0;
-        for (int32_t v = 0; v < tree_.nodes().size(); ++v) n_auxiliary += tree_.nodes()[v].auxiliary ? 1 : 0;
         nb::dict out;
         out["nodes"] = tree_.nodes().size();
         out["depth"] = tree_.nodes().depth();
-        out["auxiliary_classifiers"] = n_auxiliary;
+        out["auxiliary_classifiers"] = tree_.nodes().n_auxiliary();
         out["seen"] = tree_.seen();
         out["updates"] = tree_.updates();
         out["decisions"] = tree_.nodes().decisions();
