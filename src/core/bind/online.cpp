@@ -13,14 +13,28 @@
 
 namespace labelwood::bind {
 
-template <class Column>
 struct StreamArrays {
     Array<int64_t> indptr;
-    Array<Column> indices;
+    AnyArray indices;
     Array<float> data;
 
+    bool is_wide() const { return indices.dtype() == nb::dtype<int64_t>(); }
+    int64_t n_rows() const { return length(indptr) - 1; }
+
+    // Calls use(StreamRows<Column>) with the type of the column ids.
+    template <class Use>
+    void with_rows(Use&& use) const {
+        if (is_wide()) {
+            use(view<int64_t>());
+        } else {
+            use(view<int32_t>());
+        }
+    }
+
+  private:
+    template <class Column>
     online::StreamRows<Column> view() const {
-        return {indptr.data(), indices.data(), data.data(), length(indptr) - 1};
+        return {indptr.data(), static_cast<const Column*>(indices.data()), data.data(), n_rows()};
     }
 };
 
@@ -28,14 +42,14 @@ struct StreamArrays {
 
 namespace nanobind::detail {
 
-template <class Column>
-struct type_caster<labelwood::bind::StreamArrays<Column>> {
-    NB_TYPE_CASTER(labelwood::bind::StreamArrays<Column>, const_name("labelwood.sparse.CSR"))
-    // Column ids are never converted: their type chooses the overload.
+template <>
+struct type_caster<labelwood::bind::StreamArrays> {
+    NB_TYPE_CASTER(labelwood::bind::StreamArrays, const_name("labelwood.sparse.CSR"))
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
-        return read<"indices">(src, 0, cleanup, value.indices) &&
-               read<"indptr">(src, flags, cleanup, value.indptr) &&
-               read<"data">(src, flags, cleanup, value.data);
+        return read<"indptr">(src, flags, cleanup, value.indptr) &&
+               read<"indices">(src, flags, cleanup, value.indices) &&
+               read<"data">(src, flags, cleanup, value.data) &&
+               (value.is_wide() || value.indices.dtype() == dtype<int32_t>());
     }
 };
 
@@ -94,35 +108,34 @@ class OnlineTreeObject {
         tree_.plant(parent.data(), label.data(), static_cast<int32_t>(parent.shape(0)), growing);
     }
 
-    template <class Column>
-    void learn(const StreamArrays<Column>& x, const PatternArrays& y, const Array<int64_t>& order,
-               int n_threads) {
+    void learn(const StreamArrays& x, const PatternArrays& y, const Array<int64_t>& order, int n_threads) {
         without_gil([&] {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(y.n_cols);
-            tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), y.view(), order.data(),
-                        length(order), n_threads);
+            x.with_rows([&](const auto& rows) {
+                tree_.learn(rows.indptr, rows.indices, rows.data, y.view(), order.data(), length(order),
+                            n_threads);
+            });
         });
     }
 
-    template <class Column>
-    nb::tuple search(const StreamArrays<Column>& x, int32_t k, int n_threads,
-                     const nb::object& progress) const {
-        const online::StreamRows<Column> rows = x.view();
-        Call call(rows.indptr[rows.n_rows] < 4096, n_threads, progress);
-        return labels_and_scores(rows.n_rows, k, [&](int32_t* labels, float* scores) {
+    nb::tuple search(const StreamArrays& x, int32_t k, int n_threads, const nb::object& progress) const {
+        Call call(x.indptr.data()[x.n_rows()] < 4096, n_threads, progress);
+        return labels_and_scores(x.n_rows(), k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
-            online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
+            x.with_rows([&](const auto& rows) {
+                online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
+            });
         });
     }
 
-    template <class Column>
-    nb::tuple progressive(const StreamArrays<Column>& x, const PatternArrays& y, int32_t k) {
-        const Csr marks = y.view();
-        return labels_and_scores(marks.n_rows, k, [&](int32_t* labels, float* scores) {
+    nb::tuple progressive(const StreamArrays& x, const PatternArrays& y, int32_t k) {
+        return labels_and_scores(x.n_rows(), k, [&](int32_t* labels, float* scores) {
             const std::unique_lock lock(mutex_);
-            tree_.resize_labels(marks.n_cols);
-            online::predict_then_learn(tree_, x.view(), marks, k, labels, scores);
+            tree_.resize_labels(y.n_cols);
+            x.with_rows([&](const auto& rows) {
+                online::predict_then_learn(tree_, rows, y.view(), k, labels, scores);
+            });
         });
     }
 
@@ -237,23 +250,17 @@ class OnlineTreeObject {
     mutable std::shared_mutex mutex_;
 };
 
-template <class Column>
-void define_for(nb::class_<OnlineTreeObject>& object) {
-    object.def("learn", &OnlineTreeObject::learn<Column>, arg("X"), arg("Y"), arg("order"), arg("n_threads"),
-               "Learn the rows `order`, in order.");
-    object.def("search", &OnlineTreeObject::search<Column>, arg("X"), arg("k"), arg("n_threads"),
-               arg("progress").none(), "Best k labels of every row.");
-    object.def("progressive", &OnlineTreeObject::progressive<Column>, arg("X"), arg("Y"), arg("k"),
-               "Predict each row, then learn it.");
-}
-
 }  // namespace
 
 void bind_online(nb::module_& m) {
     nb::class_<OnlineTreeObject> object(m, "OnlineTree", "A label tree that grows as it learns.");
     object.def(nb::init<const nb::dict&>(), arg("options"));
-    define_for<int32_t>(object);
-    define_for<int64_t>(object);
+    object.def("learn", &OnlineTreeObject::learn, arg("X"), arg("Y"), arg("order"), arg("n_threads"),
+               "Learn the rows `order`, in order.");
+    object.def("search", &OnlineTreeObject::search, arg("X"), arg("k"), arg("n_threads"),
+               arg("progress").none(), "Best k labels of every row.");
+    object.def("progressive", &OnlineTreeObject::progressive, arg("X"), arg("Y"), arg("k"),
+               "Predict each row, then learn it.");
     object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"),
                "Start from a given tree.");
     object.def("set_lifecycle", &OnlineTreeObject::set_lifecycle, arg("label"), arg("retired"),

@@ -32,7 +32,7 @@ from labelwood.methods.linear_model import (
 from labelwood.methods.training_rows import TrainingRows
 from labelwood.params import Param
 from labelwood.progress import Run
-from labelwood.sparse import CSR
+from labelwood.sparse import CSR, F32, I32, I64
 from labelwood.trees import LabelTree
 
 
@@ -183,7 +183,7 @@ class LinearTree(LinearModel):
         @cache
         def vectors() -> CSR:
             with run.phase("label vectors") as progress:
-                found = _core.label_vectors(
+                found: tuple[I64, I32, F32] = _core.label_vectors(
                     rows.X, Y, self.cluster_features or 0, run.n_threads, progress, scale=rows.scale
                 )
             return CSR(*found, rows.X.n_cols)

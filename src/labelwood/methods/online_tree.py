@@ -27,7 +27,7 @@ from labelwood.methods.online_progressive import Progressive, judge
 from labelwood.params import Param, check_parameters
 from labelwood.progress import Run
 from labelwood.search import LOGISTIC, PackedTree, narrow
-from labelwood.sparse import CSR, I32, MAX_COLUMNS
+from labelwood.sparse import CSR, F32, I32, I64, MAX_COLUMNS
 from labelwood.trees import LabelTree, freeze
 
 _PROGRESSIVE_ROWS = 256
@@ -309,7 +309,7 @@ class OnlineTree(GrowingEstimator):
         if len(labels) == 0:
             raise LabelwoodError("OnlineTree: warm_share must cover at least one row with a label")
         marks = CSR(targets.indptr, local.astype(np.int32), targets.data, len(labels))
-        found = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
+        found: tuple[I64, I32, F32] = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
         options = {
             "balanced": True,
             "arity": self.arity,
