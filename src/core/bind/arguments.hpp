@@ -31,14 +31,6 @@ struct PatternArrays {
     Csr view() const { return {indptr.data(), indices.data(), nullptr, length(indptr) - 1, n_cols}; }
 };
 
-// Rows of a stream: column ids have 32 or 64 bits, and the number of columns is open.
-template <class Column>
-struct StreamArrays {
-    Array<int64_t> indptr;
-    Array<Column> indices;
-    Array<float> data;
-};
-
 struct LabelTreeArrays {
     Array<int32_t> child_ptr, label;
 
@@ -127,16 +119,6 @@ struct type_caster<labelwood::bind::PatternArrays> {
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read<"indptr">(src, flags, cleanup, value.indptr) &&
                read<"indices">(src, flags, cleanup, value.indices) && read<"n_cols">(src, flags, cleanup, value.n_cols);
-    }
-};
-
-template <class Column>
-struct type_caster<labelwood::bind::StreamArrays<Column>> {
-    NB_TYPE_CASTER(labelwood::bind::StreamArrays<Column>, const_name("labelwood.sparse.CSR"))
-    // Column ids are never converted: their type chooses the overload.
-    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
-        return read<"indices">(src, 0, cleanup, value.indices) && read<"indptr">(src, flags, cleanup, value.indptr) &&
-               read<"data">(src, flags, cleanup, value.data);
     }
 };
 

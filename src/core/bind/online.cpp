@@ -12,6 +12,49 @@
 #include "online/state.hpp"
 
 namespace labelwood::bind {
+
+struct StreamArrays {
+    Array<int64_t> indptr;
+    AnyArray indices;
+    Array<float> data;
+
+    bool is_wide() const { return indices.dtype() == nb::dtype<int64_t>(); }
+    int64_t n_rows() const { return length(indptr) - 1; }
+
+    // Calls use(StreamRows<Column>) with the type of the column ids.
+    template <class Use>
+    void with_rows(Use&& use) const {
+        if (is_wide()) {
+            use(view<int64_t>());
+        } else {
+            use(view<int32_t>());
+        }
+    }
+
+  private:
+    template <class Column>
+    online::StreamRows<Column> view() const {
+        return {indptr.data(), static_cast<const Column*>(indices.data()), data.data(), n_rows()};
+    }
+};
+
+}  // namespace labelwood::bind
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<labelwood::bind::StreamArrays> {
+    NB_TYPE_CASTER(labelwood::bind::StreamArrays, const_name("labelwood.sparse.CSR"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        return read<"indptr">(src, flags, cleanup, value.indptr) &&
+               read<"indices">(src, flags, cleanup, value.indices) && read<"data">(src, flags, cleanup, value.data) &&
+               (value.is_wide() || value.indices.dtype() == dtype<int32_t>());
+    }
+};
+
+}  // namespace nanobind::detail
+
+namespace labelwood::bind {
 namespace {
 
 using nb::arg;
@@ -64,43 +107,32 @@ class OnlineTreeObject {
         tree_.plant(parent.data(), label.data(), static_cast<int32_t>(parent.shape(0)), growing);
     }
 
-    template <class Column>
-    void learn(const StreamArrays<Column>& x, const PatternArrays& y, const Array<int64_t>& order, int n_threads) {
+    void learn(const StreamArrays& x, const PatternArrays& y, const Array<int64_t>& order, int n_threads) {
         without_gil([&] {
             const std::unique_lock lock(mutex_);
             tree_.resize_labels(y.n_cols);
-            tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), y.view(), order.data(), length(order),
-                        n_threads);
+            x.with_rows([&](const auto& rows) {
+                tree_.learn(rows.indptr, rows.indices, rows.data, y.view(), order.data(), length(order), n_threads);
+            });
         });
     }
 
-    template <class Column>
-    nb::tuple search(const StreamArrays<Column>& x, int32_t k, int n_threads, const nb::object& progress) const {
-        const int64_t n_rows = length(x.indptr) - 1;
-        Call call(x.indptr.data()[n_rows] < 4096, n_threads, progress);
-        return labels_and_scores(n_rows, k, [&](int32_t* labels, float* scores) {
+    nb::tuple search(const StreamArrays& x, int32_t k, int n_threads, const nb::object& progress) const {
+        Call call(x.indptr.data()[x.n_rows()] < 4096, n_threads, progress);
+        return labels_and_scores(x.n_rows(), k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
-            const online::Batch batch = tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), nullptr, n_rows,
-                                                      [&](uint64_t id) { return tree_.numbers().find(id); });
-            online::search_batch(tree_, batch, k, call.n_threads, call.monitor, labels, scores);
+            x.with_rows([&](const auto& rows) {
+                online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
+            });
         });
     }
 
-    // Predicts each row, then learns it.
-    template <class Column>
-    nb::tuple progressive(const StreamArrays<Column>& x, const PatternArrays& y, int32_t k) {
-        const Csr marks = y.view();
-        return labels_and_scores(marks.n_rows, k, [&](int32_t* labels, float* scores) {
+    nb::tuple progressive(const StreamArrays& x, const PatternArrays& y, int32_t k) {
+        return labels_and_scores(x.n_rows(), k, [&](int32_t* labels, float* scores) {
             const std::unique_lock lock(mutex_);
-            tree_.resize_labels(marks.n_cols);
-            const online::Searcher searcher(tree_, k);
-            online::SearchScratch scratch;
-            for (int64_t row = 0; row < marks.n_rows; ++row) {
-                const online::Batch one = tree_.prepare(x.indptr.data(), x.indices.data(), x.data.data(), &row, 1,
-                                                        [&](uint64_t id) { return tree_.numbers().find(id); });
-                searcher.search(one.row(0), scratch, labels + row * k, scores + row * k);
-                tree_.learn(x.indptr.data(), x.indices.data(), x.data.data(), marks, &row, 1, 1);
-            }
+            tree_.resize_labels(y.n_cols);
+            x.with_rows(
+                [&](const auto& rows) { online::predict_then_learn(tree_, rows, y.view(), k, labels, scores); });
         });
     }
 
@@ -166,21 +198,11 @@ class OnlineTreeObject {
         return out;
     }
 
-    // Features, weights and sums of a node's classifier or of its auxiliary classifier. The constant is -1.
     nb::tuple classifier(int32_t node, bool auxiliary) const {
         const std::shared_lock lock(mutex_);
-        const online::Node& v = tree_.nodes()[node];
-        const int32_t block = auxiliary ? v.block : v.parent < 0 ? 0 : tree_.nodes()[v.parent].block;
-        const int32_t lane = auxiliary ? 0 : v.lane;
-        std::vector<int64_t> features;
-        std::vector<float> weights, sums;
-        online::BlockState::each_row(tree_.block(block), tree_.numbers(), tree_.learner(),
-                                     [&](int64_t feature, const float* row) {
-                                         features.push_back(feature);
-                                         weights.push_back(row[lane]);
-                                         sums.push_back(row[tree_.block(block).capacity() + lane]);
-                                     });
-        return nb::make_tuple(to_numpy(std::move(features)), to_numpy(std::move(weights)), to_numpy(std::move(sums)));
+        online::Classifier found = online::TreeState::classifier(tree_, node, auxiliary);
+        return nb::make_tuple(to_numpy(std::move(found.features)), to_numpy(std::move(found.weights)),
+                              to_numpy(std::move(found.sums)));
     }
 
     bool growing() const { return tree_.growing(); }
@@ -190,18 +212,15 @@ class OnlineTreeObject {
     }
     bool has_label(int32_t label) const {
         const std::shared_lock lock(mutex_);
-        return label < static_cast<int64_t>(tree_.labels().size()) &&
-               tree_.labels()[static_cast<size_t>(label)].leaf >= 0;
+        return tree_.has_label(label);
     }
 
     nb::dict facts() const {
         const std::shared_lock lock(mutex_);
-        int64_t n_auxiliary = 0;
-        for (int32_t v = 0; v < tree_.nodes().size(); ++v) n_auxiliary += tree_.nodes()[v].auxiliary ? 1 : 0;
         nb::dict out;
         out["nodes"] = tree_.nodes().size();
         out["depth"] = tree_.nodes().depth();
-        out["auxiliary_classifiers"] = n_auxiliary;
+        out["auxiliary_classifiers"] = tree_.nodes().n_auxiliary();
         out["seen"] = tree_.seen();
         out["updates"] = tree_.updates();
         out["decisions"] = tree_.nodes().decisions();
@@ -228,23 +247,17 @@ class OnlineTreeObject {
     mutable std::shared_mutex mutex_;
 };
 
-template <class Column>
-void define_for(nb::class_<OnlineTreeObject>& object) {
-    object.def("learn", &OnlineTreeObject::learn<Column>, arg("X"), arg("Y"), arg("order"), arg("n_threads"),
-               "Learn the rows `order`, in order.");
-    object.def("search", &OnlineTreeObject::search<Column>, arg("X"), arg("k"), arg("n_threads"),
-               arg("progress").none(), "Best k labels of every row.");
-    object.def("progressive", &OnlineTreeObject::progressive<Column>, arg("X"), arg("Y"), arg("k"),
-               "Predict each row, then learn it.");
-}
-
 }  // namespace
 
 void bind_online(nb::module_& m) {
     nb::class_<OnlineTreeObject> object(m, "OnlineTree", "A label tree that grows as it learns.");
     object.def(nb::init<const nb::dict&>(), arg("options"));
-    define_for<int32_t>(object);
-    define_for<int64_t>(object);
+    object.def("learn", &OnlineTreeObject::learn, arg("X"), arg("Y"), arg("order"), arg("n_threads"),
+               "Learn the rows `order`, in order.");
+    object.def("search", &OnlineTreeObject::search, arg("X"), arg("k"), arg("n_threads"), arg("progress").none(),
+               "Best k labels of every row.");
+    object.def("progressive", &OnlineTreeObject::progressive, arg("X"), arg("Y"), arg("k"),
+               "Predict each row, then learn it.");
     object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"),
                "Start from a given tree.");
     object.def("set_lifecycle", &OnlineTreeObject::set_lifecycle, arg("label"), arg("retired"), arg("answers_as"));

@@ -110,6 +110,10 @@ class Nodes {
         return bounded && v.n_children() >= options_.max_leaf;
     }
 
+    int64_t n_auxiliary() const {
+        return std::ranges::count_if(nodes_, [](const Node& node) { return node.auxiliary; });
+    }
+
     int32_t depth() const {
         int32_t deepest = 0;
         for (int32_t v = 0; v < size(); ++v) {

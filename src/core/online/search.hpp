@@ -83,6 +83,22 @@ class Searcher {
     const int32_t k_;
 };
 
+// Rows of a stream: column ids have 32 or 64 bits, and the number of columns is open.
+template <class Column>
+struct StreamRows {
+    const int64_t* indptr;
+    const Column* indices;
+    const float* data;
+    int64_t n_rows;
+};
+
+// The features that the tree knows, of the rows in `order` or, if it is null, of all rows.
+template <class Column>
+Batch known_features(const Tree& tree, const StreamRows<Column>& x, const int64_t* order, int64_t count) {
+    return tree.prepare(x.indptr, x.indices, x.data, order, count,
+                        [&](uint64_t id) { return tree.numbers().find(id); });
+}
+
 // The best k labels of every row of a batch, on several threads.
 inline void search_batch(const Tree& tree, const Batch& batch, int32_t k, int n_threads, Monitor& monitor,
                          int32_t* labels, float* scores) {
@@ -98,6 +114,26 @@ inline void search_batch(const Tree& tree, const Batch& batch, int32_t k, int n_
         }
         monitor.add(batch.ptr[end] - batch.ptr[shard * kShard]);
     });
+}
+
+// The best k labels of every row.
+template <class Column>
+void search(const Tree& tree, const StreamRows<Column>& x, int32_t k, int n_threads, Monitor& monitor, int32_t* labels,
+            float* scores) {
+    search_batch(tree, known_features(tree, x, nullptr, x.n_rows), k, n_threads, monitor, labels, scores);
+}
+
+// Predicts each row, then learns it.
+template <class Column>
+void predict_then_learn(Tree& tree, const StreamRows<Column>& x, const Csr& y, int32_t k, int32_t* labels,
+                        float* scores) {
+    const Searcher searcher(tree, k);
+    SearchScratch scratch;
+    for (int64_t row = 0; row < y.n_rows; ++row) {
+        const Batch one = known_features(tree, x, &row, 1);
+        searcher.search(one.row(0), scratch, labels + row * k, scores + row * k);
+        tree.learn(x.indptr, x.indices, x.data, y, &row, 1, 1);
+    }
 }
 
 }  // namespace labelwood::online

@@ -145,6 +145,12 @@ struct TreeArrays {
     BlockArrays blocks;
 };
 
+// A classifier's weights and sums of squared gradients by feature; the constant is feature -1.
+struct Classifier {
+    Vector<int64_t> features;
+    Vector<float> weights, sums;
+};
+
 struct TreeState {
     // Saves block 0, then the blocks of the nodes that have one, in the order of the nodes.
     static TreeArrays save(const Tree& tree) {
@@ -162,6 +168,21 @@ struct TreeState {
         }
         out.records = records(tree);
         return out;
+    }
+
+    // The classifier of a node, or its auxiliary classifier.
+    static Classifier classifier(const Tree& tree, int32_t node, bool auxiliary) {
+        const Node& v = tree.nodes_[node];
+        const int32_t number = auxiliary ? v.block : v.parent < 0 ? 0 : tree.nodes_[v.parent].block;
+        const int32_t lane = auxiliary ? 0 : v.lane;
+        const SiblingBlock& block = tree.block(number);
+        Classifier found;
+        BlockState::each_row(block, tree.numbers_, tree.learner(), [&](int64_t feature, const float* row) {
+            found.features.push_back(feature);
+            found.weights.push_back(row[lane]);
+            found.sums.push_back(row[block.capacity() + lane]);
+        });
+        return found;
     }
 
     static LabelArrays records(const Tree& tree) {

@@ -129,6 +129,7 @@ class Tree {
     bool growing() const { return growing_; }
     const Nodes& nodes() const { return nodes_; }
     const Deque<LabelRecord>& labels() const { return labels_; }
+    bool has_label(int32_t label) const { return label < labels_.size() && labels_[label].leaf >= 0; }
     const LearnerOptions& learner() const { return learner_; }
     const FeatureNumbers& numbers() const { return numbers_; }
     const SiblingBlock& block(int32_t block) const { return blocks_[block]; }
