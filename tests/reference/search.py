@@ -19,8 +19,13 @@ Margins = Callable[[int], npt.NDArray[Any]]
 Found = list[tuple[int, float]]
 
 
-def beam_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_width: int, link: int) -> Found:
-    """Open the ``beam_width`` best inner nodes of each level; return the k best labels found on the way."""
+def beam_search(
+    child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_width: int, link: int, gaps: list[float] | None = None
+) -> Found:
+    """Open the ``beam_width`` best inner nodes of each level; return the k best labels found on the way.
+
+    ``gaps`` collects by how much the last node inside the beam beats the first node outside, at each level.
+    """
     beam, found = [(0.0, 0)], []
     while beam:
         nodes = []
@@ -31,7 +36,10 @@ def beam_search(child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_wi
                     found.append((float(total), int(label[child])))
                 else:
                     nodes.append((float(total), child))
-        beam = sorted(nodes, key=lambda item: (-item[0], item[1]))[:beam_width]
+        nodes.sort(key=lambda item: (-item[0], item[1]))
+        beam = nodes[:beam_width]
+        if gaps is not None and len(nodes) > beam_width:
+            gaps.append(nodes[beam_width - 1][0] - nodes[beam_width][0])
     best = sorted(found, key=lambda item: (-item[0], item[1]))[:k]
     return [(found_label, float(np.exp(score))) for score, found_label in best]
 

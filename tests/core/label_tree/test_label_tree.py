@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference import cluster, search, solve
 from reference.rng import Rng, mix64
@@ -199,6 +199,7 @@ def assert_same_lists(labels, scores, expected, tolerance=1e-5):
 @given(
     st.integers(0, 10**6), st.integers(1, 40), st.integers(0, 4), st.integers(1, 6), st.integers(1, 8), st.booleans()
 )
+@example(204, 38, 3, 2, 2, True)  # two nodes at the end of the beam differ by 1.7e-10
 def test_search(seed, n_labels, link, beam_width, k, wide_batch):
     X, Y = planted(seed, 40, 10, n_labels)
     Y[:, 0] |= ~Y.any(axis=1)
@@ -212,19 +213,22 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
     pruned = searcher(tree, trained(X, Y, tree, options, threshold=0.0, seed=seed), 10, link)
     for exact in (False, True):
         labels, scores = model.search(x, k, beam_width, exact, 1, None)
+        clear = []  # rows for which rounding does not decide which nodes are in the beam
         for i, row in enumerate(queries):
-            margins = margins_of(tree, arrays, row)
+            shape, margins, gaps = (tree.child_ptr, tree.label), margins_of(tree, arrays, row), [1.0]
             expected = (
-                search.uniform_cost_search(tree.child_ptr, tree.label, margins, k=k, link=link)
+                search.uniform_cost_search(*shape, margins, k=k, link=link)
                 if exact
-                else search.beam_search(tree.child_ptr, tree.label, margins, k=k, beam_width=beam_width, link=link)
+                else search.beam_search(*shape, margins, k=k, beam_width=beam_width, link=link, gaps=gaps)
             )
-            assert_same_lists(labels[i], scores[i], expected)
+            if min(gaps) > 1e-5:
+                clear.append(i)
+                assert_same_lists(labels[i], scores[i], expected)
         again = model.search(x, k, beam_width, exact, 3, None)
         np.testing.assert_array_equal(labels, again[0])
         np.testing.assert_array_equal(scores, again[1])
         _, sparse_scores = pruned.search(x, k, beam_width, exact, 1, None)
-        np.testing.assert_allclose(sparse_scores, scores, atol=1e-5)
+        np.testing.assert_allclose(sparse_scores[clear], scores[clear], atol=1e-5)
 
 
 def test_wide_beam_is_exact():
