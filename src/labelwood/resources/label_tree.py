@@ -40,7 +40,7 @@ _SECONDS = Growth(1.0, 1.1)
 _GATHER, _CROWDED = 2.5, 4.0
 _GIVEN_BACK = 2.0**20  # bytes of a block that goes back to the system when it is freed
 _ARRAYS, _HEADER, _MANIFEST = 10, 400, 3000  # of a tree; bytes of a file's header; of the manifest
-_STORE_SECONDS = 8e-9  # to write a weight, where all are kept
+_STORE_SECONDS = Banded(8e-9, 4e-9, 1e-8)  # to write a weight, where all are kept
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Sampler:
         model, peak = setting.totals(plan, self.kept)
         seconds = self.seconds.times(1 / (1 + 0.8 * (setting.n_threads - 1)))  # two threads do the work of 1.8
         if setting.threshold is None:
-            seconds = seconds.plus(_STORE_SECONDS * plan.weights)
+            seconds = seconds.plus(_STORE_SECONDS.times(plan.weights))
         return Estimate(
             method=method,
             n_trees=setting.n_trees,

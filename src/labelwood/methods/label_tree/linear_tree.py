@@ -39,11 +39,11 @@ from labelwood.resources.label_tree import Plan
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR
 
-# A quick tree for estimates: rows and features per label, rounds; the bytes of the real tree over those of this one,
-# and the seconds, if the clustering takes a part of the features or all.
+# A quick tree for estimates: rows and features per label, and rounds. Bytes of the real tree over those of this one,
+# and seconds, if the clustering takes a part of the features or all: each a value with a band.
 _SKETCH_ROWS, _SKETCH_FEATURES, _SKETCH_ROUNDS = 8, 64, 2
-_SKETCHED = (0.9, 0.76, 1.03)
-_GROW_COST, _GROW_COST_ALL = 3.0, 27.0
+_SKETCHED = (0.9, 0.75, 1.08)
+_GROW_PART, _GROW_ALL = Banded(3.0, 1.5, 6.0), Banded(36.0, 5.0, 150.0)
 
 
 class LinearTree(LinearModel):
@@ -159,9 +159,9 @@ class LinearTree(LinearModel):
         quick.cluster_rounds = min(self.cluster_rounds, _SKETCH_ROUNDS)
         quick.cluster_features = min(self.cluster_features or _SKETCH_FEATURES, _SKETCH_FEATURES)
         tree = quick._grower(rows, CSR(indptr, Y.indices[taken], Y.data[taken], Y.n_cols), run)(run.seed)
-        seconds = (time.process_time() - started) * (_GROW_COST if self.cluster_features else _GROW_COST_ALL)
+        seconds = time.process_time() - started
         plan = replace(rows.count(Y, tree, run), likeness=_SKETCHED)
-        return plan, Banded(seconds, seconds / 2, 2 * seconds)
+        return plan, (_GROW_PART if self.cluster_features else _GROW_ALL).times(seconds)
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
         if self.hierarchy is not None:
