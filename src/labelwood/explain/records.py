@@ -154,7 +154,7 @@ class Member:
 class Explanation:
     """Why the labels of a row were suggested, best first.
 
-    Forests have ``routes``, blends ``members``; ``missed`` answers for the labels asked about.
+    Forests have ``routes``, blends ``members``; ``missed`` has the labels that the caller named as missing.
     """
 
     suggestions: tuple[Suggestion, ...]

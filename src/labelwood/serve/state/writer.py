@@ -276,8 +276,8 @@ class Writer:
 def stand_back() -> None:
     """Lower the priority of this thread and of the threads that it starts.
 
-    The thread that answers requests then runs first: beside snapshots, p99 of suggestions is six times lower. Linux has
-    priorities by thread; on other systems this does nothing.
+    The thread that answers requests then runs first while a snapshot is written; ``benchmarks/service/tricks.py``
+    measures the gain. Linux has priorities by thread; on other systems this does nothing.
     """
     if sys.platform != "linux":
         return
