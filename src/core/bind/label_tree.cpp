@@ -2,7 +2,7 @@
 #include "bind/arguments.hpp"
 #include "bind/options.hpp"
 #include "label_tree/cluster.hpp"
-#include "label_tree/packed_tree.hpp"
+#include "label_tree/search.hpp"
 #include "label_tree/size_estimate.hpp"
 #include "label_tree/tree_trainer.hpp"
 

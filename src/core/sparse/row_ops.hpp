@@ -35,17 +35,18 @@ inline CsrFault check_csr(const Csr& x, int64_t nnz) {
     return finite ? CsrFault::kNone : CsrFault::kValue;
 }
 
-// Per row, the factor that scales it to unit length.
+// The factor that scales a row to unit length.
+inline float row_factor(const Csr& x, int64_t row) {
+    double square = 0.0;
+    for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) square += static_cast<double>(x.data[j]) * x.data[j];
+    return unit_factor(square);
+}
+
 inline Vector<float> unit_factors(const TrainingRows& rows) {
-    const Csr& x = rows.x;
-    Vector<float> factors(x.n_rows, 1.0f);
-    for (int64_t row = 0; row < x.n_rows; ++row) {
+    Vector<float> factors(rows.x.n_rows);
+    for (int64_t row = 0; row < rows.x.n_rows; ++row) {
         rows.open(row);
-        double square = 0.0;
-        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) {
-            square += static_cast<double>(x.data[j]) * x.data[j];
-        }
-        factors[row] = unit_factor(square);
+        factors[row] = row_factor(rows.x, row);
     }
     return factors;
 }
@@ -73,10 +74,10 @@ inline OwnedCsr take_rows(const TrainingRows& from, const int64_t* rows, int64_t
 
 // The values of x with every row scaled to unit length.
 inline Vector<float> unit_rows(const Csr& x) {
-    const Vector<float> factors = unit_factors({x});
-    Vector<float> scaled(x.data, x.data + x.nnz());
+    Vector<float> scaled(x.nnz());
     for (int64_t row = 0; row < x.n_rows; ++row) {
-        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) scaled[j] *= factors[row];
+        const float factor = row_factor(x, row);
+        for (int64_t j = x.indptr[row]; j < x.indptr[row + 1]; ++j) scaled[j] = factor * x.data[j];
     }
     return scaled;
 }

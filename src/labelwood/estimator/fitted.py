@@ -143,6 +143,10 @@ class FittedModel:
         """The depth of each label, where labels have one."""
         return None
 
+    def _names_bytes(self) -> int:
+        """Bytes of the label names and counts in a saved model."""
+        return 8 * len(self._names) + sum(array.nbytes for array in self._names.state()[1].values())
+
     def _own_run(self) -> RunContext:
         return RunContext(n_threads=self.n_threads, verbose=bool(self.verbose))
 

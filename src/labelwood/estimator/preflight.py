@@ -39,6 +39,7 @@ class Planned:
 
     _read_training: Callable[[Any, Any, Sequence[Hashable] | None], tuple[CSR, LabelNames, CSR, RunContext]]
     _untrained: Callable[[LabelNames, int, Sequence[str] | None], Self]
+    _names_bytes: Callable[[], int]
     _fit: Callable[[CSR, CSR, RunContext], None]
     _state: Callable[[], tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]
 
@@ -54,10 +55,6 @@ class Planned:
         fresh: Planned = self._untrained(names, features.n_cols, column_names(X))
         found = fresh._estimate(features, targets, run)
         return replace(found, estimate_seconds=time.perf_counter() - started)
-
-    def _names_bytes(self) -> int:
-        """Bytes of the label names and counts in a saved model."""
-        return 8 * len(self._names) + sum(array.nbytes for array in self._names.state()[1].values())
 
     def _estimate(self, X: CSR, Y: CSR, run: RunContext) -> Estimate:
         """By training one tree on a part of the rows and on half of it; on all rows, if one tree is cheap."""

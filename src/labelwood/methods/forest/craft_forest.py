@@ -8,21 +8,16 @@ projected features is closest (Algorithm 2); a leaf holds the mean label vector 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
-from labelwood.executors.work_unit import Function
-from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, RowShare, WeightDtype
 from labelwood.packed.routed_forest import Routing
 from labelwood.params import Param
-from labelwood.sparse import CSR, Arrays, Progress
+from labelwood.sparse import CSR
 
 _MOST_DENSE_ENTRIES = 2**31
 
@@ -43,6 +38,7 @@ class CraftForest(ForestEstimator):
     """
 
     method_name: ClassVar[str] = "craft-forest"
+    _kernel: ClassVar[str] = "grow_craft_forest"
     ADDED_LATER: ClassVar[dict[str, Any]] = {"row_share": 1.0}
     _SHORT_CENTROID: ClassVar[int] = 100  # entries below which centroid_share cuts nothing
 
@@ -94,9 +90,6 @@ class CraftForest(ForestEstimator):
         self.centroid_rows, self.leaf_size, self.rerank, self.idf = centroid_rows, leaf_size, rerank, idf
         self.normalize, self.weight_dtype, self.n_jobs = normalize, weight_dtype, n_jobs
         self.random_state, self.verbose = random_state, verbose
-
-    def _kernel(self) -> Function:
-        return grow_trees
 
     def _routing(self, X: CSR) -> Routing:
         projected = self.projection != "none"
@@ -156,13 +149,3 @@ class CraftForest(ForestEstimator):
                     f"CraftForest: projection='gaussian' makes {matrix.n_rows} x {columns} dense {what} "
                     f"entries; lower {what}_columns or use projection='hash'"
                 )
-
-
-def grow_trees(
-    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
-) -> dict[str, npt.NDArray[Any]]:
-    """Some trees of a forest."""
-    found: dict[str, npt.NDArray[Any]] = _core.grow_craft_forest(
-        *sharding.arguments(arrays, setting), n_threads, progress
-    )
-    return found

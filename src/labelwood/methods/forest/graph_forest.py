@@ -7,19 +7,15 @@ hyperplane on the features is learned that keeps neighbours on one side and rand
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy.typing as npt
 
-from labelwood import _core
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
-from labelwood.executors.work_unit import Function
-from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, WeightDtype
 from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
-from labelwood.sparse import CSR, F32, Arrays, Progress
+from labelwood.sparse import CSR, F32
 
 BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of squared gradients)
 
@@ -40,6 +36,7 @@ class GraphForest(ForestEstimator):
     """
 
     method_name: ClassVar[str] = "graph-forest"
+    _kernel: ClassVar[str] = "grow_graph_forest"
 
     def __init__(
         self,
@@ -88,9 +85,6 @@ class GraphForest(ForestEstimator):
         },
     }  # fmt: skip
 
-    def _kernel(self) -> Function:
-        return grow_trees
-
     def _routing(self, X: CSR) -> Routing:
         return Routing(normalize=self.normalize)
 
@@ -113,13 +107,3 @@ class GraphForest(ForestEstimator):
     def _packed(self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR) -> RoutedForest:
         forest = super()._packed(grown, feature_weights, X, Y)
         return forest if self.leaf_size is None else forest.shrink(leaf_size=self.leaf_size)
-
-
-def grow_trees(
-    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
-) -> dict[str, npt.NDArray[Any]]:
-    """Some trees of a forest."""
-    found: dict[str, npt.NDArray[Any]] = _core.grow_graph_forest(
-        *sharding.arguments(arrays, setting), n_threads, progress
-    )
-    return found

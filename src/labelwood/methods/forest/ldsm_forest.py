@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import _core
 from labelwood.errors import FormatError
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
-from labelwood.executors.work_unit import Function
-from labelwood.methods.forest import sharding
 from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, NTrees, Rerank, WeightDtype
 from labelwood.methods.forest.split_plots import plot_by_level
 from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
-from labelwood.sparse import CSR, F32, Arrays, Progress
+from labelwood.sparse import CSR, F32
 
 SENT_ABOVE = 0.5  # Algorithm 4: a row goes to every child whose margin exceeds this
 SPLIT_COLUMNS = ("objective", "balancedness", "purity", "running_objective")
@@ -44,6 +40,7 @@ class LdsmForest(ForestEstimator):
     """
 
     method_name: ClassVar[str] = "ldsm-forest"
+    _kernel: ClassVar[str] = "grow_ldsm_forest"
     splits_: F32
 
     def __init__(
@@ -86,9 +83,6 @@ class LdsmForest(ForestEstimator):
         self.shuffle, self.leaf_counts, self.idf, self.normalize = shuffle, leaf_counts, idf, normalize
         self.leaf_size, self.rerank, self.weight_dtype, self.n_jobs = leaf_size, rerank, weight_dtype, n_jobs
         self.random_state, self.verbose = random_state, verbose
-
-    def _kernel(self) -> Function:
-        return grow_trees
 
     def _used_rows(self, X: CSR, Y: CSR) -> tuple[CSR, CSR]:
         """All rows, without explicit zeros, which have no scale for the normalised steps to divide by."""
@@ -143,13 +137,3 @@ class LdsmForest(ForestEstimator):
         """Draw objective, balancedness and purity of the splits by level, and write the picture to ``path``."""
         self._check_fitted()
         plot_by_level(self.forest_, dict(zip(SPLIT_COLUMNS, self.splits_.T, strict=True)), path)
-
-
-def grow_trees(
-    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
-) -> dict[str, npt.NDArray[Any]]:
-    """Some trees of a forest, and the figures of their splits."""
-    found: dict[str, npt.NDArray[Any]] = _core.grow_ldsm_forest(
-        *sharding.arguments(arrays, setting), n_threads, progress
-    )
-    return found

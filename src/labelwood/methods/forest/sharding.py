@@ -8,43 +8,43 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import executors
-from labelwood.executors.work_unit import Function, Unit
+from labelwood import _core, executors
+from labelwood.executors.work_unit import Unit
 from labelwood.packed.tree_shape import level_bounds
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, Arrays, label_matrix
-
-
-def setting_of(X: CSR, Y: CSR, options: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """What all trees have in common: sizes, the kernel's own options, the seed."""
-    return {"n_features": X.n_cols, "n_labels": Y.n_cols, "options": dict(options), "seed": seed}
+from labelwood.sparse import CSR, Arrays, Progress, label_matrix, training_arrays
 
 
 def grow(
-    function: Function, n_trees: int, arrays: Arrays, setting: Mapping[str, Any], run: RunContext, *, node_seeds: bool
+    kernel: str, n_trees: int, X: CSR, Y: CSR, options: Mapping[str, Any], run: RunContext, *, node_seeds: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a forest whose trees ``function`` grows as work units.
+    """The arrays of a forest whose trees a kernel grows as work units.
 
     ``node_seeds``: the array ``seeds`` has one number per inner node, not one per tree.
     """
+    setting = {"kernel": kernel, "n_features": X.n_cols, "n_labels": Y.n_cols}
     units = [
         Unit(
             f"trees{trees.start}-{trees.stop}",
-            function,
-            setting={**setting, "first_tree": trees.start, "n_trees": len(trees)},
+            grow_part,
+            setting={**setting, "options": {**options, "first_tree": trees.start, "n_trees": len(trees)}},
             cost=len(trees),
         )
         for trees in executors.tree_ranges(n_trees, run)
     ]
-    return merge(executors.complete("grow", units, arrays, run), node_seeds=node_seeds)
+    return merge(executors.complete("grow", units, training_arrays(X, Y), run), node_seeds=node_seeds)
 
 
-def arguments(arrays: Arrays, setting: Mapping[str, Any]) -> tuple[CSR, CSR, dict[str, Any]]:
-    """What a growing kernel takes: features, labels, and its options with the trees to grow."""
+def grow_part(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Some trees of a forest."""
     X = CSR(arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"])
     Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
-    which = {name: setting[name] for name in ("first_tree", "n_trees", "seed")}
-    return X, Y, {**setting["options"], **which}
+    grown: dict[str, npt.NDArray[Any]] = getattr(_core, setting["kernel"])(
+        X, Y, setting["options"], n_threads, progress
+    )
+    return grown
 
 
 def merge(parts: Sequence[dict[str, npt.NDArray[Any]]], *, node_seeds: bool) -> dict[str, npt.NDArray[Any]]:

@@ -20,7 +20,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.methods.label_tree import subtrees
-from labelwood.methods.label_tree.training_rows import TrainingRows
+from labelwood.methods.label_tree.training_rows import TrainingRows, train_part, train_whole
 from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
@@ -150,7 +150,7 @@ class LinearModel(TreeEstimator):
             setting = {**self._setting(rows, tree, run.seed, run), "threshold": -1.0, "n_labels": n_labels}
             own = {"child_ptr": tree.child_ptr, "label": tree.label, "rows": members}
             arrays = {**rows.shared(), **own, "y_indptr": indptr, "y_indices": labels}
-            return subtrees.train_part(arrays, setting, 1, None)["weights"].reshape(-1, n_labels)
+            return train_part(arrays, setting, 1, None)["weights"].reshape(-1, n_labels)
 
         setting = self._size_setting(run)
         smaller = self._smaller(setting)
@@ -178,7 +178,7 @@ class LinearModel(TreeEstimator):
     def _train(self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext) -> list[PackedTree]:
         """The trees with their weights, packed."""
         settings = [self._setting(rows, tree, _seed_of(number, run), run) for number, tree in enumerate(trees)]
-        train = subtrees.train_divided if run.is_divided else subtrees.train_whole
+        train = subtrees.train_divided if run.is_divided else train_whole
         trained = train(trees, settings, rows.shared(), Y, run)
         moved = sum(int(arrays.pop("weight_bytes")) for arrays in trained)
         logger.debug("train: %.2f GB of weights moved", moved / 1e9)

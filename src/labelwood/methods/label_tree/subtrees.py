@@ -1,4 +1,4 @@
-"""Training the classifiers of a label tree: as a whole, or in parts that are trained apart.
+"""Training the classifiers of a label tree in parts, as work units.
 
 The parts of a tree are its upper levels and the subtrees below them. A node's classifiers depend on its own rows, its
 children and its number alone. So a part is a label tree of its own: the leaves of the upper part are the roots of the
@@ -7,21 +7,19 @@ subtrees, and all labels of a subtree count as one there; a subtree sees only th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood import _core
-from labelwood.executors.work_unit import MILLION, Unit, complete
-from labelwood.packed.label_tree import child_type
+from labelwood.executors.work_unit import Unit, complete
+from labelwood.methods.label_tree.training_rows import train_part
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F64, I32, I64, Arrays, MappedCSR, Progress, label_matrix
+from labelwood.sparse import CSR, F64, I32, I64, Arrays
 
 _PARTS = 32  # a subtree with more than 1/32 of the work is cut further, if it has inner nodes
 _LANES = 16  # siblings that the solver trains side by side
@@ -119,25 +117,6 @@ def _roots(tree: LabelTree, below: F64) -> I64:
     return np.array(sorted(roots), np.int64)
 
 
-def train_whole(
-    trees: Sequence[LabelTree], settings: Sequence[Mapping[str, Any]], shared: Arrays, Y: CSR, run: RunContext
-) -> list[dict[str, npt.NDArray[Any]]]:
-    """The weights of trees, each trained as a whole by this process."""
-    trained = []
-    with run.phase("train", len(trees) * MILLION) as progress:
-        for number, (tree, setting) in enumerate(zip(trees, settings, strict=True)):
-            data: dict[str, npt.NDArray[Any]] = {
-                "child_ptr": tree.child_ptr, "label": tree.label, "y_indptr": Y.indptr, "y_indices": Y.indices,
-            }  # fmt: skip
-            part = None if progress is None else partial(_ahead, progress, number * MILLION)
-            trained.append(train_part({**shared, **data}, {**setting, "n_labels": Y.n_cols}, run.n_threads, part))
-    return trained
-
-
-def _ahead(progress: Callable[[int], None], before: int, done: int) -> None:
-    progress(before + done)
-
-
 def train_divided(
     trees: Sequence[LabelTree], settings: Sequence[Mapping[str, Any]], shared: Arrays, Y: CSR, run: RunContext
 ) -> list[dict[str, npt.NDArray[Any]]]:
@@ -180,26 +159,6 @@ def units(division: Division, Y: CSR, name: str, setting: Mapping[str, Any]) -> 
         n_labels = int((part.tree.label >= 0).sum())
         found.append(Unit(f"{name}.part{number}", train_part, own, {**setting, "n_labels": n_labels}, part.cost))
     return found
-
-
-def train_part(
-    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
-) -> dict[str, npt.NDArray[Any]]:
-    """Train the nodes of a part or of a whole tree; the weights have the type in which they are stored."""
-    entries = arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"]
-    X = MappedCSR(*entries, maps=(), limit=setting["resident"]) if setting["resident"] else CSR(*entries)
-    Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
-    tree = LabelTree(arrays["child_ptr"], arrays["label"])
-    options = {**setting["solver"], **{name: setting[name] for name in ("threshold", "seed", "most_entries")}}
-    trained: dict[str, Any] = _core.train_tree(
-        X, Y, tree, options, n_threads, progress,
-        scale=arrays.get("x_scale"), ids=arrays.get("ids"), rows=arrays.get("rows"),
-    )  # fmt: skip
-    trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
-    if len(trained["row_start"]):
-        trained["child"] = trained["child"].astype(child_type(setting["widest"]))
-        trained["weights"] = trained["weights"].astype(setting["weight_dtype"])
-    return trained
 
 
 def join(tree: LabelTree, division: Division, results: Sequence[Arrays]) -> dict[str, npt.NDArray[Any]]:

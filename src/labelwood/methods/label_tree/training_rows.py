@@ -1,19 +1,23 @@
-"""Training rows in the form that the kernels of label trees take."""
+"""Training rows in the form that the kernels of label trees take, and the training of the classifiers on them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
+from labelwood.executors.work_unit import MILLION
+from labelwood.packed.label_tree import child_type
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.resources.label_tree import Plan
 from labelwood.resources.memory import resident
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32, MappedCSR
+from labelwood.sparse import CSR, F32, Arrays, MappedCSR, Progress, label_matrix
 
 _LEAST_SPACE = 2**24  # bytes; with less, training would only wait for the file
 _LEAST_PAGES = 2**23  # bytes; reading a page of indices or of data may bring in 2 MB around it
@@ -63,3 +67,42 @@ class TrainingRows:
             "x_indptr": self.X.indptr, "x_indices": self.X.indices, "x_data": self.X.data,
         }  # fmt: skip
         return arrays if self.scale is None else {**arrays, "x_scale": self.scale}
+
+
+def train_whole(
+    trees: Sequence[LabelTree], settings: Sequence[Mapping[str, Any]], shared: Arrays, Y: CSR, run: RunContext
+) -> list[dict[str, npt.NDArray[Any]]]:
+    """The weights of trees, each trained as a whole by this process."""
+    trained = []
+    with run.phase("train", len(trees) * MILLION) as progress:
+        for number, (tree, setting) in enumerate(zip(trees, settings, strict=True)):
+            data: dict[str, npt.NDArray[Any]] = {
+                "child_ptr": tree.child_ptr, "label": tree.label, "y_indptr": Y.indptr, "y_indices": Y.indices,
+            }  # fmt: skip
+            part = None if progress is None else partial(_ahead, progress, number * MILLION)
+            trained.append(train_part({**shared, **data}, {**setting, "n_labels": Y.n_cols}, run.n_threads, part))
+    return trained
+
+
+def _ahead(progress: Callable[[int], None], before: int, done: int) -> None:
+    progress(before + done)
+
+
+def train_part(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """Train the nodes of a part or of a whole tree; the weights have the type in which they are stored."""
+    entries = arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"]
+    X = MappedCSR(*entries, maps=(), limit=setting["resident"]) if setting["resident"] else CSR(*entries)
+    Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
+    tree = LabelTree(arrays["child_ptr"], arrays["label"])
+    options = {**setting["solver"], **{name: setting[name] for name in ("threshold", "seed", "most_entries")}}
+    trained: dict[str, Any] = _core.train_tree(
+        X, Y, tree, options, n_threads, progress,
+        scale=arrays.get("x_scale"), ids=arrays.get("ids"), rows=arrays.get("rows"),
+    )  # fmt: skip
+    trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
+    if len(trained["row_start"]):
+        trained["child"] = trained["child"].astype(child_type(setting["widest"]))
+        trained["weights"] = trained["weights"].astype(setting["weight_dtype"])
+    return trained
