@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus test-ray
+.PHONY: check-odr walks docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus test-ray
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -50,13 +50,27 @@ test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser
 	command -v chromium > /dev/null || apt-get install --yes --no-install-recommends chromium
 	$(BIN)/python -m pytest -rs tests/browser $(ARGS)
 
-check: $(VENV)/installed $(VENV)/tools-check
+check: $(VENV)/installed $(VENV)/tools-check check-odr
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/clang-format --dry-run --Werror $(shell find src/core fuzz -name '*.?pp')
 	$(BIN)/codespell src tests docs notebook benchmarks fuzz tools *.md
 	cp $(SITE)/_core.pyi src/labelwood/_core.pyi && $(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The one-definition rule: a link with -flto compares the definitions of all files. Ninja compiles what changed.
+check-odr: $(VENV)/build-tools
+	$(BIN)/cmake -S . -B build/odr -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
+	  -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-flto=auto -Werror=odr -Werror=lto-type-mismatch" > /dev/null
+	$(BIN)/cmake --build build/odr --target _core
+
+# Files that four walks through the code open, and their turns back; see docs/develop/architecture.md.
+walks: build/walks/installed build/walks/recorder.so
+	LD_PRELOAD=$(abspath build/walks/recorder.so) PYTHONPATH=build/walks/site $(BIN)/python tools/walks.py $(ARGS)
+
+build/walks/recorder.so: tools/walks_recorder.c
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -shared -fPIC -pthread -o $@ $<
 
 format: $(VENV)/tools-check
 	$(BIN)/ruff format .

@@ -2,12 +2,15 @@
 
 .PHONY: test-asan test-tsan
 
-# Each sanitizer has its own build of the package; PYTHONPATH puts it before the one in $(VENV).
-SANITIZER_asan := address,undefined
-SANITIZER_tsan := thread
+# Builds of the package besides the one in $(VENV); PYTHONPATH puts them before it.
+BUILD_asan := -C cmake.define.LABELWOOD_SANITIZE=address,undefined
+BUILD_tsan := -C cmake.define.LABELWOOD_SANITIZE=thread
+# In DWARF 5, addr2line confuses the file of a function with the file that includes it.
+BUILD_walks := -C cmake.build-type=Debug -C cmake.define.CMAKE_CXX_FLAGS="-g1 -gdwarf-4 -finstrument-functions \
+  -finstrument-functions-exclude-file-list=/usr/,site-packages"
 build/%/installed: $(VENV)/installed
 	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/$*/site \
-	  -C build-dir=build/$*/cmake -C cmake.define.LABELWOOD_SANITIZE=$(SANITIZER_$*) -C install.strip=false .
+	  -C build-dir=build/$*/cmake $(BUILD_$*) -C install.strip=false .
 	touch $@
 
 # The interpreter is not instrumented, so the sanitizer's run-time library must be preloaded. Leak detection is off: it

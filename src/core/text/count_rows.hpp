@@ -7,9 +7,18 @@
 
 #include "base/parallel.hpp"
 #include "base/span.hpp"
-#include "text/vocabulary.hpp"
 
 namespace labelwood::text {
+
+// Strings end to end; string i is [offsets[i], offsets[i + 1]).
+struct Strings {
+    const char* bytes;
+    const int64_t* offsets;
+    int64_t count;
+
+    const char* begin(int64_t i) const { return bytes + offsets[i]; }
+    int64_t size(int64_t i) const { return offsets[i + 1] - offsets[i]; }
+};
 
 // One entry of a row, as a u64 that sorts by column.
 inline uint64_t entry(uint32_t column, uint32_t count) {

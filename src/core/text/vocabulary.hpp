@@ -1,5 +1,4 @@
-// Strings, and a map from strings to ids 0, 1, 2, ... in order of first occurrence. Open addressing; the map's strings
-// are in one arena.
+// Maps strings to ids 0, 1, 2, ... in order of first occurrence. Open addressing; strings are in one arena.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +13,6 @@
 namespace labelwood::text {
 
 inline constexpr int64_t kMaxTerms = (int64_t{1} << 31) - 2;
-
-// Strings end to end; string i is [offsets[i], offsets[i + 1]).
-struct Strings {
-    const char* bytes;
-    const int64_t* offsets;
-    int64_t count;
-
-    const char* begin(int64_t i) const { return bytes + offsets[i]; }
-    int64_t size(int64_t i) const { return offsets[i + 1] - offsets[i]; }
-};
 
 // The first eight bytes of a string, padded with zeros. Eight bytes must be readable.
 inline uint64_t head_of(const char* text, int64_t size) {
