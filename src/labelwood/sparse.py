@@ -59,6 +59,33 @@ class CSR:
         return len(self.indices)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n_rows, self.n_cols
+
+    @property
+    def ndim(self) -> int:
+        """Two dimensions, as scipy's matrices have."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the stored values."""
+        return self.data.dtype
+
+    def __getitem__(self, key: Any) -> CSR:
+        """Rows by a slice, a mask or an array of row numbers, so that scikit-learn can split the matrix.
+
+        >>> from_lists([[0], [1], [0, 1]], n_cols=2)[[2, 0]].toarray().tolist()
+        [[1.0, 1.0], [1.0, 0.0]]
+        """
+        if isinstance(key, tuple) and key[1:] in ((...,), (slice(None),)):
+            key = key[0]
+        if isinstance(key, tuple | str):
+            raise LabelwoodError("CSR: an index must name rows; convert with to_scipy() to choose columns")
+        return self.take(np.atleast_1d(np.arange(self.n_rows)[key]))
+
+    @property
     def nbytes(self) -> int:
         """Bytes held by the three arrays."""
         return self.indptr.nbytes + self.indices.nbytes + self.data.nbytes
@@ -102,6 +129,11 @@ class CSR:
         import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
 
         return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.n_rows, self.n_cols))
+
+    def toarray(self) -> F32:
+        """Return the matrix as a dense array."""
+        dense: F32 = self.to_scipy().toarray()
+        return dense
 
     def unit_rows(self) -> CSR:
         """The rows scaled to unit length; rows of zeros stay as they are."""

@@ -143,8 +143,8 @@ def test_a_broken_prediction_is_refused(top, message):
 
 
 def test_a_broken_truth_is_refused():
-    with pytest.raises(LabelwoodError, match="every stored value 1"):
-        metrics.evaluate(CSR(Y.indptr, Y.indices, Y.data * 0, Y.n_cols), TOP)
+    with pytest.raises(LabelwoodError, match="a Y matrix must hold 0 and 1; got 2"):
+        metrics.evaluate(CSR(Y.indptr, Y.indices, Y.data * 2, Y.n_cols), TOP)
     with pytest.raises(LabelwoodError, match="at least one label"):
         metrics.evaluate(from_lists([[]], n_cols=0), topk([[-1]]))
     with pytest.raises(LabelwoodError, match="at least 1; got 0 and 0"):

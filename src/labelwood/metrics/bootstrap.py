@@ -13,8 +13,9 @@ import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.metrics.definitions import PER_ROW
+from labelwood.metrics.inputs import Lists, Truth, read
 from labelwood.metrics.judged import judge
-from labelwood.sparse import CSR, F64, TopK
+from labelwood.sparse import F64
 
 
 class Interval(NamedTuple):
@@ -26,7 +27,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap_intervals(
-    Y: CSR, top: TopK, ks: Sequence[int], *, n_resamples: int = 1000, confidence: float = 0.95, seed: int = 0
+    Y: Truth, top: Lists, ks: Sequence[int], *, n_resamples: int = 1000, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Interval]:
     """Return ``{"P@1": Interval(...), ...}`` for every metric that is a mean over rows.
 
@@ -40,20 +41,20 @@ def bootstrap_intervals(
 
 
 def paired_intervals(
-    first: tuple[CSR, TopK], second: tuple[CSR, TopK], ks: Sequence[int], *, n_resamples: int = 1000,
+    first: tuple[Truth, Lists], second: tuple[Truth, Lists], ks: Sequence[int], *, n_resamples: int = 1000,
     confidence: float = 0.95, seed: int = 0,
 ) -> dict[str, Interval]:  # fmt: skip
     """Compare two predictions of the same rows by second - first; each comes with the truth in its own label ids."""
     one, other = _per_row(*first, ks), _per_row(*second, ks)
-    if first[0].n_rows != second[0].n_rows:
-        raise LabelwoodError(
-            f"metrics: both predictions must be of the same rows; got {first[0].n_rows} and {second[0].n_rows}"
-        )
+    sizes = [len(per_row["P@" + str(ks[0])]) for per_row in (one, other)]
+    if sizes[0] != sizes[1]:
+        raise LabelwoodError(f"metrics: both predictions must be of the same rows; got {sizes[0]} and {sizes[1]}")
     return _intervals({name: other[name] - one[name] for name in one}, n_resamples, confidence, seed)
 
 
-def _per_row(Y: CSR, top: TopK, ks: Sequence[int]) -> dict[str, F64]:
-    judged = judge(Y, top)
+def _per_row(Y: Truth, top: Lists, ks: Sequence[int]) -> dict[str, F64]:
+    given = read(Y, top)
+    judged = judge(given.truth, given.top)
     return {f"{name}@{k}": metric(judged, k) for name, metric in PER_ROW.items() for k in ks}
 
 

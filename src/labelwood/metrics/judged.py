@@ -148,8 +148,6 @@ def _checked(Y: CSR, top: TopK) -> tuple[I32, npt.NDArray[np.floating]]:
         raise LabelwoodError("metrics: Y must have at least one label; got none")
     if labels.dtype.kind not in "iu":
         raise LabelwoodError(f"metrics: predicted labels must be integer ids into Y; got dtype {labels.dtype}")
-    if not (Y.data == 1).all():
-        raise LabelwoodError("metrics: Y must be a label matrix, every stored value 1")
     if labels.size == 0:
         return labels.astype(np.int32), scores
     if labels.min() < -1 or labels.max() >= Y.n_cols:

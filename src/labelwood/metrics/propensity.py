@@ -6,7 +6,8 @@ compensates for this and rewards the tail.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +23,42 @@ def propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float = 0.55, B
     return 1 / inverse_propensities(label_counts, n_rows, A=A, B=B)
 
 
-def inverse_propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float = 0.55, B: float = 1.5) -> F64:
+class LabelWeights(dict[Any, float]):
+    """Weights by label name; a label that is not listed weighs ``unseen``, the weight of a label without rows."""
+
+    def __init__(self, weights: Mapping[Any, float], unseen: float):
+        super().__init__(weights)
+        self.unseen = unseen
+
+    def __missing__(self, name: Any) -> float:
+        return self.unseen
+
+
+@overload
+def inverse_propensities(
+    label_counts: Mapping[Any, int], n_rows: int, *, A: float = 0.55, B: float = 1.5
+) -> LabelWeights: ...
+
+
+@overload
+def inverse_propensities(label_counts: npt.ArrayLike, n_rows: int, *, A: float = 0.55, B: float = 1.5) -> F64: ...
+
+
+def inverse_propensities(
+    label_counts: npt.ArrayLike | Mapping[Any, int], n_rows: int, *, A: float = 0.55, B: float = 1.5
+) -> F64 | LabelWeights:
     """Return the weight ``1 + C (count + B)^-A`` of each label, with ``C = (ln n_rows - 1) (B + 1)^A``.
 
     ``label_counts``, the rows of each label, and ``n_rows`` are those of the training data. The usual A and B are 0.5
     and 0.4 for Wikipedia data, 0.6 and 2.6 for Amazon data, and the defaults for other data. With fewer than three
-    rows, where the formula is negative, all weights are 1.
+    rows, where the formula is negative, all weights are 1. Counts by label name give weights by label name.
 
     >>> inverse_propensities([1, 10, 100], 1000).round(2)
     array([6.91, 3.55, 1.77])
     """
+    if isinstance(label_counts, Mapping):
+        *listed, unseen = inverse_propensities([*label_counts.values(), 0], n_rows, A=A, B=B).tolist()
+        return LabelWeights(dict(zip(label_counts, listed, strict=True)), unseen)
     counts = np.asarray(label_counts, dtype=np.float64)
     if counts.ndim != 1 or not (np.isfinite(counts) & (counts >= 0)).all():
         raise LabelwoodError("propensities: label_counts must be one finite count, at least 0, per label")

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from labelwood.errors import LabelwoodError
+from labelwood.metrics.inputs import Lists, Truth, read, read_sets
 from labelwood.metrics.judged import judge
-from labelwood.sparse import CSR, F64, TopK
+from labelwood.sparse import F64
 
 
 class Reliability(NamedTuple):
@@ -27,13 +28,14 @@ class Reliability(NamedTuple):
         return float((np.abs(self.score - self.right) * self.size).sum() / max(self.size.sum(), 1))
 
 
-def reliability(Y: CSR, top: TopK, *, n_bins: int = 15) -> Reliability:
+def reliability(Y: Truth, top: Lists, *, n_bins: int = 15) -> Reliability:
     """Compute the reliability curve of the labels in ``top``."""
     if n_bins < 1:
         raise LabelwoodError(f"metrics: n_bins must be at least 1; got {n_bins}")
-    judged = judge(Y, top)
+    given = read(Y, top)
+    judged = judge(given.truth, given.top)
     known = judged.labels >= 0
-    scores, hits = np.asarray(top.scores, np.float64)[known], judged.hits[known]
+    scores, hits = np.asarray(given.top.scores, np.float64)[known], judged.hits[known]
     bins = np.clip((scores * n_bins).astype(np.int64), 0, n_bins - 1)
     count = np.bincount(bins, minlength=n_bins).astype(np.float64)
     used = count > 0
@@ -41,7 +43,7 @@ def reliability(Y: CSR, top: TopK, *, n_bins: int = 15) -> Reliability:
     return Reliability(sums[0] / count[used], sums[1] / count[used], count[used])
 
 
-def calibration_error(Y: CSR, top: TopK, *, n_bins: int = 15) -> float:
+def calibration_error(Y: Truth, top: Lists, *, n_bins: int = 15) -> float:
     """The expected calibration error: the mean difference between scores and shares of correct labels.
 
     >>> from labelwood.sparse import TopK, from_lists
@@ -53,7 +55,7 @@ def calibration_error(Y: CSR, top: TopK, *, n_bins: int = 15) -> float:
     return reliability(Y, top, n_bins=n_bins).error
 
 
-def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
+def set_scores(Y: Truth, predicted: Truth) -> dict[str, float]:
     """Compute micro-averaged precision, recall and F1 of predicted label sets, and macro-averaged F1.
 
     The macro average is over the labels in the truth.
@@ -63,12 +65,15 @@ def set_scores(Y: CSR, predicted: CSR) -> dict[str, float]:
     >>> round(found["microF1"], 4), round(found["macroF1"], 4)
     (0.6667, 0.6667)
     """
-    if Y.n_rows != predicted.n_rows:
-        raise LabelwoodError(f"metrics: Y must have one row per predicted set; got {Y.n_rows} and {predicted.n_rows}")
-    width = max(Y.n_cols, predicted.n_cols)
-    pairs, said_pairs = (np.repeat(np.arange(m.n_rows), np.diff(m.indptr)) * width + m.indices for m in (Y, predicted))
+    sets = read_sets(Y, predicted)
+    if sets[0].n_rows != sets[1].n_rows:
+        raise LabelwoodError(
+            f"metrics: Y must have one row per predicted set; got {sets[0].n_rows} and {sets[1].n_rows}"
+        )
+    width = max(sets[0].n_cols, sets[1].n_cols)
+    pairs, said_pairs = (np.repeat(np.arange(m.n_rows), np.diff(m.indptr)) * width + m.indices for m in sets)
     right = np.bincount(np.intersect1d(pairs, said_pairs, assume_unique=True) % width, minlength=width)
-    true, said = (np.bincount(m.indices, minlength=width) for m in (Y, predicted))
+    true, said = (np.bincount(m.indices, minlength=width) for m in sets)
     f1 = 2 * right / np.maximum(true + said, 1)
     return {
         "microP": float(right.sum() / max(said.sum(), 1)),
