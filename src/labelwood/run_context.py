@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from labelwood.errors import LabelwoodError
-from labelwood.progress import Bar, is_shown
+from labelwood.progress import showing
 
 if TYPE_CHECKING:
     from labelwood.executors import Checkpoint, Executor
@@ -29,7 +29,7 @@ class RunContext:
         self.n_threads, self.seed, self.limit = n_threads, seed, limit
         self.executor: Executor | None = None  # None: threads, unless joblib is configured otherwise
         self.checkpoint: Checkpoint | None = None
-        self._visible = verbose and is_shown(verbose)
+        self._is_shown = verbose
         self.seconds: dict[str, float] = {}
 
     @property
@@ -44,16 +44,15 @@ class RunContext:
 
     @contextlib.contextmanager
     def phase(self, name: str, total: int = 0) -> Iterator[Callable[[int], None] | None]:
-        """Time a phase; yields the progress callback for kernels, None if no bar is shown."""
+        """Time a phase; yields the progress callback for kernels, None if no progress is shown."""
         start = time.perf_counter()
-        bar = Bar(name, total) if self._visible and total else None
         try:
-            yield bar
+            with showing(name, total, wanted=self._is_shown) as progress:
+                yield progress
         finally:
-            if bar is not None:
-                bar.close()
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-            logger.debug("%s: %.3f s", name, self.seconds[name])
+            taken = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + taken
+            logger.info("%s: %.3f s", name, taken)
 
 
 def available_cores() -> int:

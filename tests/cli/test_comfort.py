@@ -3,13 +3,14 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
 import pytest
 
 from labelwood import data as labelwood_data
-from labelwood.progress import SHOWN, Bar, loading, watched
+from labelwood.progress import SHOWN, Bar, Lines, loading, watched
 
 
 def test_loud_tells_the_phases(labelwood, data, tmp_path):
@@ -17,6 +18,42 @@ def test_loud_tells_the_phases(labelwood, data, tmp_path):
     assert loud.code == 0
     assert "train: 0." in loud.err
     assert labelwood("train", data, "-o", tmp_path / "m").err == ""
+
+
+def test_loud_does_not_list_work_units(labelwood, data, tmp_path):
+    loud = labelwood("train", data, "-o", tmp_path / "m", "-v", "--n-trees", 8, "--checkpoint", tmp_path / "units")
+    assert "train: 0." in loud.err
+    assert "unit" not in loud.err
+    assert len(loud.err.splitlines()) < 12
+
+
+def test_off_a_terminal_a_minute_makes_a_line(capsys, monkeypatch):
+    now = iter([0.0, 30.0, 61.0, 90.0, 122.0])
+    monkeypatch.setattr("labelwood.progress.time.monotonic", lambda: next(now))
+    lines = Lines("train", 1000)
+    for done in (100, 250, 300, 500):
+        lines(done)
+    assert capsys.readouterr().err.splitlines() == [
+        "train: 25% after 61 s, about 183 s left",
+        "train: 50% after 122 s, about 122 s left",
+    ]
+
+
+def test_a_batch_job_sees_lines_unless_quiet(tmp_path):
+    """A real command whose stderr is a pipe; a line is due at once, so that the test need not wait a minute."""
+    docs = tmp_path / "docs.csv"
+    docs.write_text("text,tags\n" + "".join(f"word{i % 50} text,tag{i % 9}\n" for i in range(20_000)))
+    program = (
+        "import sys, labelwood.progress as p; p._LINE_SECONDS = 0; "
+        "from labelwood.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+
+    def stderr(*words):
+        command = [sys.executable, "-c", program, "train", str(docs), "-o", str(tmp_path / "m"), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+    assert re.search(r"^read table: \d+% after \d s", stderr(), re.MULTILINE)
+    assert stderr("-q") == ""
 
 
 def test_quiet_makes_no_remarks(labelwood, data, tmp_path):

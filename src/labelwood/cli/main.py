@@ -135,13 +135,13 @@ def parser_of(name: str, words: Sequence[str]) -> Parser:
 
 @contextlib.contextmanager
 def _shown(*, quiet: bool, loud: bool) -> Iterator[None]:
-    """Set what a command prints on stderr: progress bars on a terminal, and with -v the time of every phase."""
+    """Set what a command prints on stderr: progress, and with -v the seconds of every phase."""
     SHOWN.bars, SHOWN.loading = not quiet, not quiet
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     if loud:
         logger.addHandler(handler)
-        logger.setLevel(logging.DEBUG)
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:

@@ -32,8 +32,8 @@ class Parser(argparse.ArgumentParser):
         )
         self._takes: dict[str, str] = {}
         self.add_argument("-h", "--help", action="store_true", help="show this help")
-        self.add_argument("-q", dest="quiet", action="store_true", help="hide progress bars and remarks")
-        self.add_argument("-v", dest="loud", action="store_true", help="print the time of every phase")
+        self.add_argument("-q", dest="quiet", action="store_true", help="hide progress and remarks")
+        self.add_argument("-v", dest="loud", action="store_true", help="print the seconds of every phase")
 
     def flags(self) -> list[str]:
         """Every flag of the command."""
