@@ -21,6 +21,15 @@ from labelwood.errors import LabelwoodError
 
 _JSON_KINDS = (list, tuple, dict)
 _LARGEST_INT, _LARGEST_FLOAT = 2**31 - 1, 3.4e38  # kernels take int32 and float32
+_KINDS_IN_WORDS = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a string",
+    list: "a list",
+    dict: "a dict",
+    tuple: "a pair of integers",
+}
 TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which Declared.read tries them
 
 
@@ -53,10 +62,7 @@ class Declared:
     @property
     def rule(self) -> str:
         """The rule for a value in words, such as ``an integer, at least 2``."""
-        words = {int: "an integer", float: "a number", bool: "true or false", str: "a string"} | {
-            kind: f"a {kind.__name__}" for kind in _JSON_KINDS
-        }
-        allowed = [words.get(kind, kind.__name__) for kind in self.kinds]
+        allowed = [_KINDS_IN_WORDS.get(kind, kind.__name__) for kind in self.kinds]
         if self.choices:
             allowed.append("one of " + ", ".join(repr(c) for c in self.choices))
         if self.optional:

@@ -39,7 +39,7 @@ def test_estimate_draws(labelwood, data, tmp_path):
 def test_train_keeps_a_budget_or_says_what_would(labelwood, data, tmp_path):
     complaint = labelwood("train", data, "-o", tmp_path / "m", "--max-memory", "1MB").complaint(1)
     assert complaint.startswith("labelwood: LinearTree: training needs up to ")
-    assert "more than the 1.0 MB that max_memory=1000000 allows" in complaint
+    assert "more than the 1.0 MB that --max-memory allows" in complaint
     assert not (tmp_path / "m").exists()
     assert labelwood("train", data, "-o", tmp_path / "m", "--max-memory", "100GB").code == 0
     wrong = labelwood("train", data, "-o", tmp_path / "m", "--max-memory", "lots").complaint(2)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
-from labelwood import __version__
+from labelwood import __version__, load
 from labelwood.cli import COMMANDS
+from labelwood.cli.main import parser_of
+from labelwood.cli.support.method_flags import in_flags
 from labelwood.methods import METHODS
 from labelwood.params import declared
 
@@ -46,6 +49,43 @@ def test_wrong_usage(labelwood, line):
     prog = " ".join(["labelwood", *(word for word in line.split()[:1] if word in COMMANDS)])
     assert complaint.startswith(prog + ": ")
     assert WRONG[line] in complaint
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("a.dat: pass format='xmc' (or npz)", "a.dat: pass --format xmc (or npz)"),
+        ("what fits: weight_threshold=0.1 takes 5 MB", "what fits: --weight-threshold 0.1 takes 5 MB"),
+        ("lower max_leaf, or n_trees must be None", "lower --max-leaf, or --n-trees must be none"),
+        ("``k`` is what other_thing takes", "k is what other_thing takes"),
+        ("my_data/max_leaf.csv: line 3, C=not_a_flag_value", "my_data/max_leaf.csv: line 3, --C not_a_flag_value"),
+    ],
+)
+def test_messages_of_the_library_name_flags(message, shown):
+    assert in_flags(message, parser_of("train", ["train"])) == shown
+
+
+def test_a_message_of_the_library_reaches_the_terminal_in_flags(labelwood, tmp_path):
+    strange = tmp_path / "rows.dat"
+    strange.write_text("1 1 1\n0 0:1\n")
+    complaint = labelwood("train", strange, "-o", tmp_path / "m").complaint(1)
+    assert "pass --format xmc" in complaint
+    assert "format=" not in complaint
+
+
+def test_no_help_speaks_python(labelwood):
+    for command in COMMANDS:
+        text = labelwood(command, "--help").out
+        assert not re.search(r"``|\btuple\b|\bNone\b|\bTrue\b|\de\+\d", text), command
+
+
+def test_a_pair_is_written_with_a_comma(labelwood, tmp_path):
+    docs = tmp_path / "docs.csv"
+    docs.write_text("text,tags\na cat sat,pets\nthe tax law,law\n")
+    assert labelwood("train", docs, "-o", tmp_path / "m", "--ngram-range", "1,2").code == 0
+    assert load(tmp_path / "m").encoder_.ngram_range == (1, 2)
+    complaint = labelwood("train", docs, "-o", tmp_path / "m", "--ngram-range", "one").complaint(2)
+    assert "--ngram-range takes a pair of integers; got 'one'" in complaint
 
 
 @pytest.mark.parametrize("method", METHODS)

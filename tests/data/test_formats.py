@@ -171,7 +171,7 @@ def test_format_overrides_the_suffix(tmp_path, dataset):
     assert load(tmp_path / "a.dat", format="svmlight").n_rows == 40
     convert(tmp_path / "a.dat", tmp_path / "b.dat", source_format="svmlight", target_format="npz")
     assert load(tmp_path / "b.dat", format="npz").Y.n_cols == 9
-    with pytest.raises(LabelwoodError, match="the suffix does not tell the format"):
+    with pytest.raises(LabelwoodError, match="the format is not known from the suffix"):
         load(tmp_path / "a.dat")
     with pytest.raises(LabelwoodError, match="format must be one of"):
         load(tmp_path / "a.dat", format="csv")

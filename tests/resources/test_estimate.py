@@ -56,7 +56,7 @@ def test_every_method_tells_changes_nothing_and_refuses(name, planted, tmp_path)
     model = METHODS[name](n_jobs=1, **({"n_trees": 4} if "forest" in name else {}))
     before = dict(vars(model))
     found = model.estimate(planted.X, planted.Y)
-    with pytest.raises(LabelwoodError, match=rf"{type(model).__name__}: training needs .* max_memory=1MB"):
+    with pytest.raises(LabelwoodError, match=rf"{type(model).__name__}: training needs .* max_memory"):
         model.fit(planted.X, planted.Y, max_memory="1MB")
     assert vars(model) == before
     true = saved_bytes(model.fit(planted.X, planted.Y), tmp_path / "model")

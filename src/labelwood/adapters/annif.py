@@ -24,7 +24,10 @@ def register() -> None:
 
 def main() -> None:
     """The command ``labelwood-annif``: Annif's command line, with Labelwood's backends."""
-    register()
+    try:
+        register()
+    except ImportError as error:
+        raise SystemExit(f"labelwood-annif: {error}") from None
     required("annif.cli", extra="annif").cli()
 
 

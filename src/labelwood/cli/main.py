@@ -120,8 +120,13 @@ def _dispatch(words: list[str]) -> int:
         print(parser.format_help(), end="")
         return 0
     options = parser.parse_args(rest)
-    with _shown(quiet=options.quiet, loud=options.loud):
-        code: int = importlib.import_module(_HOMES[name]).run(options)
+    try:
+        with _shown(quiet=options.quiet, loud=options.loud):
+            code: int = importlib.import_module(_HOMES[name]).run(options)
+    except LabelwoodError as error:
+        from labelwood.cli.support.method_flags import in_flags  # noqa: PLC0415 - the overview does without numpy
+
+        raise type(error)(in_flags(str(error), parser)) from error
     return code
 
 

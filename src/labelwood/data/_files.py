@@ -48,7 +48,7 @@ def guess_format(path: Path, given: str | None) -> Format:
     if suffixes and suffixes[-1] in _FORMATS:
         return _FORMATS[suffixes[-1]]
     raise LabelwoodError(
-        f"{path}: the suffix does not tell the format; pass format='xmc', 'svmlight', 'npz' or 'lw', "
+        f"{path}: the format is not known from the suffix; pass format='xmc' (or svmlight, npz, lw), "
         f"or use one of the suffixes {', '.join(_FORMATS)}"
     )
 

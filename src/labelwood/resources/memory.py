@@ -91,7 +91,8 @@ def available() -> int | None:
 def limit_of(max_memory: str | int | None, *, owner: str) -> Limit | None:
     """The limit that ``max_memory`` sets, or the free memory if it is None; None if that is unknown."""
     if max_memory is not None:
-        return Limit(parse_bytes(max_memory, owner=owner, name="max_memory"), f"max_memory={max_memory} allows")
+        limit = parse_bytes(max_memory, owner=owner, name="max_memory")
+        return Limit(limit, "max_memory allows")
     free = available()
     return None if free is None else Limit(resident() + free, "this machine has free")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Analyzer = Annotated[
     Literal["word", "char", "char_wb"], Param("unit of a term: words, characters, or characters within words (char_wb)")
 ]
-NgramRange = Annotated[tuple[int, int], Param("shortest and longest term, in words or characters, such as (1, 2)")]
+NgramRange = Annotated[tuple[int, int], Param("shortest and longest term, in words or characters")]
 Lowercase = Annotated[bool, Param("convert texts to lower case")]
 TokenLength = Annotated[int, Param("shorter words are ignored, in characters", ge=1)]
 Binary = Annotated[bool, Param("count every term of a text once")]

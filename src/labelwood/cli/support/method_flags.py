@@ -68,6 +68,25 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def in_flags(message: str, parser: Parser) -> str:
+    """Return a message of the library in the words of the command line.
+
+    ``name='value'`` and names with an underscore become flags if the command has the flag; ``None`` becomes none, and
+    the quotes that docstrings put around code are dropped.
+    """
+
+    def flag(match: re.Match[str]) -> str:
+        name = flag_of(match["name"])
+        return f"{name} {match['value']}" if parser.has_flag(name) else match[0]
+
+    def bare(match: re.Match[str]) -> str:
+        return flag_of(match[0]) if parser.has_flag(flag_of(match[0])) else match[0]
+
+    message = message.replace("``", "")
+    message = re.sub(r"\b(?P<name>[A-Za-z]\w*)=(?P<quote>'?)(?P<value>[\w.+-]+)(?P=quote)", flag, message)
+    return _lower_none(re.sub(r"(?<![\w/.-])[a-z]+(?:_[a-z]+)+(?![\w/.])", bare, message))
+
+
 def _expressible(parameter: Declared) -> Declared:
     """Return the parameter without the kinds of value that cannot be written as text, such as arrays."""
     return replace(parameter, kinds=tuple(kind for kind in parameter.kinds if kind in TEXT_KINDS))
@@ -76,7 +95,7 @@ def _expressible(parameter: Declared) -> Declared:
 def _metavar(parameter: Declared) -> str:
     if parameter.choices and not parameter.kinds:
         return "WORD"
-    return {int: "N", float: "X", str: "TEXT", bool: "BOOL"}.get(parameter.kinds[0], "JSON")
+    return {int: "N", float: "X", str: "TEXT", bool: "BOOL", tuple: "N,N"}.get(parameter.kinds[0], "JSON")
 
 
 def _shown_rule(parameter: Declared) -> str:
@@ -95,4 +114,4 @@ def _escaped(text: str) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
-    return str(value)
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
