@@ -84,13 +84,99 @@ def test_suggest_teach_and_suggest_again(open_page, service):
     assert "zebras +" in page.inner_text("#why-words")
     assert page.locator("#why-path li").count() >= 1
     assert "zoo" in page.inner_text("#why-path")
+    page.click("#figures summary")
     wait_for(page, "#h-learned", "3")
     assert page.inner_text("#h-state") == "learning"
+    assert page.inner_text("#model").startswith("model: online-tree, ")
     picture(page, "page")
     page.reload()  # another visitor gets the new label too
     page.fill("#input", "stripes of zebras")
     page.wait_for_selector("#found li")
     assert first_label(page) == "zoo"
+
+
+def test_ticks_belong_to_their_text(open_page, service):
+    page = open_page()
+    page.fill("#input", "a dog barks in court")
+    page.wait_for_selector("#found li")
+    page.check("#found li:has(label:text-is('court')) input")
+    page.fill("#input", "a dog barks in court today")  # an edit of the same text
+    page.wait_for_selector("#found li")
+    assert page.locator("#found input:checked").count() == 1
+    page.fill("#input", "income tax is due")  # another document
+    page.wait_for_selector("#found li")
+    assert page.locator("#found input:checked").count() == 0
+    assert page.is_disabled("#teach")
+
+
+def test_ticks_end_with_teaching(open_page, service):
+    page = open_page()
+    page.fill("#input", "a dog barks in court")
+    page.wait_for_selector("#found li")
+    page.check("#found li:has(label:text-is('court')) input")
+    page.click("#teach")
+    wait_for(page, "#status", "Teaching")
+    page.fill("#input", "a dog barks in court again")
+    page.wait_for_selector("#found li")
+    assert page.locator("#found input:checked").count() == 0
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(7000)
+    assert service.metric("examples_learned") == 1
+
+
+def test_undo(open_page, service):
+    page = open_page()
+    page.fill("#input", "a dog barks in court")
+    page.wait_for_selector("#found li")
+    page.check("#found li:has(label:text-is('court')) input")
+    assert page.is_hidden("#undo")
+    page.click("#teach")
+    wait_for(page, "#status", "Teaching court in 5 seconds")
+    page.click("#undo")
+    wait_for(page, "#status", "Not taught")
+    page.wait_for_timeout(6000)
+    assert service.metric("examples_learned") == 0
+    assert page.locator("#found input:checked").count() == 1, "the ticks stay, to be corrected"
+
+
+def test_a_closed_page_still_teaches(open_page, service):
+    page = open_page()
+    page.fill("#input", "a dog barks in court")
+    page.wait_for_selector("#found li")
+    page.check("#found li:has(label:text-is('court')) input")
+    page.click("#teach")
+    wait_for(page, "#status", "Teaching")
+    page.goto("about:blank")
+    page.wait_for_timeout(1000)
+    assert service.metric("examples_learned") == 1
+
+
+def test_teaching_says_what_unticked_labels_mean(open_page):
+    assert "all other labels are wrong" in open_page().inner_text("#teaching")
+
+
+def test_number_of_suggestions_and_copy(open_page):
+    page = open_page()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.fill("#input", "a dog barks in court")
+    page.wait_for_selector("#found li >> nth=3")
+    page.check("#found li:has(label:text-is('court')) input")
+    page.click("#copy")
+    wait_for(page, "#status", "Copied 1 label.")
+    assert page.evaluate("navigator.clipboard.readText()") == "court"
+
+
+def test_a_read_only_model_has_no_teaching_controls(open_page, tmp_path):
+    running = Running(tmp_path / "model", "--no-learn")
+    try:
+        page = open_page(running)
+        page.fill("#input", "a dog barks")
+        page.wait_for_selector("#found li")
+        assert page.is_hidden("#teaching")
+        assert page.locator("#found input:visible").count() == 0
+        picture(page, "read-only")
+    finally:
+        running.kill()
 
 
 def test_correcting_a_suggestion(open_page, service):
@@ -149,13 +235,15 @@ def test_a_service_with_tokens(open_page, tmp_path):
     running = Running(tmp_path / "model", "--tokens", tmp_path / "tokens", "--state", tmp_path / "other")
     try:
         page = open_page(running)
+        page.wait_for_selector("#access:visible")
         page.fill("#input", "a dog barks")
-        wait_for(page, "#status", "requires a token")
+        wait_for(page, "#status", "requires a valid token")
         page.fill("#token", "reading-token-0001")
         page.press("#token", "Enter")
         page.wait_for_selector("#found li")
+        assert page.is_hidden("#access")
         page.check("#found input >> nth=0")
         page.click("#teach")
-        wait_for(page, "#status", "may read, not write")
+        wait_for(page, "#status", "allows reading, not writing")
     finally:
         running.kill()

@@ -179,8 +179,9 @@ class LabelList(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """The model and the state of the service."""
+    """The model and the state of the service; ``name`` is the name of the model's directory."""
 
+    name: str
     method: str
     takes: Literal["text", "features"]
     labels: int

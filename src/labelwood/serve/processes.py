@@ -167,7 +167,7 @@ def _read(options: Options, sock: socket.socket, private: Path, learns: bool, ro
     path = options.state_folder / VIEW if learns else options.model
     current = FollowedModel(path, n_jobs=options.n_jobs)
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
-    service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False)
+    service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False, name=options.model.name)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     server = _server(_app(options, service, forward=private / "writer" if learns else None))
@@ -184,7 +184,7 @@ def _end_with(parent: int) -> None:
 
 def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool = False) -> Service:
     if not learns:
-        return Service(FollowedModel(options.model, n_jobs=options.n_jobs), metrics)
+        return Service(FollowedModel(options.model, n_jobs=options.n_jobs), metrics, name=options.model.name)
     store = Store(options.state_folder, model=options.model, keep=options.keep, drift_window=options.drift_window)
     writer = Writer(
         store,
@@ -194,7 +194,7 @@ def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool 
         publish=publish,
         alarm_below=options.alarm_below,
     )
-    return Service(store.machine, metrics, writer)
+    return Service(store.machine, metrics, writer, name=options.model.name)
 
 
 def _app(options: Options, service: Service, *, forward: Path | None = None) -> ASGIApp:

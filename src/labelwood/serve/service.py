@@ -70,6 +70,7 @@ class Service:
     writer_elsewhere: bool = False  # another process takes records
     sets_gauges: bool = True
     closing: bool = False
+    name: str = ""  # of the model, for people
 
     async def suggest(self, request: SuggestRequest) -> list[Suggestion]:
         """Suggest labels for one input."""
@@ -108,6 +109,7 @@ class Service:
         with self.current.read() as model:
             estimator = estimator_of(model)
             return ModelInfo(
+                name=self.name,
                 method=estimator.method_name,
                 takes=model.takes,
                 labels=estimator.n_labels_,

@@ -4,7 +4,10 @@
 
 const $ = (id) => document.getElementById(id);
 const WAIT = 150; // milliseconds between the last key and the request
-const state = { takes: "text", learns: false, shown: [], ticked: new Map(), asked: 0, timer: 0 };
+const GRACE = 5000; // milliseconds in which a taught example can be taken back
+const LONG = 60000; // characters; browsers drop longer requests of a closed page, so these are sent at once
+// Ticks belong to `text`, the text they were made for. `pending` is an example that has not been sent yet.
+const state = { takes: "text", learns: false, shown: [], ticked: new Map(), text: "", taught: false, asked: 0, timer: 0, pending: null };
 
 const make = (tag, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), properties);
@@ -16,9 +19,12 @@ async function call(method, path, body, headers = {}) {
   const token = sessionStorage.getItem("token");
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const options = { method, headers, keepalive: document.visibilityState === "hidden" }; // outlives a closed page
+  if (body !== undefined) options.body = JSON.stringify(body);
+  const answer = await fetch(path, options);
   const read = await answer.json().catch(() => ({ detail: answer.statusText }));
-  if (!answer.ok) throw new Error(answer.status === 401 ? "This service requires a token; enter it below." : read.detail);
+  if (answer.status === 401) $("access").hidden = false;
+  if (!answer.ok) throw new Error(answer.status === 401 ? "This service requires a valid token; enter it below the text." : read.detail);
   return read;
 }
 
@@ -44,7 +50,7 @@ async function suggest(fresh = new Set()) {
   const number = ++state.asked;
   try {
     const given = input();
-    const found = given ? (await call("POST", "suggest", { ...given, k: 10 })).suggestions : [];
+    const found = given ? (await call("POST", "suggest", { ...given, k: Number($("k").value) })).suggestions : [];
     if (number !== state.asked) return; // the text has changed since the request
     state.shown = found;
     show(fresh);
@@ -61,6 +67,11 @@ function show(fresh = new Set()) {
   const added = [...state.ticked.values()].filter((label) => !suggested.has(keyOf(label)));
   const rows = [...state.shown, ...added.map((label) => ({ label, score: null }))];
   $("found").replaceChildren(...rows.map((one, place) => row(one, place, fresh)));
+  $("copy").disabled = !rows.length;
+  allowTeaching();
+}
+
+function allowTeaching() {
   $("teach").disabled = !state.learns || !state.ticked.size || !$("input").value.trim();
 }
 
@@ -70,8 +81,9 @@ function row({ label, score }, place, fresh) {
   box.addEventListener("change", () => {
     if (box.checked) state.ticked.set(key, label);
     else state.ticked.delete(key);
-    $("teach").disabled = !state.learns || !state.ticked.size || !$("input").value.trim();
+    allowTeaching();
   });
+  box.hidden = !state.learns;
   const name = make("label", { htmlFor: box.id, textContent: String(label) });
   const item = make("li", {}, box, name);
   if (fresh.has(key)) item.className = "fresh";
@@ -113,12 +125,14 @@ function showWhy(label, found, amounts) {
   const lines = [];
   for (const path of found.paths)
     for (const step of path.steps) {
-      const where = step.label === null ? `branch ${step.child}` : String(step.label);
-      const sure = step.probability === null ? step.score : step.probability;
-      lines.push(`tree ${path.tree + 1}: ${where}, ${sure.toFixed(3)}, place ${step.place} of ${step.n_children}`);
+      const where = step.label === null ? `the group of labels below node ${step.child}` : `the label ${step.label}`;
+      const sure = step.probability === null ? "" : `, ${(100 * step.probability).toFixed(0)} % sure`;
+      const rank = step.place === 1 ? "the best" : `number ${step.place}`;
+      const whose = found.paths.length > 1 ? `Tree ${path.tree + 1} chose` : "The model chose";
+      lines.push(`${whose} ${where}: ${rank} of ${step.n_children} choices${sure}.`);
     }
   for (const share of found.shares)
-    lines.push(`leaf ${share.route + 1}: ${(100 * share.share).toFixed(1)}% of its examples had the label`);
+    lines.push(`${(100 * share.share).toFixed(1)} % of the similar training examples in tree ${share.route + 1} had this label.`);
   $("why-path").replaceChildren(...lines.map((line) => make("li", { textContent: line })));
   $("why").hidden = false;
   $("why-title").focus();
@@ -139,17 +153,82 @@ function mark(amounts) {
   $("marked").hidden = false;
 }
 
-async function teach() {
+// An edit keeps the document if most of the text stays; a pasted text is another document.
+function isSameDocument(before, after) {
+  const least = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < least && before[start] === after[start]) start += 1;
+  let end = 0;
+  while (end < least - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
+  return 2 * (start + end) >= Math.max(before.length, after.length);
+}
+
+// Forget the ticks of the former document.
+function followText() {
+  const text = $("input").value;
+  if (state.taught || !isSameDocument(state.text, text)) {
+    state.ticked.clear();
+    state.taught = false;
+    show();
+  }
+  state.text = text;
+}
+
+function teach() {
+  send();
   const labels = [...state.ticked.values()];
   try {
-    const example = { ...input(), labels };
-    const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-    const done = await call("POST", "learn", { examples: [example] }, { "Idempotency-Key": key });
-    await suggest(new Set(labels.map(keyOf)));
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    const key = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    state.pending = { example: { ...input(), labels }, key, timer: setTimeout(send, GRACE) };
+    if ($("input").value.length > LONG) return void send();
+  } catch (error) {
+    say(error.message, true);
+    return;
+  }
+  state.taught = true;
+  $("undo").hidden = false;
+  say(`Teaching ${labels.join(", ")} in ${GRACE / 1000} seconds.`);
+}
+
+// Send the pending example now.
+async function send() {
+  const pending = forget();
+  if (!pending) return;
+  try {
+    const done = await call("POST", "learn", { examples: [pending.example] }, { "Idempotency-Key": pending.key });
+    const isShown = input()?.text === pending.example.text;
+    if (isShown) await suggest(new Set(pending.example.labels.map(keyOf)));
     say(`Learned as record ${done.sequence}${done.new_labels ? `, ${done.new_labels} new` : ""}.`);
     health();
   } catch (error) {
     say(error.message, true);
+  }
+}
+
+function forget() {
+  const pending = state.pending;
+  if (pending) clearTimeout(pending.timer);
+  state.pending = null;
+  $("undo").hidden = true;
+  return pending;
+}
+
+function undo() {
+  if (!forget()) return;
+  state.taught = false;
+  say("Not taught.");
+}
+
+async function copy() {
+  const rows = [...$("found").querySelectorAll("li")];
+  const ticked = rows.filter((item) => item.querySelector("input").checked);
+  const names = (ticked.length ? ticked : rows).map((item) => item.querySelector("label").textContent);
+  try {
+    await navigator.clipboard.writeText(names.join("\n"));
+    say(`Copied ${names.length} ${names.length === 1 ? "label" : "labels"}.`);
+  } catch {
+    say("The browser does not allow this page to copy.", true);
   }
 }
 
@@ -170,6 +249,8 @@ async function health() {
     const model = await call("GET", "model");
     const now = model.service;
     Object.assign(state, { takes: model.takes, learns: model.learns });
+    $("model").textContent = `${model.name || "Labelwood"}: ${model.method}, ${model.labels.toLocaleString()} labels`;
+    $("teaching").hidden = !model.learns;
     $("input-label").textContent = model.takes === "text" ? "Text" : "Features, for example 12:0.5 7:1";
     $("h-learned").textContent = now.examples_learned.toLocaleString();
     $("h-labels").textContent = model.labels.toLocaleString();
@@ -186,6 +267,7 @@ async function health() {
 }
 
 $("input").addEventListener("input", () => {
+  followText();
   $("why").hidden = $("marked").hidden = true;
   clearTimeout(state.timer);
   state.timer = setTimeout(() => suggest(), WAIT);
@@ -200,10 +282,15 @@ $("add").addEventListener("submit", (event) => {
 });
 $("new-label").addEventListener("input", (event) => offerKnown(event.target.value));
 $("teach").addEventListener("click", teach);
+$("undo").addEventListener("click", undo);
+$("copy").addEventListener("click", copy);
+$("k").addEventListener("change", () => suggest());
+addEventListener("pagehide", send);
 $("access").addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem("token", $("token").value.trim());
   $("token").value = "";
+  $("access").hidden = true;
   health().then(() => suggest());
 });
 document.addEventListener("keydown", (event) => {
