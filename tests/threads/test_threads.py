@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -74,3 +76,25 @@ def test_models_used_by_several_threads(tmp_path):
         with ThreadPoolExecutor(4) as pool:
             for scores in pool.map(lambda _, m=model: m.predict_topk(X, 3)[1], range(4)):
                 np.testing.assert_array_equal(scores, expected)
+
+
+LABELS_CHANGE_DURING_A_SEARCH = """
+import threading, numpy as np, scipy.sparse as sp
+from labelwood import OnlineTree
+random = np.random.default_rng(0)
+X = sp.random_array((3000, 500), density=0.1, random_state=random, dtype=np.float32, format="csr")
+model = OnlineTree(n_jobs=1, max_leaf=4).fit(X[:500], [[int(label)] for label in random.integers(0, 300, 500)])
+search = threading.Thread(target=model.predict_topk, args=(X, 50))
+search.start()
+while search.is_alive():
+    model.labels.retire(0)
+    model.labels.restore(0)
+print("ended")
+"""
+
+
+def test_a_label_change_waits_for_a_long_search_without_the_interpreter_lock():
+    """The search needs the interpreter lock to report its progress."""
+    command = [sys.executable, "-c", LABELS_CHANGE_DURING_A_SEARCH]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.stdout == "ended\n", ended.stderr

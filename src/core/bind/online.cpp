@@ -1,10 +1,14 @@
 // Binding of the growing tree, the only stateful object of the module. Callers in Python have checked the
 // arrays.
 //
-// Learning takes the lock exclusively, predictions share it: a reader never sees half an update.
+// Learning takes the object's mutex exclusively, predictions share it: a reader never sees half an update. Nobody waits
+// for the mutex while holding the interpreter lock, because a search takes that lock to report its progress.
+//
+// ModelLock is for the estimators in Python, whose state is more than the tree: names, counts, decisions.
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/read_write_lock.hpp"
 #include "bind/arguments.hpp"
 #include "bind/options.hpp"
 #include "online/pack.hpp"
@@ -97,13 +101,56 @@ void read(OptionsReader& from, online::TreeArrays& to) {
     from.copy("gradients", to.blocks.gradients);
 }
 
+// A ReadWriteLock whose waiting can be interrupted (Ctrl-C). Python takes it by `with`, which no signal can separate
+// from its end.
+class ModelLock {
+  public:
+    struct Reading {
+        void enter() {
+            if (!lock.try_read()) wait([&](auto poll) { return lock.read(poll); });
+        }
+        void exit(const nb::object&, const nb::object&, const nb::object&) { lock.end_reading(); }
+        ReadWriteLock& lock;
+    };
+    struct Changing {
+        void enter() {
+            if (!lock.try_write()) wait([&](auto poll) { return lock.write(poll); });
+        }
+        void exit(const nb::object&, const nb::object&, const nb::object&) { lock.end_writing(); }
+        ReadWriteLock& lock;
+    };
+
+    Reading reading{lock_};
+    Changing changing{lock_};
+
+  private:
+    template <class Take>
+    static void wait(Take&& take) {
+        const auto goes_on = [] {
+            const WithLock lock;
+            return PyErr_CheckSignals() == 0;
+        };
+        if (!without_gil([&] { return take(goes_on); })) throw nb::python_error();
+    }
+
+    ReadWriteLock lock_;
+};
+
+// Locks a mutex; waits without the interpreter lock.
+template <class Lock>
+Lock locked(std::shared_mutex& mutex) {
+    Lock lock(mutex, std::try_to_lock);
+    if (!lock.owns_lock()) without_gil([&] { lock.lock(); });
+    return lock;
+}
+
 class OnlineTreeObject {
   public:
     explicit OnlineTreeObject(const nb::dict& options)
         : OnlineTreeObject(options_from<OnlineTreeOptions>(options, read)) {}
 
     void plant(Array<int32_t> parent, Array<int32_t> label, bool growing) {
-        const std::unique_lock lock(mutex_);
+        const auto lock = exclusive();
         tree_.plant(parent.data(), label.data(), static_cast<int32_t>(parent.shape(0)), growing);
     }
 
@@ -137,13 +184,13 @@ class OnlineTreeObject {
     }
 
     void set_lifecycle(int32_t label, bool retired, int32_t answers_as) {
-        const std::unique_lock lock(mutex_);
+        const auto lock = exclusive();
         tree_.resize_labels(1 + static_cast<int64_t>(std::max(label, answers_as)));
         tree_.set_lifecycle(label, retired, answers_as);
     }
 
     nb::dict records() const {
-        const std::shared_lock lock(mutex_);
+        const auto lock = shared();
         nb::dict out;
         put_records(online::TreeState::records(tree_), out);
         return out;
@@ -175,7 +222,7 @@ class OnlineTreeObject {
     void restore(const nb::dict& arrays, bool growing, int64_t seen, int64_t updates, uint64_t decisions,
                  int32_t cursor) {
         const auto given = options_from<online::TreeArrays>(arrays, read);
-        const std::unique_lock lock(mutex_);
+        const auto lock = exclusive();
         online::TreeState::load(tree_, given, growing, {seen, updates, decisions, cursor});
     }
 
@@ -199,7 +246,7 @@ class OnlineTreeObject {
     }
 
     nb::tuple classifier(int32_t node, bool auxiliary) const {
-        const std::shared_lock lock(mutex_);
+        const auto lock = shared();
         online::Classifier found = online::TreeState::classifier(tree_, node, auxiliary);
         return nb::make_tuple(to_numpy(std::move(found.features)), to_numpy(std::move(found.weights)),
                               to_numpy(std::move(found.sums)));
@@ -207,16 +254,16 @@ class OnlineTreeObject {
 
     bool growing() const { return tree_.growing(); }
     int64_t seen() const {
-        const std::shared_lock lock(mutex_);
+        const auto lock = shared();
         return tree_.seen();
     }
     bool has_label(int32_t label) const {
-        const std::shared_lock lock(mutex_);
+        const auto lock = shared();
         return tree_.has_label(label);
     }
 
     nb::dict facts() const {
-        const std::shared_lock lock(mutex_);
+        const auto lock = shared();
         nb::dict out;
         out["nodes"] = tree_.nodes().size();
         out["depth"] = tree_.nodes().depth();
@@ -232,6 +279,11 @@ class OnlineTreeObject {
     }
 
   private:
+    using Shared = std::shared_lock<std::shared_mutex>;
+    using Exclusive = std::unique_lock<std::shared_mutex>;
+    Shared shared() const { return locked<Shared>(mutex_); }
+    Exclusive exclusive() { return locked<Exclusive>(mutex_); }
+
     static void put_records(online::LabelArrays&& records, nb::dict& out) {
         out["answers_as"] = to_numpy(std::move(records.answers_as));
         out["retired"] = to_numpy(std::move(records.retired));
@@ -250,6 +302,16 @@ class OnlineTreeObject {
 }  // namespace
 
 void bind_online(nb::module_& m) {
+    nb::class_<ModelLock> lock(m, "ModelLock", "A lock that readers share and a writer has alone.");
+    nb::class_<ModelLock::Reading>(lock, "Reading")
+        .def("__enter__", &ModelLock::Reading::enter)
+        .def("__exit__", &ModelLock::Reading::exit, arg("type").none(), arg("error").none(), arg("trace").none());
+    nb::class_<ModelLock::Changing>(lock, "Changing")
+        .def("__enter__", &ModelLock::Changing::enter)
+        .def("__exit__", &ModelLock::Changing::exit, arg("type").none(), arg("error").none(), arg("trace").none());
+    lock.def(nb::init<>());
+    lock.def_ro("reading", &ModelLock::reading, "Holds off changes.");
+    lock.def_ro("changing", &ModelLock::changing, "Holds off all other threads.");
     nb::class_<OnlineTreeObject> object(m, "OnlineTree", "A label tree that grows as it learns.");
     object.def(nb::init<const nb::dict&>(), arg("options"));
     object.def("learn", &OnlineTreeObject::learn, arg("X"), arg("Y"), arg("order"), arg("n_threads"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.methods.online.learner import StreamLearner
+from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.saved_state import RECORDS, check_growing, check_records
 from labelwood.methods.online.stream_inputs import GrowingNames, as_i32, read_targets
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree
@@ -90,7 +90,7 @@ class GrowingEstimator(StreamLearner):
     def _learn(
         self, X: CSR, Y: CSR, order: npt.NDArray[Any], progress: Callable[[int], None] | None, n_threads: int
     ) -> None:
-        """Learn the rows ``order``; between chunks Python sees signals, and other threads may predict."""
+        """Learn the rows ``order``; between chunks Python sees signals."""
         tree, order = self._growing_tree(), np.ascontiguousarray(order, np.int64)
         bounds, work = chunk_bounds(X, Y, order)
         for start, stop in pairwise(bounds):
@@ -137,6 +137,7 @@ class GrowingEstimator(StreamLearner):
         rows = self._packed_rows(row, tree.packed)
         return RowInTree(tree.packed, rows, asked, number=number, leaf_labels=tree.leaf_labels)
 
+    @reads
     def trees(self) -> list[LabelledTree]:
         """The packed tree; a live one is packed for it."""
         if self._packed is None:
@@ -146,12 +147,12 @@ class GrowingEstimator(StreamLearner):
     def follow(self, forest: StreamLearner) -> None:
         """Know the labels and features of the forest that this tree is part of."""
         self._names, self.n_features_in_ = forest.label_names, forest.n_features_in_
+        self._fit_counts()
         if hasattr(forest, "feature_names_in_"):
             self.feature_names_in_ = forest.feature_names_in_
             self._fitted |= {"feature_names_in_"}
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        self._fit_counts()
         if self._packed is not None:
             records = {_RECORD + name: array for name, array in self._kept_records.items()}
             facts = {"inference_only": True, "seed": self._seed, "rows_learned": self.rows_learned_, **self.describe()}
@@ -190,15 +191,12 @@ class GrowingEstimator(StreamLearner):
         records = {name: arrays[_RECORD + name] for name in RECORDS}
         self._kept_records = check_records(records, self.n_labels_)
 
+    @reads
     def __getstate__(self) -> dict[str, Any]:
         """The state to pickle and copy: the kernel's tree as its saved state."""
-        state: dict[str, Any] = super().__getstate__()
+        state = super().__getstate__()
         tree = state.get("_tree")
         return state if tree is None else {**state, "_tree": (tree.facts(), tree.state())}
-
-    def __copy__(self) -> Self:
-        """A copy shares nothing: else learning would change both."""
-        return copy.deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -270,12 +268,6 @@ class GrowingEstimator(StreamLearner):
         trained["label_entries"] += n_marks
         self._fit_counts()
         np.add.at(self.label_counts_, Y.indices[:n_marks], 1)
-
-    def _fit_counts(self) -> None:
-        """Give new labels a count of 0."""
-        lacking = len(self._names) - len(self.label_counts_)
-        if lacking:
-            self.label_counts_ = np.pad(self.label_counts_, (0, lacking))
 
 
 def work_of(X: CSR, Y: CSR, order: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -21,9 +21,10 @@ class Labels:
     def list(self) -> list[LabelEntry]:
         """Every label in the order of its id."""
         model = self._model
-        records, seen = model.label_records(), model.n_seen_
+        with model.reading:
+            records, seen, names = model.label_records(), model.n_seen_, model.label_names.array.tolist()
         columns = [records[name].tolist() for name in ("support", "first_seen", "last_seen", "retired", "answers_as")]
-        entries, names = [], model.label_names.array.tolist()
+        entries = []
         for label, name in enumerate(names):
             support, first, last, retired, target = (
                 (column[label] for column in columns) if label < len(columns[0]) else (0, -1, -1, 0, label)
@@ -36,12 +37,14 @@ class Labels:
 
     def rename(self, old: Hashable, new: Hashable) -> None:
         """Give a label another name; it keeps what was learned."""
-        self._model.label_names.rename(old, new, owner=self._owner)
+        with self._model.changing:
+            self._model.label_names.rename(old, new, owner=self._owner)
 
     def retire(self, name: Hashable) -> None:
         """Stop suggesting the label. Its statistics stay, and examples that have it still teach it."""
-        label = self._id(name)
-        self._set(label, retired=True, answers_as=self._target(label))
+        with self._model.changing:
+            label = self._id(name)
+            self._set(label, retired=True, answers_as=self._target(label))
 
     def merge(self, source: Hashable, target: Hashable) -> None:
         """Let one label answer as another.
@@ -49,17 +52,19 @@ class Labels:
         From here on, examples with ``source`` count as examples of ``target``, and where the leaf of ``source`` is
         found, ``target`` is suggested: nothing learned is lost. A label is suggested once, with its better score.
         """
-        one, other = self._id(source), self._target(self._id(target))
-        if one == other:
-            raise LabelwoodError(f"{self._owner}: two different labels are needed to merge; got {source!r} twice")
-        for entry in self.list():  # labels merged into the source are merged into the target too
-            if entry.id == one or (entry.state == "merged" and self._target(entry.id) == one):
-                self._set(entry.id, retired=False, answers_as=other)
+        with self._model.changing:
+            one, other = self._id(source), self._target(self._id(target))
+            if one == other:
+                raise LabelwoodError(f"{self._owner}: two different labels are needed to merge; got {source!r} twice")
+            for entry in self.list():  # labels merged into the source are merged into the target too
+                if entry.id == one or (entry.state == "merged" and self._target(entry.id) == one):
+                    self._set(entry.id, retired=False, answers_as=other)
 
     def restore(self, name: Hashable) -> None:
         """Undo retiring or merging."""
-        label = self._id(name)
-        self._set(label, retired=False, answers_as=label)
+        with self._model.changing:
+            label = self._id(name)
+            self._set(label, retired=False, answers_as=label)
 
     def _id(self, name: Hashable) -> int:
         return self._model.label_names.id_of(name, owner=self._owner)

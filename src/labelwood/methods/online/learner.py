@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Self, cast
@@ -13,6 +14,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.label_names import LabelEntry, LabelNames
 from labelwood.methods.online.label_lifecycle import Labels
+from labelwood.methods.online.model_lock import LOCK, Locked, changes, lock_inherited, reads
 from labelwood.methods.online.progressive import Progressive, judge_progressive
 from labelwood.methods.online.stream_inputs import GrowingNames, check_size, read_features, read_targets
 from labelwood.methods.text_classifier import Model
@@ -23,8 +25,12 @@ from labelwood.validation.column_names import column_names
 _PROGRESSIVE_ROWS = 256
 
 
-class StreamLearner(TreeEstimator):
-    """A method that learns batch after batch; labels and features may appear at any time."""
+class StreamLearner(Locked, TreeEstimator):
+    """A method that learns batch after batch; labels and features may appear at any time.
+
+    Threads may share a model. A method that changes it runs alone, so that every other method sees it before or after
+    the change, never in between.
+    """
 
     takes_new_features: ClassVar[bool] = True
 
@@ -68,6 +74,7 @@ class StreamLearner(TreeEstimator):
     def _refuse_new_labels(self, Y: Any, label_names: Sequence[Hashable] | None) -> None:
         """Raise if Y has labels that the model may not add."""
 
+    @changes
     def partial_fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
         """Learn some rows, in their order, on top of what is known.
 
@@ -82,6 +89,7 @@ class StreamLearner(TreeEstimator):
         self._learn_batch(*self._read_batch(X, Y, label_names))
         return self
 
+    @changes
     def progressive(self, X: Any, Y: Any, *, k: int = 5, label_names: Sequence[Hashable] | None = None) -> Progressive:
         """Learn rows in their order, predicting the k best labels of each before it is learned."""
         if not self.__sklearn_is_fitted__():
@@ -91,6 +99,7 @@ class StreamLearner(TreeEstimator):
         predicted, targets = self.test_then_learn(X, Y, k=k, label_names=label_names)
         return judge_progressive(predicted, targets, before)
 
+    @changes
     def test_then_learn(
         self, X: Any, Y: Any, *, k: int = 1, label_names: Sequence[Hashable] | None = None, at_once: bool = False
     ) -> tuple[I32, CSR]:
@@ -126,9 +135,18 @@ class StreamLearner(TreeEstimator):
 
     @property
     def label_names(self) -> GrowingNames:
-        """The names of the labels, by id and by name; new labels are added at the end."""
+        """The names of the labels, by id and by name; new labels are added at the end.
+
+        They change with the model: other threads read them within ``with model.reading``.
+        """
         self._check_fitted()
         return self._names
+
+    @property
+    @reads
+    def classes_(self) -> npt.NDArray[Any]:
+        """The label names in the order of their ids."""
+        return self.label_names.array
 
     @property
     def labels(self) -> Labels:
@@ -165,12 +183,21 @@ class StreamLearner(TreeEstimator):
                 f"{owner}: X and Y must have the same number of rows; got {features.n_rows} and {n_rows}"
             )
         self._refuse_new_labels(Y, label_names)
-        targets = read_targets(Y, label_names, self._names, owner=owner)
+        try:
+            targets = read_targets(Y, label_names, self._names, owner=owner)
+        finally:
+            self._fit_counts()
         self.n_features_in_ = max(self.n_features_in_, features.n_cols)
         if is_new or self._feature_names is not None:
             self._name_features(column_names(X))
             self._fitted |= {"feature_names_in_"} & vars(self).keys()
         return features, targets
+
+    def _fit_counts(self) -> None:
+        """Give new labels a count of 0."""
+        lacking = len(self._names) - len(self.label_counts_)
+        if lacking:
+            self.label_counts_ = np.pad(self.label_counts_, (0, lacking))
 
     def _learn_batch(self, X: CSR, Y: CSR) -> None:
         try:
@@ -179,6 +206,32 @@ class StreamLearner(TreeEstimator):
             interrupt.add_note(f"{type(self).__name__}: the first {self.rows_learned_} of {X.n_rows} rows are learned")
             raise
 
+    @changes
+    def _adopt(self, fresh: Self) -> Self:
+        return super()._adopt(fresh)
+
+    def _note_fitted(self) -> None:
+        super()._note_fitted()
+        self._fitted -= LOCK
+
+    @reads
+    def __getstate__(self) -> dict[str, Any]:
+        """The state to pickle and copy, with copies of what learning changes in place."""
+        state = {name: value for name, value in super().__getstate__().items() if name not in LOCK}
+        if self.__sklearn_is_fitted__():
+            state["_names"] = GrowingNames(self._names)
+            state["label_counts_"], state["trained_"] = self.label_counts_.copy(), dict(self.trained_)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "label_counts_" in state:
+            self.label_counts_ = np.array(state["label_counts_"])  # joblib may give a file that is mapped read-only
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing: else learning would change both."""
+        return copy.deepcopy(self)
+
     def _check_can_learn(self) -> None:
         self._check_fitted()
         if not self.can_learn:
@@ -186,6 +239,16 @@ class StreamLearner(TreeEstimator):
                 f"{type(self).__name__}: this model was frozen or saved with inference_only and cannot learn or "
                 "change; use the model it was made from"
             )
+
+
+lock_inherited(
+    StreamLearner,
+    reading=(
+        "topk_ids", "predict_topk", "predict_proba", "predict", "explain", "score", "thresholds_of", "encode_labels",
+        "to_saved",
+    ),
+    changing=("calibrate", "choose_thresholds"),
+)  # fmt: skip
 
 
 def learner_of(model: Model, *, owner: str) -> StreamLearner:

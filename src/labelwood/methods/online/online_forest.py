@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from labelwood.label_names import LabelNames
 from labelwood.methods._nested_models import own_arrays, saved_members
 from labelwood.methods.online.growing import chunk_bounds
 from labelwood.methods.online.learner import StreamLearner
+from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.online_tree import OnlineTree
 from labelwood.methods.online.stream_inputs import GrowingNames
 from labelwood.packed.label_tree import LabelledTree, average
@@ -70,6 +70,7 @@ class OnlineForest(StreamLearner):
         self.n_trees, self.tree, self.n_jobs, self.random_state = n_trees, tree, n_jobs, random_state
         self.verbose = verbose
 
+    @reads
     def describe(self) -> dict[str, Any]:
         """Trees, and depth, nodes and size of them."""
         found = [tree.describe() for tree in self.trees_]
@@ -122,6 +123,7 @@ class OnlineForest(StreamLearner):
         finally:
             self._follow()
 
+    @reads
     def freeze(self, *, weight_threshold: float | None = None) -> Self:
         """A copy for prediction only, of frozen trees; see OnlineTree's ``freeze``."""
         self._check_can_learn()
@@ -135,6 +137,7 @@ class OnlineForest(StreamLearner):
         frozen._note_fitted()
         return frozen
 
+    @reads
     def label_records(self) -> dict[str, npt.NDArray[Any]]:
         """Support, first and last sight, retirement and target of every label that was seen."""
         self._check_fitted()
@@ -203,6 +206,7 @@ class OnlineForest(StreamLearner):
         """The k labels of highest averaged score."""
         return average(self.topk_by_tree(X, k, run), k)
 
+    @reads
     def trees(self) -> list[LabelledTree]:
         """The packed trees; live ones are packed for it."""
         return [packed for tree in self.trees_ for packed in tree.trees()]
@@ -231,9 +235,25 @@ class OnlineForest(StreamLearner):
         self._names, self.rows_learned_ = GrowingNames(self._names), self.trees_[0].rows_learned_
         self._lead()
 
-    def __copy__(self) -> Self:
-        """A copy shares nothing: else learning would change both."""
-        return copy.deepcopy(self)
+    def _fit_counts(self) -> None:
+        super()._fit_counts()
+        self._lead()
+
+    @reads
+    def __getstate__(self) -> dict[str, Any]:
+        """The state to pickle and copy: that of the forest and, taken at the same time, of its trees."""
+        state = super().__getstate__()
+        if "trees_" not in state:
+            return state
+        trees = [{**tree.__getstate__(), "_names": state["_names"]} for tree in self.trees_]
+        return {**state, "trees_": trees}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "trees_" in state:
+            self.trees_ = [OnlineTree.__new__(OnlineTree) for _ in state["trees_"]]
+            for tree, own in zip(self.trees_, state["trees_"], strict=True):
+                tree.__setstate__(own)
 
 
 def _learn_here(trees: Sequence[OnlineTree], X: CSR, Y: CSR, run: RunContext) -> list[dict[str, npt.NDArray[Any]]]:

@@ -19,6 +19,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.estimator import FittedModel, NJobs, Normalize, RandomState, Verbose
 from labelwood.label_names import LabelNames
 from labelwood.methods.online.growing import GrowingEstimator
+from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
 from labelwood.packed.label_tree import LOGISTIC, PackedTree, narrow
 from labelwood.packed.tree_shape import LabelTree, freeze
@@ -104,6 +105,7 @@ class OnlineTree(GrowingEstimator):
         """
         return self._learn_planted(tree, X, Y, label_names, growing=False)
 
+    @reads
     def freeze(self, *, weight_threshold: float | None = None) -> Self:
         """A copy for prediction only, packed like a LinearTree: it predicts faster and cannot learn.
 
