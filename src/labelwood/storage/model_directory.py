@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.storage.atomic import atomic_directory
+from labelwood.storage.mapped_file import map_file
 
 FORMAT = "labelwood-model"
 FORMAT_VERSION = 1
@@ -261,7 +262,7 @@ def _map_array(folder: _Folder, name: str, entry: Mapping[str, Any], *, verify: 
             empty = np.empty(shape, dtype)  # an empty array cannot be mapped
             empty.flags.writeable = False
             return empty
-        return np.asarray(np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape))
+        return map_file(file, size)[file.tell() :].view(dtype).reshape(shape)
 
 
 def read_trained(saved: Any) -> tuple[dict[str, Any], dict[str, Any]]:
