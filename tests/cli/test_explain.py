@@ -44,3 +44,12 @@ def test_a_row_of_a_file(labelwood, model, test_data, docs, tmp_path):
 
 def test_an_unknown_label(labelwood, model, test_data):
     assert "there is no label 'zebra'" in labelwood("explain", model, test_data, "--missed", "zebra").complaint(1)
+
+
+def test_a_text_without_a_known_word(labelwood, docs, tmp_path):
+    assert labelwood("train", docs, "-o", tmp_path / "model").code == 0
+    shown = labelwood("explain", tmp_path / "model", "zebra crossing").out
+    assert shown.startswith("the model knows no word or feature of this input; ")
+    assert "did you mean money?" in labelwood("explain", tmp_path / "model", "tax law", "--missed", "monney").complaint(
+        1
+    )

@@ -1,5 +1,7 @@
 """Explanations: exact sums, the scores of predictions, and where labels are lost, on cases worked by hand."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +15,7 @@ from labelwood import (
     LdsmForest,
     LinearTree,
     OneVsRest,
+    OnlineForest,
     OnlineTree,
     TextClassifier,
     TfidfEncoder,
@@ -238,3 +241,64 @@ def test_columns_known_at_fit_name_the_features():
     row = as_features(np.eye(4, dtype=np.float32)[:1], owner="test")
     [explanation] = model.explain(row, k=1)
     assert {c.name for step in steps_of(explanation) for c in step.contributions} == {"w"}
+
+
+@pytest.mark.parametrize("kind", [OnlineTree, OnlineForest])
+def test_a_live_tree_is_explained_like_its_frozen_copy(kind):
+    X, Y = make_rows()
+    names = [f"label {j}" for j in range(N_LABELS)]
+    settings = {"max_leaf": 4} if kind is OnlineTree else {"n_trees": 2, "tree": {"max_leaf": 4}}
+    live = kind(n_jobs=1, **settings).fit(X, Y, label_names=names)
+    live.labels.merge(names[3], names[4])
+    live.labels.retire(names[5])
+    for row in range(5):
+        asked = {"k": 4, "missed": [names[7], names[5], names[4]], "n_features": None}
+        (one,), (other,) = live.explain(X[row : row + 1], **asked), live.freeze().explain(X[row : row + 1], **asked)
+        assert [found.label for found in one.suggestions] == [found.label for found in other.suggestions]
+        assert list(steps_of(one)) == list(steps_of(other))
+        lost = [
+            [(lost.tree, lost.reason, lost.step) for lost in missed.lost] for missed in (*one.missed, *other.missed)
+        ]
+        assert lost[:3] == lost[3:]
+
+
+def test_explaining_a_live_tree_does_not_pack_all_of_it():
+    """Only the paths to the labels are packed for it, not the tree."""
+    random = np.random.default_rng(0)
+    X = sp.random_array((4000, 5000), density=0.01, random_state=random, dtype=np.float32, format="csr")
+    model = OnlineTree(n_jobs=1).fit(X, [[int(label)] for label in random.integers(0, 2000, 4000)])
+    spent = {}
+    for name in ("predict_topk", "explain", "freeze"):
+        method = getattr(model, name)
+        seconds = []
+        for row in range(5 if name != "freeze" else 2):
+            start = time.process_time()
+            method(*(() if name == "freeze" else (X[row : row + 1], 5)))
+            seconds.append(time.process_time() - start)
+        spent[name] = min(seconds)
+    assert spent["explain"] < 0.2 * spent["freeze"]
+    assert spent["explain"] < 30 * spent["predict_topk"]  # about 12 on an idle machine
+
+
+@pytest.mark.parametrize("kind", [LinearTree, CraftForest, OnlineTree, OnlineForest])
+def test_a_text_without_a_known_word_says_so(kind):
+    texts, Y = ["cats and dogs", "a dog barks", "tax law", "income tax"], [["pets"], ["pets"], ["law"], ["law"]]
+    model = TextClassifier(kind(n_jobs=1)).fit(texts, Y)
+    known, unknown, empty = model.explain(["my dog", "zebra crossing", ""], 1)
+    assert (known.row_is_empty, unknown.row_is_empty, empty.row_is_empty) == (False, True, True)
+
+
+def test_features_that_an_online_model_never_saw():
+    model = OnlineTree(n_jobs=1).partial_fit([{0: 1.0}, {5: 1.0}], [["a"], ["b"]])
+    rows = [{0: 1.0, 3: 1.0}, {3: 1.0}, {2**40: 1.0}]
+    assert [found.row_is_empty for found in model.explain(rows, 1)] == [False, True, True]
+
+
+def test_an_unknown_label_gets_the_nearest_one():
+    X, Y = make_rows()
+    for model in (LinearTree(n_jobs=1), OnlineTree(n_jobs=1)):
+        model.fit(X, Y, label_names=[f"label {j}" for j in range(N_LABELS)])
+        with pytest.raises(LabelwoodError, match="there is no label 'Labl 3'; did you mean label 3\\?"):
+            model.explain(X[:1], missed=["Labl 3"])
+    with pytest.raises(LabelwoodError, match="there is no label 'labels 7'; did you mean label 7\\?"):
+        model.labels.retire("labels 7")

@@ -67,7 +67,7 @@ def test_a_view_keeps_the_pages_and_the_last_one_unmaps_them(tmp_path):
 def test_what_cannot_be_mapped_is_an_error_of_the_system():
     reader, writer = os.pipe()
     os.close(writer)
-    with os.fdopen(reader, "rb") as pipe, pytest.raises(OSError, match="device|support|argument"):
+    with os.fdopen(reader, "rb") as pipe, pytest.raises(OSError, match=r"device|support|argument"):
         map_file(pipe, 1)
 
 

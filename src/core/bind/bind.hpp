@@ -36,10 +36,11 @@ using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
 using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Hands a vector's memory to NumPy without a copy.
-template <class T>
-Out<T> to_numpy(std::vector<T>&& values) {
-    auto* held = new std::vector<T>(std::move(values));
-    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+template <class T, class Allocator>
+Out<T> to_numpy(std::vector<T, Allocator>&& values) {
+    using Held = std::vector<T, Allocator>;
+    auto* held = new Held(std::move(values));
+    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Held*>(p); });
     return Out<T>(held->data(), {held->size()}, owner);
 }
 

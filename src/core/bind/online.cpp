@@ -227,22 +227,11 @@ class OnlineTreeObject {
     }
 
     nb::dict pack(float threshold) const {
-        online::PackedTree packed = without_gil([&] {
-            const std::shared_lock lock(mutex_);
-            return online::pack(tree_, threshold);
-        });
-        nb::dict out;
-        out["child_ptr"] = to_numpy(std::move(packed.child_ptr));
-        out["label"] = to_numpy(std::move(packed.label));
-        out["leaf_labels"] = to_numpy(std::move(packed.leaf_labels));
-        out["feature_ptr"] = to_numpy(std::move(packed.weights.feature_ptr));
-        out["features"] = to_numpy(std::move(packed.weights.features));
-        out["weight_ptr"] = to_numpy(std::move(packed.weights.weight_ptr));
-        out["row_start"] = to_numpy(std::move(packed.weights.row_start));
-        out["child"] = to_numpy(std::move(packed.weights.child));
-        out["weights"] = to_numpy(std::move(packed.weights.weights));
-        out["bias"] = to_numpy(std::move(packed.weights.bias));
-        return out;
+        return packed([&] { return online::pack(tree_, threshold); });
+    }
+
+    nb::dict pack_paths(const Array<int32_t>& features, const Array<int32_t>& labels) const {
+        return packed([&] { return online::pack_paths(tree_, span(features), span(labels)); });
     }
 
     nb::tuple classifier(int32_t node, bool auxiliary) const {
@@ -260,6 +249,15 @@ class OnlineTreeObject {
     bool has_label(int32_t label) const {
         const auto lock = shared();
         return tree_.has_label(label);
+    }
+
+    bool knows_any(const StreamArrays& x) const {
+        const auto lock = shared();
+        bool found = false;
+        x.with_rows([&](const auto& rows) {
+            found = online::known_features(tree_, rows, nullptr, rows.n_rows).features.size() > 0;
+        });
+        return found;
     }
 
     nb::dict facts() const {
@@ -283,6 +281,26 @@ class OnlineTreeObject {
     using Exclusive = std::unique_lock<std::shared_mutex>;
     Shared shared() const { return locked<Shared>(mutex_); }
     Exclusive exclusive() { return locked<Exclusive>(mutex_); }
+
+    template <class Pack>
+    nb::dict packed(Pack&& pack) const {
+        online::PackedTree packed = without_gil([&] {
+            const std::shared_lock lock(mutex_);
+            return pack();
+        });
+        nb::dict out;
+        out["child_ptr"] = to_numpy(std::move(packed.child_ptr));
+        out["label"] = to_numpy(std::move(packed.label));
+        out["leaf_labels"] = to_numpy(std::move(packed.leaf_labels));
+        out["feature_ptr"] = to_numpy(std::move(packed.weights.feature_ptr));
+        out["features"] = to_numpy(std::move(packed.weights.features));
+        out["weight_ptr"] = to_numpy(std::move(packed.weights.weight_ptr));
+        out["row_start"] = to_numpy(std::move(packed.weights.row_start));
+        out["child"] = to_numpy(std::move(packed.weights.child));
+        out["weights"] = to_numpy(std::move(packed.weights.weights));
+        out["bias"] = to_numpy(std::move(packed.weights.bias));
+        return out;
+    }
 
     static void put_records(online::LabelArrays&& records, nb::dict& out) {
         out["answers_as"] = to_numpy(std::move(records.answers_as));
@@ -328,11 +346,14 @@ void bind_online(nb::module_& m) {
     object.def("restore", &OnlineTreeObject::restore, arg("arrays"), arg("growing"), arg("seen"), arg("updates"),
                arg("decisions"), arg("cursor"), "The inverse of state, on a new object.");
     object.def("pack", &OnlineTreeObject::pack, arg("threshold"), "The arrays of a packed tree.");
+    object.def("pack_paths", &OnlineTreeObject::pack_paths, arg("features"), arg("labels"),
+               "The arrays of a packed tree, with the weights of the features on the paths to the labels only.");
     object.def("classifier", &OnlineTreeObject::classifier, arg("node"), arg("auxiliary"),
                "Features, weights and sums of a node's classifier.");
     object.def_prop_ro("growing", &OnlineTreeObject::growing, "Whether the tree is open to new labels.");
     object.def_prop_ro("seen", &OnlineTreeObject::seen, "Examples learned.");
     object.def("has_label", &OnlineTreeObject::has_label, arg("label"), "Whether a label has a leaf.");
+    object.def("knows_any", &OnlineTreeObject::knows_any, arg("X"), "Whether a feature of the rows was learned.");
     object.def("facts", &OnlineTreeObject::facts, "Counts and sizes.");
 }
 

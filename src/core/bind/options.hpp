@@ -35,8 +35,8 @@ class OptionsReader {
     }
 
     // The entries of an array.
-    template <class T>
-    void copy(const char* name, std::vector<T>& field) {
+    template <class T, class Allocator>
+    void copy(const char* name, std::vector<T, Allocator>& field) {
         Array<T> array;
         read(name, array);
         field.assign(array.data(), array.data() + array.shape(0));

@@ -46,31 +46,35 @@ inline void pack_labels(const Tree& tree, const Vector<int32_t>& order, PackedTr
         if (label >= 0) leaf_labels.push_back(label);
     }
     std::sort(leaf_labels.begin(), leaf_labels.end());
+    Vector<int32_t> leaf_of(tree.labels().size(), -1);
+    for (int64_t j = 0; j < leaf_labels.size(); ++j) leaf_of[leaf_labels[j]] = static_cast<int32_t>(j);
     for (int32_t& label : labels) {
-        if (label < 0) continue;
-        const auto at = std::lower_bound(leaf_labels.begin(), leaf_labels.end(), label);
-        label = static_cast<int32_t>(at - leaf_labels.begin());
+        if (label >= 0) label = leaf_of[label];
     }
     for (int32_t& label : leaf_labels) label = tree.labels()[label].answers_as;
 }
 
-inline PackedTree pack(const Tree& tree, float threshold) {
-    PackedTree out;
+// Adds the weights of the nodes `order`. `each_row(i, block, use)` calls use(feature, weights by lane) for the rows of
+// packed node i.
+template <class EachRow>
+void pack_weights(const Tree& tree, const Vector<int32_t>& order, float threshold, PackedTree& out,
+                  EachRow&& each_row) {
     const Nodes& nodes = tree.nodes();
-    const Vector<int32_t> order = packed_order(tree, &out.child_ptr);
-    pack_labels(tree, order, &out);
     label_tree::PackedWeights& packed = out.weights;
     packed.bias.assign(order.size(), 0.0f);
     const bool dense = threshold < 0.0f;
+    Vector<int32_t> lanes;  // of a node's children
     for (int64_t i = 0; i < order.size(); ++i) {
         if (out.label[i] >= 0) continue;
         const int32_t block = order[i] < 0 ? 0 : nodes[order[i]].block;
         const int32_t begin = out.child_ptr[i], end = out.child_ptr[i + 1];
+        lanes.clear();
+        for (int32_t c = begin; c < end; ++c) lanes.push_back(nodes[order[c]].lane);
         const int64_t start = packed.weights.size();
         const auto add_row = [&](int64_t feature, const float* row) {
             const int64_t before = packed.weights.size();
             for (int32_t c = begin; c < end; ++c) {
-                const float weight = row[nodes[order[c]].lane];
+                const float weight = row[lanes[c - begin]];
                 if (feature < 0) packed.bias[c] = weight * tree.learner().bias;
                 if (feature < 0 || !(dense || std::abs(weight) > threshold)) continue;
                 if (!dense) packed.child.push_back(c - begin);
@@ -80,10 +84,38 @@ inline PackedTree pack(const Tree& tree, float threshold) {
             if (!dense) packed.row_start.push_back(static_cast<uint32_t>(before - start));
             packed.features.push_back(static_cast<int32_t>(feature));
         };
-        BlockState::each_row(tree.block(block), tree.numbers(), tree.learner(), add_row);
+        each_row(i, tree.block(block), add_row);
         packed.feature_ptr.push_back(packed.features.size());
         packed.weight_ptr.push_back(packed.weights.size());
     }
+}
+
+inline PackedTree pack(const Tree& tree, float threshold) {
+    PackedTree out;
+    const Vector<int32_t> order = packed_order(tree, &out.child_ptr);
+    pack_labels(tree, order, &out);
+    pack_weights(tree, order, threshold, out, [&](int64_t, const SiblingBlock& block, auto& use) {
+        BlockState::each_row(block, tree.numbers(), tree.learner(), use);
+    });
+    return out;
+}
+
+// The packed tree as far as a row with these features reaches these labels: all nodes, but only the weights of the
+// features, and only of nodes above a leaf that suggests one of the labels.
+inline PackedTree pack_paths(const Tree& tree, Span<const int32_t> features, Span<const int32_t> labels) {
+    PackedTree out;
+    const Vector<int32_t> order = packed_order(tree, &out.child_ptr);
+    pack_labels(tree, order, &out);
+    Vector<uint8_t> above(order.size(), 0);
+    for (int64_t i = order.size() - 1; i >= 0; --i) {
+        if (out.label[i] >= 0) {
+            above[i] = std::find(labels.begin(), labels.end(), out.leaf_labels[out.label[i]]) != labels.end();
+        }
+        for (int32_t child = out.child_ptr[i]; child < out.child_ptr[i + 1]; ++child) above[i] |= above[child];
+    }
+    pack_weights(tree, order, -1.0f, out, [&](int64_t i, const SiblingBlock& block, auto& use) {
+        if (above[i]) BlockState::each_row_among(features, block, tree.numbers(), tree.learner(), use);
+    });
     return out;
 }
 

@@ -7,21 +7,23 @@
 #include <utility>
 
 #include "base/span.hpp"
+#include "memory/allocators.hpp"
 #include "online/tree.hpp"
 
 namespace labelwood::online {
 
 // Blocks in turn; within a block features by ascending id. Lanes are saved from `first_lane` (0 with an
-// auxiliary classifier, else 1) to the last in use.
+// auxiliary classifier, else 1) to the last in use. Large arrays have pages of their own: they live for a moment, and
+// the process would keep their memory.
 struct BlockArrays {
     Vector<int64_t> feature_ptr{0};
-    Vector<int64_t> features;     // ids
-    Vector<int32_t> first;        // per feature: its first visit, a row of the block's gradients; -1: it has a row
-    Vector<float> value;          // per feature: its value at its first visit; 0: it has a row
-    Vector<int64_t> row_ptr{0};   // per block, into weights and sums
-    Vector<float> weights, sums;  // the row of the constant feature, then of features with rows
+    memory::OwnVector<int64_t> features;     // ids
+    memory::OwnVector<int32_t> first;        // per feature: its first visit, a row of gradients; -1: it has a row
+    memory::OwnVector<float> value;          // per feature: its value at its first visit; 0: it has a row
+    Vector<int64_t> row_ptr{0};              // per block, into weights and sums
+    memory::OwnVector<float> weights, sums;  // the row of the constant feature, then of features with rows
     Vector<int64_t> gradient_ptr{0};
-    Vector<float> gradients;  // per first visit
+    memory::OwnVector<float> gradients;  // per first visit
 };
 
 struct BlockState {
@@ -120,15 +122,31 @@ struct BlockState {
         use(int64_t{-1}, block.rows_.row(0));
         Vector<float> replayed(2 * block.capacity());
         for (const auto& [id, entry] : sorted(block, numbers)) {
-            const float* row = replayed.data();
-            if (SiblingBlock::is_single(entry)) {
-                std::fill(replayed.begin(), replayed.end(), 0.0f);
-                block.replay(block.singles_[SiblingBlock::index_of(entry)], options, replayed.data());
-            } else {
-                row = block.rows_.row(entry);
-            }
-            use(static_cast<int64_t>(id), row);
+            use(static_cast<int64_t>(id), row_of(block, entry, options, replayed));
         }
+    }
+
+    // The same for the constant and those of the given features that the block has seen.
+    template <class Use>
+    static void each_row_among(Span<const int32_t> features, const SiblingBlock& block, const FeatureNumbers& numbers,
+                               const LearnerOptions& options, Use&& use) {
+        use(int64_t{-1}, block.rows_.row(0));
+        Vector<float> replayed(2 * block.capacity());
+        for (const int32_t id : features) {
+            const uint32_t number = numbers.find(static_cast<uint64_t>(id));
+            const uint32_t entry = number == FeatureNumbers::kNone ? SiblingBlock::kNoRow : block.table_.find(number);
+            if (entry != SiblingBlock::kNoRow) use(int64_t{id}, row_of(block, entry, options, replayed));
+        }
+    }
+
+  private:
+    // The row of an entry of the block's table; `replayed` holds it if the block does not.
+    static const float* row_of(const SiblingBlock& block, uint32_t entry, const LearnerOptions& options,
+                               Vector<float>& replayed) {
+        if (!SiblingBlock::is_single(entry)) return block.rows_.row(entry);
+        std::fill(replayed.begin(), replayed.end(), 0.0f);
+        block.replay(block.singles_[SiblingBlock::index_of(entry)], options, replayed.data());
+        return replayed.data();
     }
 };
 

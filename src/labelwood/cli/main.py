@@ -16,8 +16,8 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from labelwood import __version__
-from labelwood.cli.support.parser import Parser, UsageError, nearest
-from labelwood.errors import LabelwoodError
+from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.errors import LabelwoodError, nearest
 from labelwood.progress import SHOWN
 from labelwood.run_context import logger
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
-from labelwood.errors import LabelwoodError
+from labelwood.errors import LabelwoodError, nearest
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.label_names import LabelEntry, LabelNames
 from labelwood.packed.label_tree import LabelledTree
@@ -132,7 +132,12 @@ class FittedModel:
         try:
             return self._names.index[label]
         except (KeyError, TypeError):
-            raise LabelwoodError(f"{type(self).__name__}: there is no label {label!r}") from None
+            advice = nearest(label, self._names.index)
+            raise LabelwoodError(f"{type(self).__name__}: there is no label {label!r}{advice}") from None
+
+    def knows_any(self, row: CSR) -> bool:
+        """True if a feature of the row is known to the model."""
+        return bool(np.any(row.data))
 
     def feature_namer(self) -> Callable[[int], str | None]:
         """A function from a column of X to the name it had at fit, or None."""

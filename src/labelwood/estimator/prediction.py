@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -114,13 +114,14 @@ class Prediction(FittedModel):
         rows, k = self.encode(X), self._checked_k(k)
         ids = [self.id_of(label) for label in missed]
         named = feature_name or self.feature_namer()
-        asked = Asked(lambda label: self._names.named([label])[0], named, n_features)
+        asked = Asked(lambda label: self._names.named([label])[0], cache(named), n_features)
         run = RunContext(n_threads=self.n_threads)
         found = []
         for number in range(rows.n_rows):
             row = rows.rows(number, number + 1)
             places = places_in(self.topk_rows(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
-            found.append(self._with_probabilities(self.explain_one(row, min(k, self.n_labels_), asked, places, run)))
+            explanation = self.explain_one(row, min(k, self.n_labels_), asked, places, run)
+            found.append(replace(self._with_probabilities(explanation), row_is_empty=not self.knows_any(row)))
         return found
 
     def score(self, X: Any, y: Any) -> float:

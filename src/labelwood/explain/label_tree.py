@@ -39,14 +39,18 @@ class RowInTree:
         self._columns, self._values = row.indices, row.data.astype(np.float64)
         label = packed.tree.label
         self._label = label if leaf_labels is None else _renamed(label, leaf_labels)
+        # Paths to several labels share nodes and steps.
+        self._weights: dict[int, tuple[npt.NDArray[np.intp], F64]] = {}
         self._scores: dict[int, F64] = {}
+        self._log_probabilities: dict[int, list[float]] = {}
+        self._steps: dict[int, Step] = {}
 
     def path(self, label: int, members: Members) -> Path | None:
         """The path to a label; the best, if several leaves answer as it, and None if the tree lacks it."""
         leaves = np.flatnonzero(self._label == label).tolist()
         if not leaves:
             return None
-        best = max(leaves, key=self.log_score)
+        best = max(leaves, key=self.log_score) if len(leaves) > 1 else leaves[0]
         steps = tuple(self._step(child) for child in self._nodes_to(best))
         return Path(self._number, float(np.exp(self.log_score(best))), label in members.labels, steps)
 
@@ -90,9 +94,14 @@ class RowInTree:
             node = int(parent[node])
         return nodes[::-1]
 
+    def _weights_of(self, node: int) -> tuple[npt.NDArray[np.intp], F64]:
+        if node not in self._weights:
+            self._weights[node] = weights_of_node(self._packed, node, self._columns)
+        return self._weights[node]
+
     def _children_scores(self, node: int) -> F64:
         if node not in self._scores:
-            matched, weights = weights_of_node(self._packed, node, self._columns)
+            matched, weights = self._weights_of(node)
             first, last = self._packed.tree.child_ptr[node : node + 2]
             bias = self._packed.node_weights.bias[first:last].astype(np.float64)
             self._scores[node] = bias + self._values[matched] @ weights
@@ -100,15 +109,22 @@ class RowInTree:
 
     def _log_probability(self, child: int) -> float:
         node = int(self._packed.tree.parent[child])
-        score = self._children_scores(node)[child - self._packed.tree.child_ptr[node]]
-        return float(log_probability(score, self._packed.link))
+        if node not in self._log_probabilities:
+            found = log_probability(self._children_scores(node), self._packed.link)
+            self._log_probabilities[node] = found.tolist()
+        return self._log_probabilities[node][child - int(self._packed.tree.child_ptr[node])]
 
     def _step(self, child: int) -> Step:
+        if child not in self._steps:
+            self._steps[child] = self._new_step(child)
+        return self._steps[child]
+
+    def _new_step(self, child: int) -> Step:
         packed, asked = self._packed, self._asked
         node = int(packed.tree.parent[child])
         place = child - int(packed.tree.child_ptr[node])
         scores = self._children_scores(node)
-        matched, weights = weights_of_node(packed, node, self._columns)
+        matched, weights = self._weights_of(node)
         listed, rest = asked.contributions(
             self._columns[matched].tolist(), self._values[matched].tolist(), weights[:, place].tolist()
         )

@@ -155,12 +155,14 @@ class Explanation:
     """Why the labels of a row were suggested, best first.
 
     Forests have ``routes``, blends ``members``; ``missed`` has the labels that the caller named as missing.
+    ``row_is_empty`` is true if no feature of the row is known to the model: every such row gets the same labels.
     """
 
     suggestions: tuple[Suggestion, ...]
     routes: tuple[Route, ...] = ()
     missed: tuple[Missed, ...] = ()
     members: tuple[Member, ...] = ()
+    row_is_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -192,13 +194,13 @@ class Asked:
     def contributions(
         self, columns: Sequence[int], values: Sequence[float], weights: Sequence[float]
     ) -> tuple[tuple[Contribution, ...], float]:
-        """The largest contributions, and the sum of the others."""
+        """The largest contributions, and the sum of the others; columns rise."""
         amounts = [value * weight for value, weight in zip(values, weights, strict=True)]
-        order = sorted(range(len(amounts)), key=lambda i: (-abs(amounts[i]), columns[i]))
+        smaller = [-abs(amount) for amount in amounts]
+        order = sorted(range(len(amounts)), key=smaller.__getitem__)  # stable: equal amounts by column
         shown = order if self.n_features is None else order[: self.n_features]
-        listed = tuple(
-            Contribution(columns[i], self.feature_name(columns[i]), values[i], weights[i], amounts[i])
-            for i in shown
-            if amounts[i] != 0
-        )
-        return listed, sum(amounts[i] for i in order[len(shown) :])
+        name = self.feature_name
+        listed = [
+            Contribution(columns[i], name(columns[i]), values[i], weights[i], amounts[i]) for i in shown if amounts[i]
+        ]
+        return tuple(listed), sum([amounts[i] for i in order[len(shown) :]])

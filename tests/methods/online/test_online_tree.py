@@ -63,7 +63,7 @@ def test_a_label_never_seen_before_is_learned_at_once(planted):
 def test_features_past_every_matrix(planted):
     model = small().partial_fit([{2**62: 1.0, 5: 1.0}, {7: 1.0}], [["far"], ["near"]])
     assert model.predict_topk([{2**62: 1.0}, {7: 1.0}], 1)[0].ravel().tolist() == ["far", "near"]
-    with pytest.raises(LabelwoodError, match="freeze takes feature ids up to"):
+    with pytest.raises(LabelwoodError, match="freeze and explain take feature ids up to"):
         model.freeze()
     wide = sp.csr_array(([1.0], ([0], [2**40])), shape=(1, 2**62 + 1))
     assert model.partial_fit(wide, [["wide"]]).predict_topk(wide, 1)[0].tolist() == [["wide"]]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NoReturn
+
+from labelwood.errors import nearest
 
 VECTOR_FORMATS = ("xmc", "svmlight", "npz", "lw")
 _REQUIRED = "the following arguments are required: "
@@ -126,12 +127,6 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=34, width=110)
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean X?`` if a known word is close, else an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def one_of(words: Container[str]) -> Callable[[str], str]:

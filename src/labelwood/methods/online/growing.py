@@ -18,11 +18,11 @@ from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.saved_state import RECORDS, check_growing, check_records
 from labelwood.methods.online.stream_inputs import GrowingNames, as_i32, read_targets
-from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree
+from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, I32, TopK
+from labelwood.sparse import CSR, I32, MAX_COLUMNS, TopK
 
 # Work of one kernel call, in features times labels: a few tenths of a second, then Python handles signals.
 CHUNK = 1_000_000
@@ -109,14 +109,14 @@ class GrowingEstimator(StreamLearner):
             tree = self._growing_tree()
             return TopK(*tree.search(X, k, run.n_threads, progress))
 
-    def _packed_rows(self, X: CSR, packed: PackedTree) -> CSR:
-        """Rows for a packed tree: scaled if the method scales, without features that the tree has not seen."""
+    def _packed_rows(self, X: CSR) -> CSR:
+        """Rows for a packed tree: scaled if the method scales, without columns that the tree has not seen."""
         values = _core.unit_rows(X.indptr, X.data) if self.normalize else X.data
-        return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), packed.n_features)
+        return as_i32(CSR(X.indptr, X.indices, values, X.n_cols), self.n_features_in_)
 
     def _topk_packed(self, X: CSR, k: int, run: RunContext) -> TopK:
         assert self._packed is not None
-        rows = self._packed_rows(X, self._packed)
+        rows = self._packed_rows(X)
         # Leaves of merged labels suggest the same label: ask for more, by the number of such leaves.
         doubles = len(self._leaf_labels) - len(np.unique(self._leaf_labels))
         wide = min(k + doubles, len(self._leaf_labels))
@@ -125,17 +125,39 @@ class GrowingEstimator(StreamLearner):
         return TopK(found, top.scores) if doubles == 0 else _first_of_each(TopK(found, top.scores), k)
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
-        """Explain on the packed tree; a live tree is packed for it with every weight, which takes a copy."""
+        """Explain on the packed tree; of a live tree, the paths to the labels are packed for it."""
         top = self.topk_rows(row, k, run)
-        view = self.row_in_tree(row, asked, number=0)
+        members = members_of(top)
+        view = self.row_in_tree(row, [*members.labels, *(place.label for place in missed)], asked, number=0)
         beam_width = self.beam_width if self._packed is not None and self.search == "beam" else None
-        return explain_row([view], [members_of(top)], top, asked, beam_width=beam_width, missed=missed)
+        return explain_row([view], [members], top, asked, beam_width=beam_width, missed=missed)
 
-    def row_in_tree(self, row: CSR, asked: Asked, *, number: int) -> RowInTree:
-        """A row in this tree, packed, as tree ``number`` of an explanation."""
-        (tree,) = self.trees()
-        rows = self._packed_rows(row, tree.packed)
-        return RowInTree(tree.packed, rows, asked, number=number, leaf_labels=tree.leaf_labels)
+    def row_in_tree(self, row: CSR, labels: Sequence[int], asked: Asked, *, number: int) -> RowInTree:
+        """A row in this tree, as tree ``number`` of an explanation of these labels."""
+        rows = self._packed_rows(row)
+        packed, leaf_labels = self._packed, None if self._packed is None else self._leaf_labels
+        if packed is None:
+            tree = self._packable_tree()
+            packed, leaf_labels = self._packed_from(tree.pack_paths(rows.indices, np.array(labels, np.int32)))
+        return RowInTree(packed, rows, asked, number=number, leaf_labels=leaf_labels)
+
+    def knows_any(self, row: CSR) -> bool:
+        """True if a feature of the row is known to the model."""
+        return super().knows_any(row) if self._packed is not None else self._growing_tree().knows_any(row)
+
+    def _packable_tree(self) -> _core.OnlineTree:
+        tree = self._growing_tree()
+        if self.n_features_in_ > MAX_COLUMNS:
+            raise LabelwoodError(
+                f"{type(self).__name__}: freeze and explain take feature ids up to {MAX_COLUMNS}; "
+                f"got {self.n_features_in_ - 1}"
+            )
+        return tree
+
+    def _packed_from(self, arrays: dict[str, npt.NDArray[Any]]) -> tuple[PackedTree, I32]:
+        """The packed tree that the kernel made, and the label of each leaf."""
+        leaf_labels, shape = arrays.pop("leaf_labels"), LabelTree(arrays.pop("child_ptr"), arrays.pop("label"))
+        return PackedTree(shape, narrow(arrays, shape, "float16"), LOGISTIC, self.n_features_in_), leaf_labels
 
     @reads
     def trees(self) -> list[LabelledTree]:

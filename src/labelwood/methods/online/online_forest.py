@@ -214,9 +214,15 @@ class OnlineForest(StreamLearner):
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """Explain on the packed trees."""
         members = self.topk_by_tree(row, k, run)
-        views = [tree.row_in_tree(row, asked, number=number) for number, tree in enumerate(self.trees_)]
+        top = average(members, k)
+        labels = [*members_of(top).labels, *(place.label for place in missed)]
+        views = [tree.row_in_tree(row, labels, asked, number=number) for number, tree in enumerate(self.trees_)]
         lists = [members_of(member) for member in members]
-        return explain_row(views, lists, average(members, k), asked, beam_width=None, missed=missed)
+        return explain_row(views, lists, top, asked, beam_width=None, missed=missed)
+
+    def knows_any(self, row: CSR) -> bool:
+        """True if a feature of the row is known to the model."""
+        return self.trees_[0].knows_any(row)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         manifests, arrays = saved_members(self.trees_, "tree")

@@ -21,11 +21,10 @@ from labelwood.label_names import LabelNames
 from labelwood.methods.online.growing import GrowingEstimator
 from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
-from labelwood.packed.label_tree import LOGISTIC, PackedTree, narrow
 from labelwood.packed.tree_shape import LabelTree, freeze
 from labelwood.params import Param, check_parameters
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, MAX_COLUMNS
+from labelwood.sparse import CSR
 
 _WARM_ROUNDS = 20
 
@@ -112,19 +111,12 @@ class OnlineTree(GrowingEstimator):
         Without a threshold every weight is kept and the answers are those of this model, up to rounding. With a
         threshold, smaller weights are dropped and the others kept in half precision. Retired labels are left out.
         """
-        tree = self._growing_tree()
-        if self.n_features_in_ > MAX_COLUMNS:
-            raise LabelwoodError(
-                f"OnlineTree: freeze takes feature ids up to {MAX_COLUMNS}; got {self.n_features_in_ - 1}"
-            )
-        records = self.label_records()
+        tree, records = self._packable_tree(), self.label_records()
         if not (records["support"] > 0).any():
             raise LabelwoodError("OnlineTree: freeze needs at least one label; the model has seen none")
-        arrays = tree.pack(-1.0 if weight_threshold is None else weight_threshold)
-        shape = LabelTree(arrays.pop("child_ptr"), arrays.pop("label"))
         frozen: Self = clone(self)
-        frozen._leaf_labels = arrays.pop("leaf_labels")
-        frozen._packed = PackedTree(shape, narrow(arrays, shape, "float16"), LOGISTIC, self.n_features_in_)
+        arrays = tree.pack(-1.0 if weight_threshold is None else weight_threshold)
+        frozen._packed, frozen._leaf_labels = self._packed_from(arrays)
         frozen._tree, frozen._seed, frozen._kept_records = None, self._seed, records
         frozen._names = GrowingNames(self._names)
         frozen.n_features_in_, frozen.rows_learned_ = self.n_features_in_, self.rows_learned_

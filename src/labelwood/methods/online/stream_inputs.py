@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.errors import LabelwoodError
+from labelwood.errors import LabelwoodError, nearest
 from labelwood.label_names import LabelNames
 from labelwood.sparse import CSR, MAX_COLUMNS, as_features
 from labelwood.validation.column_names import column_names
@@ -71,7 +71,7 @@ class GrowingNames(LabelNames):
         try:
             return self.index[name]
         except (KeyError, TypeError):
-            raise LabelwoodError(f"{owner}: there is no label {name!r}") from None
+            raise LabelwoodError(f"{owner}: there is no label {name!r}{nearest(name, self.index)}") from None
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """What to save, as :class:`LabelNames` does."""

@@ -90,6 +90,9 @@ def _row(options: argparse.Namespace, n_rows: int) -> int:
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:
+    if explanation.row_is_empty:
+        yield "the model knows no word or feature of this input; it suggests the same labels for every such input"
+        yield ""
     for suggestion in explanation.suggestions:
         meant = "" if suggestion.probability is None else f", probability {suggestion.probability:.1%}"
         yield f"{suggestion.label}  {suggestion.score:.4g}{meant}"
