@@ -16,12 +16,12 @@ KINDS = [OnlineTree, OnlineForest]
 
 # Methods that do without the lock: they read one value, or only parameters, or are steps of methods that take it.
 FREE = {
-    "begun", "can_learn", "classifier_", "decided", "decisions", "describe", "encode", "estimate", "explain_one",
-    "feature_namer", "fit", "fit_rows", "follow", "from_saved", "get_metadata_routing", "get_params", "id_of",
-    "knows_any", "label_entries", "label_names", "label_records", "labels", "learn_rows", "learn_tree", "load",
-    "main_member",
-    "n_labels_", "n_seen_", "n_threads", "predict_then_learn", "preset", "row_in_tree", "save", "set_lifecycle",
-    "set_params", "set_fit_request", "set_partial_fit_request", "set_predict_proba_request", "set_predict_request",
+    "begun", "can_learn", "changing", "classifier_", "decided", "decisions", "describe", "encode", "estimate",
+    "explain_one", "feature_namer", "fit", "fit_rows", "follow", "from_saved", "get_metadata_routing", "get_params",
+    "id_of", "knows_any", "label_entries", "label_names", "label_records", "labels", "learn_rows", "learn_tree", "load",
+    "main_member", "n_labels_", "n_seen_", "n_threads", "predict_then_learn", "preset", "reading", "row_in_tree",
+    "save", "set_lifecycle", "set_params",
+    "set_fit_request", "set_partial_fit_request", "set_predict_proba_request", "set_predict_request",
     "set_score_request", "set_threads", "threshold_", "topk_by_tree", "topk_rows", "warm_start_from",
     "with_classifier", "objective",
 }  # fmt: skip

@@ -7,8 +7,10 @@ that changes the model may call all others.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from labelwood import _core
 
@@ -16,21 +18,41 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_MAKING = threading.Lock()
+LOCK = frozenset(("_reading", "_changing"))  # attributes that are neither saved nor copied
+
+
+class _MadeOnFirstUse:
+    """One of the two sides of a model's lock; afterwards both are attributes of the model."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: object, owner: type) -> Any:
+        with _MAKING:
+            own = vars(model)
+            if self._name not in own:
+                lock = _core.ModelLock()
+                own["_reading"], own["_changing"] = lock.reading, lock.changing
+            return own[self._name]
+
+
 class Locked:
     """An object with a lock of its own, also after it was unpickled, copied or cloned."""
 
-    reading: _core.ModelLock.Reading  # with model.reading: nobody changes the model
-    changing: _core.ModelLock.Changing  # with model.changing: nobody else reads or changes the model
+    _reading = _MadeOnFirstUse()
+    _changing = _MadeOnFirstUse()
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """An object with its lock."""
-        made: Self = super().__new__(cls)
-        lock = _core.ModelLock()
-        made.reading, made.changing = lock.reading, lock.changing
-        return made
+    @property
+    def reading(self) -> AbstractContextManager[None]:
+        """``with model.reading``: nobody changes the model."""
+        return cast("AbstractContextManager[None]", self._reading)
 
+    @property
+    def changing(self) -> AbstractContextManager[None]:
+        """``with model.changing``: nobody else reads or changes the model."""
+        return cast("AbstractContextManager[None]", self._changing)
 
-LOCK = frozenset(("reading", "changing"))  # attributes that are neither saved nor copied
 
 S = TypeVar("S", bound=Locked)
 
@@ -40,7 +62,7 @@ def reads(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P],
 
     @functools.wraps(method)
     def reading(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self.reading:
+        with self._reading:
             return method(self, *args, **kwargs)
 
     return reading
@@ -51,7 +73,7 @@ def changes(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P
 
     @functools.wraps(method)
     def changing(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self.changing:
+        with self._changing:
             return method(self, *args, **kwargs)
 
     return changing
