@@ -277,7 +277,7 @@ def test_explaining_a_live_tree_does_not_pack_all_of_it():
             seconds.append(time.process_time() - start)
         spent[name] = min(seconds)
     assert spent["explain"] < 0.2 * spent["freeze"]
-    assert spent["explain"] < 30 * spent["predict_topk"]  # about 12 on an idle machine
+    assert spent["explain"] < 30 * spent["predict_topk"]
 
 
 @pytest.mark.parametrize("kind", [LinearTree, CraftForest, OnlineTree, OnlineForest])
