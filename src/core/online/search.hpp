@@ -35,7 +35,7 @@ class Searcher {
         };
         const int32_t root = Nodes::kRoot;
         if (nodes_[root].n_active > 0) {
-            score(0, 2, x, 0.0f, scratch);
+            score(0, 1, x, 0.0f, scratch);
             queue.push_back({scratch.block.margins[1], root});
         }
         while (!queue.empty() && found.size() < k_) {
@@ -47,7 +47,7 @@ class Searcher {
                 give_out(answer(top.id), top.score, found);
                 continue;
             }
-            score(node.block, 1 + node.n_children(), x, top.score, scratch);
+            score(node.block, node.n_children(), x, top.score, scratch);
             for (const int32_t child : node.children) {
                 if (nodes_[child].n_active == 0) continue;
                 queue.push_back({scratch.block.margins[nodes_[child].lane], child});
@@ -73,9 +73,10 @@ class Searcher {
         found.push_back({score, label});
     }
 
-    void score(int32_t block, int32_t n_lanes, const Example& x, float base, SearchScratch& scratch) const {
+    // Leaves the log-probability of child c in scratch.block.margins[1 + c].
+    void score(int32_t block, int32_t n_children, const Example& x, float base, SearchScratch& scratch) const {
         tree_.block(block).score(x, tree_.learner(), scratch.block);
-        label_tree::log_probabilities(label_tree::kLogisticLink, base, n_lanes, scratch.block.margins.data());
+        label_tree::log_probabilities(label_tree::kLogisticLink, base, n_children, scratch.block.margins.data() + 1);
     }
 
     const Tree& tree_;

@@ -39,13 +39,16 @@ struct BlockScratch {
     int64_t count = 0;
     Vector<float> margins, gradients, signs, single;
     Vector<int64_t> fresh;
-    Vector<uint32_t> entries;
+    Vector<uint32_t> entries;  // per feature of an example: its entry in the block's table
 
     // Room for `most` rows and for the margins of all lanes.
     void clear(int64_t most, int32_t lanes) {
         count = 0;
-        if (rows.size() < most) rows.resize(most);
-        if (values.size() < most) values.resize(most);
+        if (rows.size() < most) {
+            rows.resize(most);
+            values.resize(most);
+            entries.resize(most);
+        }
         if (margins.size() < lanes) margins.resize(lanes);
         if (gradients.size() < lanes) gradients.resize(lanes);
     }
@@ -146,11 +149,10 @@ class SiblingBlock {
         const int32_t lanes = capacity();
         start(x, options, scratch);
         // Three passes, so that all features are prefetched before the first is used.
-        scratch.entries.clear();
+        const Span<uint32_t> entries(scratch.entries.data(), x.count);
         int64_t n_singles = 0;
         for (int64_t j = 0; j < x.count; ++j) {
-            const uint32_t entry = table_.find(x.features[j]);
-            scratch.entries.push_back(entry);
+            const uint32_t entry = entries[j] = table_.find(x.features[j]);
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 ++n_singles;
@@ -159,14 +161,14 @@ class SiblingBlock {
                 prefetch(rows_.row(entry), lanes);
             }
         }
-        for (const uint32_t entry : scratch.entries) {
+        for (const uint32_t entry : entries) {
             if (entry != kNoRow && is_single(entry)) prefetch(firsts_.row(singles_[index_of(entry)].first), lanes);
         }
         const int32_t width = 2 * lanes;
         scratch.single.assign(n_singles * width, 0.0f);
         float* next = scratch.single.data();
         for (int64_t j = 0; j < x.count; ++j) {
-            const uint32_t entry = scratch.entries[j];
+            const uint32_t entry = entries[j];
             if (entry == kNoRow) continue;
             if (is_single(entry)) {
                 replay(singles_[index_of(entry)], options, next);
