@@ -33,6 +33,10 @@ class Monitor {
     void add(int64_t work) { done_.fetch_add(work, std::memory_order_relaxed); }
     bool stopped() const { return stop_.load(std::memory_order_relaxed); }
     void stop() { stop_.store(true, std::memory_order_relaxed); }
+    // For the loops of a long task.
+    void check() const {
+        if (stopped()) throw Interrupted();
+    }
     void poll() {
         if (!poll_) return;
         const int64_t done = done_.load(std::memory_order_relaxed);
@@ -105,7 +109,7 @@ void parallel_for(int64_t n_tasks, int n_threads, Monitor& monitor, Task&& task)
     }
     for (auto& thread : threads) thread.join();
     if (error) std::rethrow_exception(error);
-    if (monitor.stopped()) throw Interrupted();
+    monitor.check();
 }
 
 }  // namespace labelwood

@@ -100,7 +100,7 @@ class BlockSolver {
         int partial = 0;
         int64_t n_visits = positive_rows();
         for (int passes = 1; active_ != 0; ++passes) {
-            if (monitor.stopped()) throw Interrupted();
+            monitor.check();
             if (full) {
                 n_visits = seen && options_.tolerance >= kCoarse ? held_rows() : all_rows();
                 seen = true;

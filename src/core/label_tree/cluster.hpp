@@ -151,7 +151,7 @@ class Splitter {
                     scores[i] = dot(i, difference.data());
                 }
             });
-            if (monitor_.stopped()) throw Interrupted();
+            monitor_.check();
             std::iota(order.begin(), order.end(), 0);
             std::nth_element(order.begin(), order.begin() + left_size, order.end(), [&](int32_t a, int32_t b) {
                 const float x = scores[a], y = scores[b];
@@ -205,7 +205,7 @@ class Splitter {
                 (*assigned)[i] = static_cast<int32_t>(best - scores.begin());
             }
         });
-        if (monitor_.stopped()) throw Interrupted();
+        monitor_.check();
     }
 
     void recentre(const Vector<int32_t>& assigned, int64_t k, Vector<float>* centres, Vector<float>* half_norm) {

@@ -1,5 +1,8 @@
 """GraphForest: what its cuts find, what its fallbacks do, and the graph as a function of its own."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -148,3 +151,32 @@ def test_neighbors_of_names_and_matrices():
 def test_bad_arguments(arguments, message):
     with pytest.raises(LabelwoodError, match=f"label_neighbors: {message}"):
         label_neighbors([["a"], ["a"]], **arguments)
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+from labelwood import GraphForest
+from labelwood.data.synth import Shape, synth
+
+data = synth(Shape(n_rows=20_000, n_features=20_000, n_labels=1000, words_per_row=30))
+model = GraphForest(n_jobs=1, epochs=1_000_000)  # the cut of the first root would take days
+sent = []
+
+def interrupt():
+    sent.append(time.process_time())
+    os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Timer(1.0, interrupt).start()
+try:
+    model.fit(data.X, data.Y.to_scipy())
+except KeyboardInterrupt:
+    print(time.process_time() - sent[0])
+"""
+
+
+def test_an_interrupt_stops_training_within_a_node():
+    """In seconds of CPU, so that other processes on the machine do not count."""
+    command = [sys.executable, "-c", INTERRUPTED]
+    found = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
+    assert float(found.stdout) < 0.5

@@ -102,7 +102,7 @@ class Grower {
             if (!options_.x_per_node) project(Stream::kFeatures, 0, rows_);
             if (!options_.y_per_node) project(Stream::kLabels, 0, rows_);
             for (int32_t node = 0; node < static_cast<int32_t>(tree_.nodes.size()); ++node) {
-                if (shared_.monitor_.stopped()) throw Interrupted();
+                shared_.monitor_.check();
                 const auto [begin, end] = spans_[node];
                 const bool leaf = stops(begin, end) || !divide(node, begin, end);
                 if (leaf) make_leaf(node, begin, end);

@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "base/csr.hpp"
+#include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
 #include "forest/graph/label_graph.hpp"
@@ -36,7 +37,7 @@ struct CutOptions {
 // The cuts of one worker. Buffers have an entry per feature.
 class Cut {
   public:
-    explicit Cut(const Csr& x) : x_(x), local_(x.n_cols, -1) {}
+    Cut(const Csr& x, const Monitor& monitor) : x_(x), monitor_(monitor), local_(x.n_cols, -1) {}
 
     // Copies the rows, without the features that occur in fewer than `feature_rows` of them.
     void load(const int32_t* rows, int32_t n, int32_t feature_rows) {
@@ -92,7 +93,10 @@ class Cut {
         sides(&before_);
         for (int32_t epoch = 0; epoch < options.epochs && !order_.empty(); ++epoch) {
             rng.shuffle(order_.data(), order_.size());
-            for (const int32_t i : order_) visit(graph, i, options.n_negatives, rng, state);
+            for (const int32_t i : order_) {
+                monitor_.check();
+                visit(graph, i, options.n_negatives, rng, state);
+            }
             sides(&after_);
             int64_t moved = 0;
             for (int64_t i = 0; i < after_.size(); ++i) moved += after_[i] != before_[i];
@@ -209,6 +213,7 @@ class Cut {
     static constexpr int64_t kDenseMost = int64_t{1} << 17, kDenseWorth = 20;
 
     const Csr x_;
+    const Monitor& monitor_;
     Vector<int32_t> local_;  // number of a feature within the node; -1 between uses
     Vector<int32_t> features_, columns_, order_, partners_, touched_;
     Vector<int64_t> ptr_;
@@ -228,7 +233,8 @@ inline Hyperplane cut_graph(const Csr& x, const LabelGraph& graph, const CutOpti
     Vector<int32_t> rows(x.n_rows);
     std::iota(rows.begin(), rows.end(), 0);
     Hyperplane found;
-    Cut cut(x);
+    const Monitor monitor;
+    Cut cut(x, monitor);
     cut.load(rows.data(), static_cast<int32_t>(x.n_rows), options.feature_rows);
     cut.train(graph, options, Rng(seed));
     cut.sides(&found.side);

@@ -27,24 +27,31 @@ struct Options {
 // Grows one tree at a time. A node's random draws depend only on the seed, the tree and the node's place.
 class Grower {
   public:
-    Grower(const Csr& x, const Csr& y, const Options& options)
-        : x_(x), y_(y), options_(options), builder_(y), cut_(x), counts_(y.n_cols, 0) {}
+    Grower(const Csr& x, const Csr& y, const Options& options, Monitor& monitor)
+        : x_(x),
+          y_(y),
+          options_(options),
+          monitor_(monitor),
+          builder_(y, monitor),
+          cut_(x, monitor),
+          counts_(y.n_cols, 0) {}
 
-    GrownTree grow(int32_t tree_number, Monitor& monitor) {
+    GrownTree grow(int32_t tree_number) {
         GrownTree tree;
         tree.nodes.emplace_back();
         rows_.resize(x_.n_rows);
         for (int32_t i = 0; i < x_.n_rows; ++i) rows_[i] = i;
         Vector<Pending> pending{
             {0, 0, static_cast<int32_t>(x_.n_rows), mix64(options_.seed ^ mix64(static_cast<uint64_t>(tree_number)))}};
-        while (!pending.empty() && !monitor.stopped()) {
+        while (!pending.empty()) {
+            monitor_.check();
             const Pending node = pending.back();
             pending.pop_back();
             const int32_t n = node.end - node.begin;
             const int32_t left = n <= options_.max_leaf || is_pure(node) ? 0 : split(node, &tree);
             if (left == 0) {
                 make_leaf(node, &tree);
-                monitor.add(n);
+                monitor_.add(n);
                 continue;
             }
             const int32_t first = tree.nodes[node.id].first_child;
@@ -153,6 +160,7 @@ class Grower {
 
     const Csr x_, y_;
     const Options options_;
+    Monitor& monitor_;
     LabelGraphBuilder builder_;
     Cut cut_;
     LabelGraph graph_;
@@ -165,11 +173,11 @@ inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options
     Vector<GrownTree> trees(options.n_trees);
     Vector<std::unique_ptr<Grower>> growers;
     for (int t = 0; t < std::max(1, std::min(n_threads, options.n_trees)); ++t) {
-        growers.push_back(std::make_unique<Grower>(x, y, options));
+        growers.push_back(std::make_unique<Grower>(x, y, options, monitor));
     }
     monitor.set_total(x.n_rows * options.n_trees);
     parallel_for(options.n_trees, n_threads, monitor, [&](int64_t tree, int worker) {
-        trees[tree] = growers[worker]->grow(options.first_tree + static_cast<int32_t>(tree), monitor);
+        trees[tree] = growers[worker]->grow(options.first_tree + static_cast<int32_t>(tree));
     });
     return flatten(std::move(trees));
 }

@@ -15,6 +15,7 @@
 #include <numeric>
 
 #include "base/csr.hpp"
+#include "base/parallel.hpp"
 #include "base/span.hpp"
 
 namespace labelwood::forest::graph {
@@ -37,8 +38,8 @@ struct LabelGraph {
 // Builds the graphs of one worker. Buffers have an entry per label and per row.
 class LabelGraphBuilder {
   public:
-    explicit LabelGraphBuilder(const Csr& y)
-        : y_(y), size_(y.n_cols, 0), begin_(y.n_cols, 0), weight_(y.n_cols, 0.0f) {}
+    LabelGraphBuilder(const Csr& y, const Monitor& monitor)
+        : y_(y), monitor_(monitor), size_(y.n_cols, 0), begin_(y.n_cols, 0), weight_(y.n_cols, 0.0f) {}
 
     // If all labels are too frequent for any row to have a neighbour, the threshold doubles until one has.
     void build(const int32_t* rows, int32_t n, const LabelGraphOptions& options, LabelGraph* graph) {
@@ -115,6 +116,7 @@ class LabelGraphBuilder {
         graph->alike.clear();
         int64_t entry = 0;
         for (int32_t i = 0; i < n; ++i) {
+            monitor_.check();
             for (int64_t j = y_.indptr[rows[i]]; j < y_.indptr[rows[i] + 1]; ++j, ++entry) {
                 const int32_t label = y_.indices[j], size = size_[label];
                 if (size >= threshold && options.kind == LabelGraphKind::tail) continue;
@@ -158,6 +160,7 @@ class LabelGraphBuilder {
     }
 
     const Csr y_;
+    const Monitor& monitor_;
     Vector<int32_t> size_;  // rows of a label in the node; zero between uses
     Vector<int64_t> begin_;
     Vector<float> weight_;  // of a shared label
@@ -171,7 +174,8 @@ inline LabelGraph label_graph(const Csr& y, const LabelGraphOptions& options) {
     Vector<int32_t> rows(y.n_rows);
     std::iota(rows.begin(), rows.end(), 0);
     LabelGraph graph;
-    LabelGraphBuilder(y).build(rows.data(), static_cast<int32_t>(y.n_rows), options, &graph);
+    const Monitor monitor;
+    LabelGraphBuilder(y, monitor).build(rows.data(), static_cast<int32_t>(y.n_rows), options, &graph);
     return graph;
 }
 

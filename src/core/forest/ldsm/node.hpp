@@ -61,7 +61,7 @@ class Node {
         for (int32_t epoch = 0; epoch < options_.epochs; ++epoch) {
             if (options_.shuffle_epoch) rng.shuffle(rows.data(), rows.size());
             for (int64_t i = 0; i < rows.size(); ++i) {
-                if ((i & 1023) == 0 && monitor.stopped()) throw Interrupted();
+                if ((i & 1023) == 0) monitor.check();
                 if (i + 2 < rows.size()) prefetch(rows[i + 2]);
                 learn(rows[i], rng);
             }
