@@ -2,8 +2,10 @@
 // rest.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <system_error>
@@ -17,8 +19,6 @@ inline bool is_digit(char c) {
 }
 
 inline constexpr int64_t kWide = 16;  // bytes past a token's start that the wide readers may look at
-inline constexpr double kPowersOfTen[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
-                                          1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
 
 // The digits at p, eight bytes at once. A loop over digits would mispredict its end, which takes half of the
 // time of reading a file. `count` is the number of leading digits; if it is 8, more may follow.
@@ -55,52 +55,20 @@ inline bool read_tiny_decimal(const char*& at, float& value) {
     int count = 0;
     const uint64_t decimals = read_digits(at + 2, count);
     if (count == 8 || at[2 + count] == 'e' || at[2 + count] == 'E') return false;
-    value = static_cast<float>(static_cast<double>(whole * scales[count] + decimals) / kPowersOfTen[count]);
+    value =
+        static_cast<float>(static_cast<double>(whole * scales[count] + decimals) / static_cast<double>(scales[count]));
     at += 2 + count;
     return true;
 }
 
-// Reads the number at `at`, moves `at` past it and returns true. Returns false and leaves `at` if this path
-// cannot guarantee the rounding. A character that is in no number must follow (the caller's sentinel).
-//
-// It reads up to 18 digits without exponent. digits / 10^k in double has one rounding, since both are exact
-// below 2^53 and 10^22. Narrowing to float rounds as the true value would, unless the double is the midpoint
-// of two floats (its low 29 bits are 1 and zeros): the division may have rounded to the midpoint.
-inline bool read_short_decimal(const char*& at, float& value) {
-    const char* p = at;
-    const bool negative = *p == '-';
-    p += (negative || *p == '+') ? 1 : 0;
-    uint64_t digits = 0;
-    const char* first = p;
-    while (is_digit(*p)) digits = digits * 10 + static_cast<uint64_t>(*p++ - '0');
-    int64_t n_digits = p - first;
-    int64_t n_decimals = 0;
-    if (*p == '.') {
-        const char* decimals = ++p;
-        while (is_digit(*p)) digits = digits * 10 + static_cast<uint64_t>(*p++ - '0');
-        n_decimals = p - decimals;
-        n_digits += n_decimals;
-    }
-    if (n_digits == 0 || n_digits > 18 || digits > (uint64_t{1} << 53) || *p == 'e' || *p == 'E') return false;
-    double number = static_cast<double>(digits);
-    if (n_decimals > 0) number /= kPowersOfTen[n_decimals];
-    if ((std::bit_cast<uint64_t>(number) & 0x1fffffffU) == 0x10000000U) return false;
-    const auto rounded = static_cast<float>(number);
-    value = negative ? -rounded : rounded;
-    at = p;
+// Reads the finite number that [at, end) begins with and moves `at` past it; otherwise returns false and
+// leaves `at`.
+inline bool read_plain_decimal(const char*& at, const char* end, float& value) {
+    const auto [stop, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || !std::isfinite(value)) return false;
+    at = stop;
     return true;
 }
-
-namespace detail {
-
-inline bool spells(const char* p, const char* end, const char* word) {
-    for (; *word != '\0'; ++word, ++p) {
-        if (p == end || (*p | 0x20) != *word) return false;
-    }
-    return p == end;
-}
-
-}  // namespace detail
 
 // Reads a decimal number that fills [p, end): optional sign, digits with an optional point, optional
 // exponent. A number too small for float32 is zero; one too large, "nan" and "inf" have verdicts of their
@@ -108,47 +76,26 @@ inline bool spells(const char* p, const char* end, const char* word) {
 inline Decimal read_decimal(const char* p, const char* end, float& value) {
     const bool negative = p != end && *p == '-';
     if (p != end && (*p == '-' || *p == '+')) ++p;
-    if (detail::spells(p, end, "nan") || detail::spells(p, end, "inf") || detail::spells(p, end, "infinity")) {
-        return Decimal::not_finite;
-    }
-    const char* begin = p;
-    int64_t magnitude = 0;  // the power of ten just above the number: 12.5 is below 10^2, 0.05 below 10^-1
-    bool any = false, nonzero = false;
-    for (; p != end && is_digit(*p); ++p) {
-        any = true;
-        nonzero = nonzero || *p != '0';
-        if (nonzero) ++magnitude;
-    }
-    if (p != end && *p == '.') {
-        for (++p; p != end && is_digit(*p); ++p) {
-            any = true;
-            nonzero = nonzero || *p != '0';
-            if (!nonzero) --magnitude;
-        }
-    }
-    if (!any) return Decimal::malformed;
-    if (p != end && (*p == 'e' || *p == 'E')) {
-        ++p;
-        const bool shrinks = p != end && *p == '-';
-        if (p != end && (*p == '-' || *p == '+')) ++p;
-        if (p == end) return Decimal::malformed;
-        int64_t exponent = 0;
-        for (; p != end && is_digit(*p); ++p) {
-            if (exponent < (int64_t{1} << 50)) exponent = exponent * 10 + (*p - '0');
-        }
-        magnitude += shrinks ? -exponent : exponent;
-    }
-    if (p != end) return Decimal::malformed;
+    if (p == end || *p == '-' || end[-1] == ')') return Decimal::malformed;  // from_chars reads "-1" and "nan(1)"
     float parsed = 0.0F;
-    if (nonzero) {
-        const auto [stop, error] = std::from_chars(begin, end, parsed);
-        if (error == std::errc::result_out_of_range) {
-            if (magnitude > 0) return Decimal::huge;
-            parsed = 0.0F;
-        } else if (error != std::errc() || stop != end) {
-            return Decimal::malformed;
+    const auto [stop, error] = std::from_chars(p, end, parsed);
+    if (stop != end || error == std::errc::invalid_argument) return Decimal::malformed;
+    if (error == std::errc::result_out_of_range) {
+        // The power of ten just above the number: 12.5 is below 10^2, 0.05 below 10^-1.
+        const char* mantissa_end = std::find_if(p, end, [](char c) { return (c | 0x20) == 'e'; });
+        const char* point = std::find(p, mantissa_end, '.');
+        const char* leading = std::find_if(p, mantissa_end, [](char c) { return c >= '1' && c <= '9'; });
+        int64_t power = leading < point ? point - leading : point + 1 - leading;
+        if (mantissa_end != end) {
+            const char* exponent = mantissa_end + (mantissa_end[1] == '+' ? 2 : 1);
+            int64_t written = *exponent == '-' ? INT64_MIN / 2 : INT64_MAX / 2;  // unless it can be read
+            std::from_chars(exponent, end, written);
+            power += std::clamp<int64_t>(written, INT64_MIN / 2, INT64_MAX / 2);
         }
+        if (power > 0) return Decimal::huge;
+        parsed = 0.0F;
     }
+    if (!std::isfinite(parsed)) return Decimal::not_finite;
     value = negative ? -parsed : parsed;
     return Decimal::good;
 }

@@ -197,7 +197,7 @@ class LineParser {
             if (p == begin || (*p != ':' && (p != line_end_ && !is_blank(*p)))) return fail_feature(begin);
             if (*p == ':' && p != line_end_) {
                 const char* number = ++p;
-                const bool read = (wide && read_tiny_decimal(p, value)) || read_short_decimal(p, value);
+                const bool read = (wide && read_tiny_decimal(p, value)) || read_plain_decimal(p, line_end_, value);
                 if (!read || (p != line_end_ && !is_blank(*p))) {
                     p = token_end(number);
                     if (p == number) return fail(Problem::missing_value, begin, p);
