@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "base/span.hpp"
 #include "base/topk.hpp"
@@ -44,11 +45,6 @@ inline void sort_by_row(const Vector<int32_t>& place, RouterScratch& scratch) {
     // Filling moved each start to the start of the next row; move them back.
     for (int64_t p = place.size(); p > 0; --p) ptr[p] = ptr[p - 1];
     ptr[0] = 0;
-}
-
-inline void place_in_order(int64_t n_rows, RouterScratch& scratch) {
-    scratch.place.resize(n_rows);
-    for (int64_t row = 0; row < scratch.place.size(); ++row) scratch.place[row] = static_cast<int32_t>(row);
 }
 
 // Puts rows that share a leaf of the first tree next to each other. Such rows share leaves of other trees
@@ -118,10 +114,7 @@ class LeafAverager {
         BestOf heap(scratch.best.data(), &size, k_);
         scratch.sums.drain(static_cast<float>(n_trees_), heap);
         heap.sort();
-        for (int32_t j = 0; j < k_; ++j) {
-            labels[j] = j < size ? scratch.best[j].id : -1;
-            scores[j] = j < size ? scratch.best[j].score : 0.0f;
-        }
+        write_topk(scratch.best.data(), size, k_, labels, scores, std::identity());
     }
 
     const LeafTable<Label, Value> leaves_;

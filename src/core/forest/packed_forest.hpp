@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 #include <variant>
 
@@ -76,7 +77,8 @@ class PackedForest {
         LeavesByRow found{Vector<int64_t>(x.n_rows * n_trees + 1, 0), {}};
         Vector<Vector<int32_t>> parts(shards_of(x, n_threads).size());
         over_shards(x, n_threads, monitor, [&](int64_t shard, int64_t begin, int64_t end, RouterScratch& scratch) {
-            place_in_order(end - begin, scratch);
+            scratch.place.resize(end - begin);
+            std::iota(scratch.place.begin(), scratch.place.end(), 0);
             sort_by_row(scratch.place, scratch);
             for (const ReachedLeaf& r : scratch.by_row) {
                 ++found.ptr[(begin + r.row) * n_trees + r.tree + 1];

@@ -25,6 +25,22 @@ inline uint64_t entry(uint32_t column, uint32_t count) {
     return static_cast<uint64_t>(column) << 32 | count;
 }
 
+// The last document with a column, counted from 1, and the column's place in that document's entries.
+struct Seen {
+    uint32_t document = 0, place = 0;
+
+    // Counts the column in a document whose entries begin at `before`; true if it is new there.
+    bool count(uint32_t column, int64_t number, Vector<uint64_t>& entries, int64_t before) {
+        if (document == static_cast<uint32_t>(number) + 1) {
+            ++entries[before + place];
+            return false;
+        }
+        *this = {static_cast<uint32_t>(number) + 1, static_cast<uint32_t>(entries.size() - before)};
+        entries.push_back(entry(column, 1));
+        return true;
+    }
+};
+
 // Sorts entries by column; every column occurs once. Few entries are sorted by comparison, many by radix.
 inline void sort_entries(uint64_t* begin, uint64_t* end, Vector<uint64_t>& workspace, int64_t n_columns) {
     constexpr int64_t kFew = 48;

@@ -130,14 +130,7 @@ inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& opt
             cutter.each(fetch_term, [&](const char* text, int64_t size, uint64_t hash) {
                 const uint32_t id = vocabulary.intern(text, size, hash);
                 Term& term = vocabulary[id];
-                if (term.document != document) {
-                    term.document = static_cast<int32_t>(document);
-                    term.place = static_cast<uint32_t>(entries.size() - before);
-                    ++term.n_documents;
-                    entries.push_back(entry(id, 1));
-                } else {
-                    ++entries[before + term.place];
-                }
+                term.n_documents += term.seen.count(id, document, entries, before);
                 ++term.total;
             });
         });
@@ -182,9 +175,8 @@ inline Vector<uint64_t> index_terms(const Strings& terms) {
     return slots;
 }
 
-// For each column, the last document with it and the place in that document's entries. The memory starts as
-// zero pages and is touched only where a column occurs, so a short text is cheap whatever the size of the
-// vocabulary.
+// What was seen of each column. The memory starts as zero pages and is touched only where a column occurs, so
+// a short text is cheap whatever the size of the vocabulary.
 class LastSeen {
   public:
     explicit LastSeen(int64_t n_columns)
@@ -192,21 +184,9 @@ class LastSeen {
         if (!seen_) throw std::bad_alloc();
     }
 
-    // Counts a column of a document; the document's entries begin at `before`.
-    void count(uint32_t column, int64_t document, Vector<uint64_t>& entries, int64_t before) {
-        Seen& seen = seen_.get()[column];
-        if (seen.document != static_cast<uint32_t>(document) + 1) {
-            seen = {static_cast<uint32_t>(document) + 1, static_cast<uint32_t>(entries.size() - before)};
-            entries.push_back(entry(column, 1));
-        } else {
-            ++entries[before + seen.place];
-        }
-    }
+    Seen& operator[](uint32_t column) { return seen_.get()[column]; }
 
   private:
-    struct Seen {
-        uint32_t document, place;  // documents count from 1
-    };
     std::unique_ptr<Seen, decltype(&std::free)> seen_;
 };
 
@@ -232,7 +212,9 @@ inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& opt
                 const int64_t at = find_slot(slots, mask, hash, [&](uint32_t id) {
                     return terms.size(id) == size && std::memcmp(terms.begin(id), text, static_cast<size_t>(size)) == 0;
                 });
-                if (slots[at] != 0) seen.count(static_cast<uint32_t>(slots[at]) - 1, document, entries, before);
+                if (slots[at] == 0) return;
+                const uint32_t column = static_cast<uint32_t>(slots[at]) - 1;
+                seen[column].count(column, document, entries, before);
             });
             sort_entries(entries.data() + before, entries.data() + entries.size(), workspaces[worker], terms.count);
         });

@@ -9,6 +9,7 @@
 
 #include "base/csr.hpp"
 #include "base/span.hpp"
+#include "text/count_rows.hpp"
 
 namespace labelwood::text {
 
@@ -63,8 +64,7 @@ struct Term {
     int64_t total;        // occurrences
     int32_t size;
     int32_t n_documents;
-    int32_t document;  // the last document with the term; `place` is the place in its entries
-    uint32_t place;
+    Seen seen;
 };
 
 class Vocabulary {
@@ -111,7 +111,7 @@ class Vocabulary {
         if (terms_.size() >= kMaxTerms) throw std::length_error("too many terms");
         const uint32_t id = this->size();
         const int64_t offset = arena_.size();
-        terms_.push_back({head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, -1, 0});
+        terms_.push_back({head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, {}});
         arena_.insert(arena_.end(), text, text + size);
         slots_[at] = slot_of(hash, id);
         if (2 * terms_.size() > slots_.size()) grow();

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from labelwood.label_names import LabelNames
 from labelwood.resources import memory
-from labelwood.resources.estimate import Banded, Choice, Estimate, Growth, extrapolate, fewer_trees, peak_of
+from labelwood.resources.estimate import Banded, Estimate, Growth, extrapolate, fewer_trees, peak_of
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, I64
 from labelwood.validation.column_names import column_names
@@ -67,23 +66,19 @@ class Planned:
             sizes.append(self._try_rows(X.take(rows), Y.take(rows), RunContext(seed=run.seed), n_trees))
             seconds.append((time.process_time() - clock) / run.n_threads)
         memory.give_back()
-        before, bound = memory.resident(), self._bytes_bound(X, Y)
+        bound = self._bytes_bound(X, Y)
         stored = extrapolate(sizes, X.n_rows / most, self._growth)
         stored = Banded(*(min(part, math.inf if bound is None else bound) for part in stored))
-        peak = peak_of(stored.times(self._held_in_training).plus(1.5 * X.nbytes + Y.nbytes), before)
-        model = stored.plus(self._names_bytes())
-        return Estimate(
+        held = stored.times(self._held_in_training).plus(1.5 * X.nbytes + Y.nbytes)
+        found = Estimate(
             method=self.method_name,
             n_trees=n_trees,
-            model_bytes=model,
-            peak_bytes=peak,
+            model_bytes=stored.plus(self._names_bytes()),
+            peak_bytes=peak_of(held, memory.resident()),
             seconds=extrapolate(seconds, X.n_rows / most, _SECONDS).times(n_trees).spread(0.7, 1.4),
             bound_bytes=bound,
-            choices=[
-                Choice(f"n_trees={n}", model.value * n / n_trees, before + (peak.high - before) * n / n_trees)
-                for n in fewer_trees(n_trees)
-            ],
         )
+        return replace(found, choices=[found.scaled(f"n_trees={n}", n / n_trees) for n in fewer_trees(n_trees)])
 
     def _bytes_bound(self, X: CSR, Y: CSR) -> int | None:
         """Bytes that the model's arrays cannot exceed, where the method's paper proves a bound."""
@@ -91,10 +86,9 @@ class Planned:
 
     def _try_rows(self, X: CSR, Y: CSR, run: RunContext, n_trees: int) -> float:
         """Bytes of a model of ``n_trees`` trees like the one that is trained on these rows."""
-        fresh: Self = clone(self)
+        fresh: Self = self._untrained(self._names, self.n_features_in_, None)
         if hasattr(fresh, "n_trees"):
             fresh.n_trees = 1
-        fresh._names, fresh.n_features_in_ = self._names, self.n_features_in_
         fresh.label_counts_ = np.zeros(len(self._names), np.int64)
         fresh._fit(X, Y, run)
         sizes = {name: array.nbytes for name, array in fresh._state()[1].items()}

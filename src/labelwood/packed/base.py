@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.sparse import never_falls
+from labelwood.sparse import I64, never_falls
 
 
 class PicklesFieldsOnly:
@@ -26,6 +27,11 @@ def require(owner: str, condition: Any, message: str) -> None:
     """Raise a :class:`FormatError` unless the condition holds."""
     if not condition:
         raise FormatError(f"{owner}: {message}")
+
+
+def pointer_to(counts: npt.ArrayLike) -> I64:
+    """Where each of several parts of these sizes begins if they lie end to end, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(np.asarray(counts, np.int64))]).astype(np.int64)
 
 
 def check_pointer(owner: str, name: str, pointer: npt.NDArray[Any], n_rows: int, total: int) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
-from labelwood.packed.label_tree import NodeWeights, PackedTree, narrow
+from labelwood.packed.base import pointer_to
+from labelwood.packed.label_tree import NodeWeights, PackedTree, child_type, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.sparse import F32, I64
 
@@ -81,19 +82,11 @@ class _Sizes:
         node_weights, tree = packed.node_weights, packed.tree
         weights, starts = sizes_of(node_weights), _row_starts(node_weights, tree)
         largest = np.maximum.reduceat(weights, starts) if len(starts) else np.empty(0, np.float32)
-        child_bytes = narrow_child(tree).itemsize if node_weights.dense else node_weights.child.itemsize
-        fixed = sum(
-            array.nbytes
-            for array in (
-                tree.child_ptr,
-                tree.label,
-                node_weights.bias,
-                node_weights.feature_ptr,
-                node_weights.weight_ptr,
-                node_weights.scale,
-            )
-        )
-        return cls(weights, largest, child_bytes + node_weights.weights.itemsize, fixed)
+        widest = int(np.diff(tree.child_ptr).max(initial=1))
+        child = np.dtype(child_type(widest)) if node_weights.dense else node_weights.child
+        own = (node_weights.bias, node_weights.feature_ptr, node_weights.weight_ptr, node_weights.scale)
+        fixed = sum(array.nbytes for array in (tree.child_ptr, tree.label, *own))
+        return cls(weights, largest, child.itemsize + node_weights.weights.itemsize, fixed)
 
     def bytes_above(self, threshold: float) -> int:
         """Bytes of all arrays without the weights of at most this size."""
@@ -105,11 +98,6 @@ def sizes_of(node_weights: NodeWeights) -> F32:
     """The absolute values of all weights."""
     sizes: F32 = np.abs(_plain(node_weights))
     return sizes
-
-
-def narrow_child(tree: LabelTree) -> np.dtype[np.generic]:
-    """The smallest type for the numbers of the children of any node."""
-    return np.min_scalar_type(int(np.diff(tree.child_ptr).max(initial=1)) - 1)
 
 
 def _plain(node_weights: NodeWeights) -> F32:
@@ -144,9 +132,9 @@ def _sparse(node_weights: NodeWeights, tree: LabelTree, threshold: float) -> Nod
         children.append(child.astype(np.int32))
         weights.append(block[row, child])
     arrays: dict[str, npt.NDArray[Any]] = {
-        "feature_ptr": _pointer([len(part) for part in features]),
+        "feature_ptr": pointer_to([len(part) for part in features]),
         "features": np.concatenate(features),
-        "weight_ptr": _pointer([len(part) for part in weights]),
+        "weight_ptr": pointer_to([len(part) for part in weights]),
         "row_start": np.concatenate(starts),
         "child": np.concatenate(children),
         "weights": np.concatenate(weights),
@@ -170,7 +158,7 @@ def _select(node_weights: NodeWeights, keep: npt.NDArray[np.bool_]) -> NodeWeigh
         )
     return replace(
         node_weights,
-        feature_ptr=_pointer(np.bincount(owner[alive], minlength=n_inner)),
+        feature_ptr=pointer_to(np.bincount(owner[alive], minlength=n_inner)),
         features=node_weights.features[alive],
         weight_ptr=weight_ptr,
         row_start=(before[starts] - weight_ptr[owner])[alive].astype(np.uint32),
@@ -188,7 +176,3 @@ def _to_int8(node_weights: NodeWeights) -> NodeWeights:
         scale[filled] = np.maximum(largest, np.finfo(np.float32).tiny) / _STEPS
     steps = np.rint(weights / np.repeat(scale, counts)).astype(np.int8)
     return _select(replace(node_weights, weights=steps, scale=scale), steps != 0)
-
-
-def _pointer(counts: npt.ArrayLike) -> I64:
-    return np.concatenate([[0], np.cumsum(np.asarray(counts, np.int64))]).astype(np.int64)

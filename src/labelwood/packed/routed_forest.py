@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.packed.base import PicklesFieldsOnly, check_pointer, require
+from labelwood.packed.base import PicklesFieldsOnly, check_pointer, pointer_to, require
 from labelwood.packed.tree_shape import level_bounds
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light, never_falls
@@ -227,6 +228,27 @@ class RoutedForest(PicklesFieldsOnly):
             changes[name] = changes.get(name, own).astype(dtype or own.dtype)
         return replace(self, **changes)
 
+    def first_trees(self, count: int) -> RoutedForest:
+        """The forest of the first ``count`` trees."""
+        root = np.arange(self.n_nodes)
+        for first, last in pairwise(self.level_ptr[1:].tolist()):
+            root[first:last] = root[self.parent[first:last]]
+        kept, n_children = root < count, np.diff(self.child_ptr)
+        lengths, sizes = np.diff(self.weight_ptr), np.diff(self.leaf_ptr)
+        vectors, leaves = np.repeat(kept, lengths), np.repeat(kept[self.leaves], sizes)
+        return replace(
+            self,
+            child_ptr=(count + pointer_to(n_children[kept])).astype(np.int32),
+            weight_ptr=pointer_to(lengths[kept]),
+            weight_features=self.weight_features[vectors],
+            weights=self.weights[vectors],
+            bias=self.bias[kept],
+            leaf_ptr=pointer_to(sizes[kept[self.leaves]]),
+            leaf_labels=self.leaf_labels[leaves],
+            leaf_values=self.leaf_values[leaves],
+            seeds=self.seeds[kept[n_children > 0]] if self.routing.seed_per_node else self.seeds[:count],
+        )
+
     def check(self) -> RoutedForest:
         """Assert every invariant that the router relies on; return self."""
         wanted = {"child_ptr": np.int32, "weight_ptr": np.int64, "bias": np.float32, "leaf_ptr": np.int64}
@@ -312,8 +334,7 @@ def _cut(
 ) -> tuple[I64, npt.NDArray[Any], npt.NDArray[Any]]:
     wide = values.astype(np.float32, copy=False)
     kept = _core.keep_largest(ptr, wide, most)
-    lengths = np.minimum(np.diff(ptr), most)
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), ids[kept], wide[kept]
+    return pointer_to(np.minimum(np.diff(ptr), most)), ids[kept], wide[kept]
 
 
 def _id_type(count: int) -> type[np.uint16] | type[np.int32]:

@@ -83,6 +83,11 @@ class Estimate:
         choices = [choice._asdict() for choice in self.choices]
         return {**plain, **bands, "levels": [vars(level) for level in self.levels], "choices": choices}
 
+    def scaled(self, setting: str, size: float) -> Choice:
+        """What another setting needs, whose model has ``size`` times the bytes of this one."""
+        before = resident()
+        return Choice(setting, size * self.model_bytes.value, before + size * (self.peak_bytes.high - before))
+
     def check(self, limit: Limit, *, owner: str) -> None:
         """Raise unless even the upper end of the peak fits; the error names settings that need less."""
         if self.peak_bytes.high <= limit.bytes:

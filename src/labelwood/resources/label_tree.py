@@ -27,7 +27,6 @@ from labelwood.sparse import CSR, F64, I32, I64
 # Trains classifiers on rows, whose labels are an indptr, indices and a number; returns weights, features x labels.
 Train = Callable[[I32, I64, I32, int], npt.NDArray[np.float32]]
 
-WEIGHT_BYTES = {"float32": 4, "float16": 2, "int8": 1}
 _LANES = 16  # siblings that the solver takes side by side
 _PICKED = _LANES - 1  # children of a node that are trained; one more classifier stands for all others
 _DRAWS = 8  # nodes, shared out among the levels by their work; each level has at least one more
@@ -237,7 +236,7 @@ class Setting(NamedTuple):
     def totals(self, plan: Plan, kept: Mapping[float | None, Kept]) -> tuple[Banded, Banded]:
         """Bytes of the saved model, and of the process at the peak of a training that starts now."""
         own = kept.get(self.threshold)  # None: every weight
-        packed, in_training = layout(plan, own, WEIGHT_BYTES[self.dtype])
+        packed, in_training = layout(plan, own, np.dtype(self.dtype).itemsize)
         others = packed.times(self.n_trees - 1).spread(0.97, 1.03)
         files = _MANIFEST + self.n_trees * _ARRAYS * _HEADER
         model = packed.plus(others).plus(Banded(files, files / 2, files)).plus(self.names_bytes)

@@ -26,7 +26,7 @@ from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, aver
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.params import Param
 from labelwood.resources import label_tree, memory
-from labelwood.resources.estimate import Banded, Choice, Estimate, fewer_trees
+from labelwood.resources.estimate import Banded, Estimate, fewer_trees
 from labelwood.run_context import RunContext, logger
 from labelwood.sparse import CSR, I32, I64, TopK
 
@@ -121,12 +121,8 @@ class LinearModel(TreeEstimator):
     def _with_shapes(self, rows: TrainingRows, Y: CSR, found: Estimate, run: RunContext) -> Estimate:
         """The estimate with other trees to propose, by how much smaller random trees of their shape are."""
         weights = {name: rows.count(Y, tree, run).weights for name, tree in self._shapes(Y.n_cols).items()}
-        present, before = next(iter(weights.values())), memory.resident()
-        others = [
-            Choice(name, size * found.model_bytes.value, before + size * (found.peak_bytes.high - before))
-            for name, size in ((name, n / present) for name, n in weights.items())
-            if size < 1
-        ]
+        present = next(iter(weights.values()))
+        others = [found.scaled(name, count / present) for name, count in weights.items() if count < present]
         return replace(found, choices=(*found.choices, *others))
 
     def _sketch(self, rows: TrainingRows, Y: CSR, run: RunContext) -> tuple[label_tree.Plan, Banded]:

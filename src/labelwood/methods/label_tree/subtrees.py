@@ -51,11 +51,7 @@ class Division:
 def divide(tree: LabelTree, label_counts: I64) -> Division:
     """Cut a tree into parts of about equal work, estimated from the number of rows of each label."""
     cost = _work(tree, label_counts)
-    below = cost.copy()
-    for level in reversed(range(1, len(tree.level_ptr) - 1)):
-        nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])
-        np.add.at(below, tree.parent[nodes], below[nodes])
-    roots = _roots(tree, below)
+    roots = _roots(tree, _summed_up(tree, cost))
     part_of_node = np.full(tree.n_nodes, 0, np.int32)
     part_of_node[roots] = 1 + np.arange(len(roots))
     for level in range(1, len(tree.level_ptr) - 1):
@@ -96,11 +92,16 @@ def _work(tree: LabelTree, label_counts: I64) -> F64:
     rows = np.zeros(tree.n_nodes)
     leaves = tree.label >= 0
     rows[leaves] = label_counts[tree.label[leaves]]
-    for level in reversed(range(1, len(tree.level_ptr) - 1)):
-        nodes = np.arange(tree.level_ptr[level], tree.level_ptr[level + 1])
-        np.add.at(rows, tree.parent[nodes], rows[nodes])
-    work: F64 = (rows + 1) * -(-np.diff(tree.child_ptr) // _LANES)
+    work: F64 = (_summed_up(tree, rows) + 1) * -(-np.diff(tree.child_ptr) // _LANES)
     return work
+
+
+def _summed_up(tree: LabelTree, values: F64) -> F64:
+    """For every node, the sum over itself and all nodes below it."""
+    sums = values.copy()
+    for first, last in reversed(list(pairwise(tree.level_ptr[1:].tolist()))):
+        np.add.at(sums, tree.parent[first:last], sums[first:last])
+    return sums
 
 
 def _roots(tree: LabelTree, below: F64) -> I64:
