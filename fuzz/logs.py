@@ -15,7 +15,8 @@ from typing import Any
 from mutate import spoil_bytes, spoil_json
 
 from labelwood import LabelwoodError
-from labelwood.serve.state.log import Frame, LogWriter, encode_frame, read_log, segments
+from labelwood.serve.state.frames import Frame, encode_frame
+from labelwood.serve.state.log import LogWriter, read_log, segments
 
 _RECORDS: list[dict[str, Any]] = [
     {"kind": "learn", "examples": [{"text": "cats and \u2028 dogs", "labels": ["pets", 1]}], "key": "k1"},

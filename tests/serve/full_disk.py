@@ -9,7 +9,7 @@ from serving import Running, assert_same_state, example
 
 from labelwood import load
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.state.store import restore
+from labelwood.serve.state.recovery import restore
 
 
 def main(model: Path, disk: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 from serving import Forked, assert_same_state, example, teach
 
 from labelwood import load
-from labelwood.serve.state.store import restore
+from labelwood.serve.state.recovery import restore
 
 KILLS = int(os.environ.get("LABELWOOD_KILLS", "8"))
 SEED = int(os.environ.get("LABELWOOD_CRASH_SEED", "0"))

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelwood.serve.state.store import Store, restore, snapshots
+from labelwood.serve.state.recovery import restore, snapshots
+from labelwood.serve.state.store import Store
 from labelwood.serve.state.writer import Writer
 
 GOLDEN = Path(__file__).parent / "golden"

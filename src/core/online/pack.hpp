@@ -18,20 +18,30 @@ struct PackedTree {
     label_tree::PackedWeights weights;
 };
 
+// True for the leaves whose answer may be suggested, and for the nodes above them.
+inline Vector<uint8_t> suggestible(const Tree& tree) {
+    const Nodes& nodes = tree.nodes();
+    Vector<uint8_t> kept(nodes.size(), 0);
+    for (int32_t leaf = 0; leaf < nodes.size(); ++leaf) {
+        const int32_t label = nodes[leaf].label;
+        if (label < 0 || nodes[leaf].n_active == 0) continue;
+        if (tree.labels()[tree.labels()[label].answers_as].retired) continue;
+        for (int32_t v = leaf; v >= 0 && !kept[v]; v = nodes[v].parent) kept[v] = 1;
+    }
+    return kept;
+}
+
 // The nodes to pack in breadth-first order. Packed node 0 is above the root (-1), so that the root's own
-// classifier has an edge.
+// classifier has an edge. If no label may be suggested, it is the only node.
 inline Vector<int32_t> packed_order(const Tree& tree, Vector<int32_t>* child_ptr) {
     const Nodes& nodes = tree.nodes();
-    const auto is_kept = [&](int32_t v) {
-        if (nodes[v].n_active == 0) return false;
-        const int32_t label = nodes[v].label;
-        return label < 0 || !tree.labels()[tree.labels()[label].answers_as].retired;
-    };
-    Vector<int32_t> order{-1, Nodes::kRoot};
-    *child_ptr = {1, 2};
+    const Vector<uint8_t> kept = suggestible(tree);
+    Vector<int32_t> order{-1};
+    if (kept[Nodes::kRoot]) order.push_back(Nodes::kRoot);
+    *child_ptr = {1, static_cast<int32_t>(order.size())};
     for (int64_t i = 1; i < order.size(); ++i) {
         for (const int32_t child : nodes[order[i]].children) {
-            if (is_kept(child)) order.push_back(child);
+            if (kept[child]) order.push_back(child);
         }
         child_ptr->push_back(static_cast<int32_t>(order.size()));
     }

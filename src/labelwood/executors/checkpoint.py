@@ -20,7 +20,7 @@ import numpy.typing as npt
 from labelwood.data._files import reading
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR
-from labelwood.storage.atomic import atomic_file
+from labelwood.storage.atomic import atomic_file, create_directory
 
 FORMAT, VERSION, MANIFEST = "labelwood-checkpoint", 1, "checkpoint.json"
 _PIECE = 1 << 24  # entries hashed at a time
@@ -42,7 +42,7 @@ class Checkpoint:
         checkpoint, or ``fresh_seed`` if it is new.
         """
         folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
+        create_directory(folder)
         known = folder / MANIFEST
         if not known.exists():
             if any(not entry.name.startswith(".") for entry in folder.iterdir()):

@@ -35,7 +35,7 @@ class LabelTree:
 
     Invariants: node ids are breadth-first, so node 0 is the root and the children of ``u`` are the contiguous ids
     ``child_ptr[u] .. child_ptr[u + 1]``, all larger than ``u``; ``child_ptr[0] == 1`` and ``child_ptr[-1]`` is the
-    number of nodes; ``label[u]`` is -1 exactly where ``u`` has children.
+    number of nodes; ``label[u]`` is -1 exactly where ``u`` has children. A tree without labels has no leaves.
     """
 
     child_ptr: I32
@@ -88,7 +88,7 @@ class LabelTree:
         n_children = np.diff(ptr)
         if np.any(n_children < 0) or np.any(ptr[:-1] <= np.arange(n_nodes)):
             raise LabelwoodError("LabelTree: children must follow their parent")
-        if np.any((label < 0) != (n_children > 0)):
+        if n_labels and np.any((label < 0) != (n_children > 0)):
             raise LabelwoodError("LabelTree: a node has either children or a label")
         leaves = label[label >= 0]
         if len(leaves) != n_labels or (n_labels and not np.array_equal(np.sort(leaves), np.arange(n_labels))):

@@ -7,16 +7,16 @@ socket.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
-import shutil
 import signal
 import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -35,9 +35,10 @@ from labelwood.serve.http.gate import Limits
 from labelwood.serve.service import Service
 from labelwood.serve.state.followed_model import FollowedModel
 from labelwood.serve.state.state_machine import DRIFT_WINDOW
-from labelwood.serve.state.store import KEPT_SNAPSHOTS, VIEW, Store
+from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store, view_of
 from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
+from labelwood.storage.atomic import private_directory
 
 _GRACE_SECONDS = 30
 _SWITCH_SECONDS = 0.0005  # the writer releases the interpreter often, so that suggestions do not wait for it
@@ -97,8 +98,7 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
-    private = Path(tempfile.mkdtemp(prefix="labelwood-"))
-    try:
+    with _private_directory(n_rows=options.workers + 1) as private:
         metrics = Metrics(private / "metrics", n_rows=options.workers + 1)
         service = _service(options, metrics, learns=learns, publish=True)
         _on_hangup(service, options)
@@ -109,8 +109,22 @@ def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: C
         server = _WriterServer(_config(_app(options, service), uds=str(private / "writer")), readers)
         announce()
         server.run()
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _private_directory(*, n_rows: int) -> Iterator[Path]:
+    """A directory for the socket and the metrics: in memory if possible, so that a full disk does not matter."""
+    places = [Path("/dev/shm"), Path(tempfile.gettempdir())]
+    with contextlib.ExitStack() as stack:
+        for place in places:
+            try:
+                private = stack.enter_context(private_directory(place / "labelwood-serve"))
+                Metrics(private / "metrics", n_rows=n_rows)
+                break
+            except OSError:
+                if place == places[-1]:
+                    raise
+        yield private
 
 
 class _WriterServer(uvicorn.Server):
@@ -164,8 +178,7 @@ class _Readers:
 
 def _read(options: Options, sock: socket.socket, private: Path, learns: bool, row: int) -> None:
     """The main function of a reader process."""
-    path = options.state_folder / VIEW if learns else options.model
-    current = FollowedModel(path, n_jobs=options.n_jobs)
+    current = FollowedModel(lambda: view_of(options.state_folder) if learns else options.model, n_jobs=options.n_jobs)
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
     service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False, name=options.model.name)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -184,7 +197,8 @@ def _end_with(parent: int) -> None:
 
 def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool = False) -> Service:
     if not learns:
-        return Service(FollowedModel(options.model, n_jobs=options.n_jobs), metrics, name=options.model.name)
+        lent = FollowedModel(lambda: options.model, n_jobs=options.n_jobs)
+        return Service(lent, metrics, name=options.model.name)
     store = Store(options.state_folder, model=options.model, keep=options.keep, drift_window=options.drift_window)
     writer = Writer(
         store,

@@ -27,13 +27,12 @@ from labelwood.serve.messages import (
     SuggestBatchRequest,
     SuggestRequest,
 )
-from labelwood.serve.state.records import Answer, rows_of
+from labelwood.serve.state.records import Answer, check_label_numbers, rows_of
 from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 from labelwood.sparse import CSR
 
 _LONG_TEXT = 20_000  # characters; a longer text is suggested for in a thread
-_SPARE_LABEL_NUMBERS = 1000
 
 Label = str | int
 
@@ -118,6 +117,13 @@ class Service:
                 facts={"trained_at": estimator.trained_.get("at"), **estimator.describe()},
                 service=self.metrics.gauges(),
             )
+
+    def learning_trouble(self) -> str:
+        """Why learning is refused at the moment; empty if it is not."""
+        if self.writer is not None:
+            return self.writer.trouble
+        refused = self.writer_elsewhere and self.metrics.gauges()["learning_refused"]
+        return "the writer process refuses records; its log says why" if refused else ""
 
     def push_gauges(self) -> None:
         """Update the gauges of this process."""
@@ -220,18 +226,11 @@ def _keyed(key: str | None, contents: Any) -> dict[str, Any]:
 
 def _check_examples(model: Model, examples: list[dict[str, Any]]) -> None:
     """Raise if the model would refuse an example, so that it is not logged."""
-    wanted, names = model.takes, model.label_names
+    wanted = model.takes
     for position, example in enumerate(examples):
         if example.get(wanted) is None:
             raise LabelwoodError(f"this model takes {wanted}; example {position} has none")
-        if names.kind == "ids" and len(names):
-            bound = len(names) + _SPARE_LABEL_NUMBERS
-            for label in example["labels"]:
-                if not isinstance(label, int) or not 0 <= label < bound:
-                    raise LabelwoodError(
-                        f"the labels of this model are numbers from 0 to {bound - 1} at present; "
-                        f"got {label!r} in example {position}"
-                    )
+    check_label_numbers(model, examples)
 
 
 def _entries(model: Model) -> list[LabelEntry]:

@@ -24,6 +24,8 @@ GAUGES = {
     "log_sequence": "number of the last record in the log",
     "queue_length": "records waiting to be learned",
     "learning_refused": "1 while learning is refused, for example because the disk is full",
+    "learning_recoveries": "times that the state was rebuilt because a record could not be applied",
+    "records_skipped": "records of the log that cannot be applied and are skipped",
     "snapshots_failed": "snapshots that could not be written",
     "clock_went_back": "frames written while the clock was behind the time of an earlier frame",
     "drift_examples": "number of examples that the drift figures cover",

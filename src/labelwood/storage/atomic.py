@@ -65,13 +65,32 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     the existing directory may be replaced.
     """
     target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    create_directory(target.parent)
     with _temporary(target, Path.mkdir) as temporary:
         yield temporary
         _sync_tree(temporary)
         _put_in_place(temporary, target)
         sync_directory(target.parent)
     remove_leftovers(target.parent, target.name)
+
+
+@contextlib.contextmanager
+def private_directory(path: Path) -> Iterator[Path]:
+    """A directory beside ``path`` that only this user may enter, removed at the end.
+
+    The directories of processes that were killed are removed first.
+    """
+    with _temporary(path, lambda fresh: fresh.mkdir(mode=0o700)) as temporary:
+        yield temporary
+
+
+def create_directory(path: Path) -> None:
+    """Create a directory and its missing parents, and flush their names to disk; an existing one is left alone."""
+    if path.is_dir():
+        return
+    create_directory(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:

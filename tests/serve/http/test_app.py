@@ -15,7 +15,7 @@ from serving import LABELS, TEXTS, assert_same_state, example, online_model
 from labelwood import HashingEncoder, LinearTree, OnlineTree, TextClassifier, load
 from labelwood.cli import main
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.state.store import restore
+from labelwood.serve.state.recovery import restore
 
 READ, WRITE = "reading-token-0001", "writing-token-0001"
 

@@ -9,7 +9,7 @@ from labelwood.serve.state.followed_model import FollowedModel
 
 
 def test_a_model_that_is_replaced_is_taken_up(still_model):
-    followed = FollowedModel(still_model, n_jobs=1)
+    followed = FollowedModel(lambda: still_model, n_jobs=1)
     try:
         with followed.read() as old:
             assert "more" not in old.classes_.tolist()

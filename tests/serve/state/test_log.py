@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from labelwood.errors import FormatError
-from labelwood.serve.state.log import OPENING, LogRefusedError, LogWriter, read_log, segments
+from labelwood.serve.state.frames import OPENING, OPENINGS, SEAL_BYTES, Frame, LogRefusedError, encode_frame
+from labelwood.serve.state.log import LogWriter, read_log, segments
 
 RECORD = {"kind": "learn", "examples": [{"text": "é\u2028\x00", "labels": ["a", 1]}]}
 
@@ -49,7 +50,7 @@ def test_a_torn_tail_is_cut_off_and_told(tmp_path_factory, cut, noise):
     shorter = folder.with_name(folder.name + "-two")
     filled(shorter, 2)
     sizes.insert(0, segments(shorter)[0][1].stat().st_size)
-    size = sizes[0] + round(cut * (sizes[1] - sizes[0] - 1))
+    size = sizes[0] + round(cut * (sizes[1] - sizes[0] - SEAL_BYTES - 1))
     assume(not noise.startswith(whole[size:]))  # else it mends what was cut off
     path.write_bytes(whole[:size] + noise)
     kept = list(read_log(folder))
@@ -82,19 +83,64 @@ def test_damage_before_acknowledged_records_is_not_passed_over(tmp_path):
     whole = bytearray(path.read_bytes())
     whole[len(OPENING) + 40] ^= 1
     path.write_bytes(whole)
-    with pytest.raises(FormatError, match="acknowledged records follow"):
+    with pytest.raises(FormatError, match="were acknowledged"):
         list(read_log(tmp_path))
     with pytest.raises(FormatError, match="the checksum of a frame does not match at byte 16"):
         LogWriter(tmp_path)
 
 
-def test_a_flipped_bit_in_the_last_frame_is_a_torn_tail(tmp_path):
+def test_a_flipped_bit_in_an_acknowledged_frame_is_no_torn_tail(tmp_path):
+    """Any byte of the last frame: its seal says that it had been flushed."""
+    filled(tmp_path, 2)
+    path = segments(tmp_path)[0][1]
+    whole = path.read_bytes()
+    begin = len(OPENING) + (len(whole) - len(OPENING)) // 2
+    for place in range(begin, len(whole) - SEAL_BYTES):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(FormatError, match="were acknowledged"):
+            list(read_log(tmp_path))
+        with pytest.raises(FormatError, match="were acknowledged"):
+            LogWriter(tmp_path)
+    assert path.stat().st_size == len(whole)
+
+
+@pytest.mark.parametrize("left", range(SEAL_BYTES))
+def test_a_crash_before_the_seal_is_complete(tmp_path, left):
     frames = filled(tmp_path)
     path = segments(tmp_path)[0][1]
-    whole = bytearray(path.read_bytes())
-    whole[-1] ^= 1
-    path.write_bytes(whole)
-    assert list(read_log(tmp_path)) == frames[:-1]
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - SEAL_BYTES + left])
+    assert list(read_log(tmp_path)) == frames
+    LogWriter(tmp_path).close()  # seals the frame, which will be acknowledged from now on
+    assert path.read_bytes() == whole
+
+
+def test_a_torn_frame_of_version_1_is_cut_off(tmp_path):
+    """A log of version 1 is read and continued; without seals, a damaged last frame counts as torn."""
+    frames = [Frame(number, 7, [RECORD]) for number in (1, 2, 3)]
+    pieces = [encode_frame(frame.sequence, frame.time, frame.records) for frame in frames]
+    path = tmp_path / f"{1:020d}.log"
+    path.write_bytes(OPENINGS[1] + b"".join(pieces)[:-1])
+    assert list(read_log(tmp_path)) == frames[:2]
+    log = LogWriter(tmp_path, clock=lambda: 7)
+    assert log.torn is not None
+    log.append([RECORD])
+    log.close()
+    assert list(read_log(tmp_path)) == frames
+    assert path.read_bytes() == OPENINGS[1] + b"".join(pieces[:2])
+    assert [frame.version for frame in read_log(tmp_path)] == [1, 1, 2]
+    path.write_bytes(OPENINGS[1] + pieces[0])
+    with pytest.raises(FormatError, match="lacks records 2 to 2"):
+        list(read_log(tmp_path))
+
+
+@pytest.mark.parametrize("version", OPENINGS)
+def test_a_log_without_frames_is_continued_in_the_same_file(tmp_path, version):
+    (tmp_path / f"{1:020d}.log").write_bytes(OPENINGS[version])
+    frames = filled(tmp_path)
+    assert list(read_log(tmp_path)) == frames
+    assert len(segments(tmp_path)) == 1
+    assert frames[0].version == 2
 
 
 def test_files_follow_each_other(tmp_path):

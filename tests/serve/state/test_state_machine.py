@@ -8,7 +8,7 @@ import pytest
 from serving import assert_same_state, example, online_model
 
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.state.log import Frame
+from labelwood.serve.state.frames import Frame
 from labelwood.serve.state.state_machine import StateMachine
 
 

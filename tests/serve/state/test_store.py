@@ -6,7 +6,8 @@ import pytest
 from serving import LABELS, TEXTS, assert_same_state, learn, taught
 
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.serve.state.store import Store, restore, snapshots
+from labelwood.serve.state.recovery import restore, snapshots
+from labelwood.serve.state.store import Store
 
 
 @pytest.mark.parametrize("snapshot", [False, True])

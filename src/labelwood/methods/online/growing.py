@@ -116,6 +116,8 @@ class GrowingEstimator(StreamLearner):
 
     def _topk_packed(self, X: CSR, k: int, run: RunContext) -> TopK:
         assert self._packed is not None
+        if len(self._leaf_labels) == 0:  # every label is retired
+            return TopK(np.full((X.n_rows, k), -1, np.int32), np.zeros((X.n_rows, k), np.float32))
         rows = self._packed_rows(X)
         # Leaves of merged labels suggest the same label: ask for more, by the number of such leaves.
         doubles = len(self._leaf_labels) - len(np.unique(self._leaf_labels))

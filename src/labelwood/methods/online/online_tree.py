@@ -109,11 +109,10 @@ class OnlineTree(GrowingEstimator):
         """A copy for prediction only, packed like a LinearTree: it predicts faster and cannot learn.
 
         Without a threshold every weight is kept and the answers are those of this model, up to rounding. With a
-        threshold, smaller weights are dropped and the others kept in half precision. Retired labels are left out.
+        threshold, smaller weights are dropped and the others kept in half precision. Retired labels are left out; if no
+        label is left, the copy suggests nothing.
         """
         tree, records = self._packable_tree(), self.label_records()
-        if not (records["support"] > 0).any():
-            raise LabelwoodError("OnlineTree: freeze needs at least one label; the model has seen none")
         frozen: Self = clone(self)
         arrays = tree.pack(-1.0 if weight_threshold is None else weight_threshold)
         frozen._packed, frozen._leaf_labels = self._packed_from(arrays)

@@ -39,7 +39,7 @@ from labelwood.serve.messages import (
     as_message,
 )
 from labelwood.serve.service import CannotLearnError, Service
-from labelwood.serve.state.log import LogRefusedError
+from labelwood.serve.state.frames import LogRefusedError
 from labelwood.serve.state.writer import QueueFullError, StoppedError
 
 _STATUS: dict[type[Exception], int] = {
@@ -166,7 +166,7 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
     @app.get("/readyz", responses={503: {"model": Status}})
     async def readyz(response: Response) -> Status:
         """Tell whether to send requests to this process."""
-        trouble = "" if service.writer is None else service.writer.trouble
+        trouble = service.learning_trouble()
         if service.closing:
             response.status_code = 503
             return Status(status="shutting down", learning=trouble)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from labelwood.errors import LabelwoodError
@@ -18,10 +18,13 @@ _LOOK_SECONDS = 0.5
 
 
 class FollowedModel:
-    """Lends the model of a directory, and loads its successor when the directory is replaced."""
+    """Lends the model of a directory, and loads its successor when the directory is replaced.
 
-    def __init__(self, path: Path, *, n_jobs: int) -> None:
-        self._path, self._n_jobs = path, n_jobs
+    ``find`` gives the path of the directory, which may change.
+    """
+
+    def __init__(self, find: Callable[[], Path], *, n_jobs: int) -> None:
+        self._find, self._n_jobs = find, n_jobs
         self._seen = self._mark()
         self._model = self._load()
         self._ended = threading.Event()
@@ -52,7 +55,7 @@ class FollowedModel:
         self._thread.join()
 
     def _load(self) -> Model:
-        model = load(self._path)
+        model = load(self._find())
         model.set_threads(self._n_jobs)
         return model
 
@@ -63,7 +66,7 @@ class FollowedModel:
     def _mark(self) -> tuple[int, ...] | None:
         """What changes when the directory is replaced; None if there is no model."""
         try:
-            found = os.stat(self._path / MANIFEST)
+            found = os.stat(self._find() / MANIFEST)
         except OSError:
             return None
         return found.st_dev, found.st_ino, found.st_mtime_ns

@@ -22,27 +22,55 @@ from labelwood.methods.online.learner import StreamLearner, learner_of
 from labelwood.methods.online.stream_inputs import as_i32
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.serve.state.drift import Drift
-from labelwood.serve.state.log import Record
+from labelwood.serve.state.frames import Record
 from labelwood.sparse import CSR, I32, MAX_COLUMNS
 
 Answer = dict[str, Any]
 Step = Callable[[StreamLearner], object]
 
+SPARE_LABEL_NUMBERS = 1000
+# Version 1 of the log did not hold a record to the number of labels that the model has when the record is applied.
+# Only numbers that no machine could make room for are refused there.
+SPARE_IN_VERSION_1 = 2**26
 
-def apply_records(model: Model, records: Sequence[Record], drift: Drift) -> tuple[list[Answer], list[Step]]:
+
+def apply_records(
+    model: Model, records: Sequence[Record], drift: Drift, *, spare: int = SPARE_LABEL_NUMBERS
+) -> tuple[list[Answer], list[Step]]:
     """Apply records in their order; return the answer to each record, and the steps that changed the model.
 
     The same steps bring an equal copy of the model to the same state. Examples are predicted for ``drift`` before they
-    are learned; consecutive records of kind "learn" are predicted and learned together.
+    are learned; consecutive records of kind "learn" are predicted and learned together. ``spare``: see
+    :func:`check_label_numbers`.
     """
     answers: list[Answer] = []
     steps: list[Step] = []
     for kind, run in groupby(records, key=lambda record: record["kind"]):
         if kind == "learn":
-            answers += _learn(model, list(run), drift, steps)
+            answers += _learn(model, list(run), drift, steps, spare)
         else:
             answers += [_change_label(model, one, steps) for one in run]
     return answers, steps
+
+
+def check_label_numbers(
+    model: Model, examples: Sequence[Mapping[str, Any]], *, spare: int = SPARE_LABEL_NUMBERS
+) -> None:
+    """Raise if a label of a model whose labels are numbers is ``spare`` or more above the largest known number.
+
+    The model makes room for all labels below a number, so one large number would take all memory.
+    """
+    names = model.label_names
+    if names.kind != "ids" or not len(names):
+        return
+    bound = len(names) + spare
+    for position, example in enumerate(examples):
+        for label in example["labels"]:
+            if not isinstance(label, int) or not 0 <= label < bound:
+                raise LabelwoodError(
+                    f"the labels of this model are numbers from 0 to {bound - 1} at present; "
+                    f"got {label!r} in example {position}"
+                )
 
 
 def rows_of(model: Model, inputs: Sequence[Mapping[str, Any]]) -> CSR:
@@ -95,18 +123,19 @@ def _change_label(model: Model, record: Record, steps: list[Step]) -> Answer:
     return {"action": action, "label": label, "to": to}
 
 
-def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step]) -> list[Answer]:
+def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step], spare: int) -> list[Answer]:
     """Learn several records in one call. If one of them is refused, learn them one by one: the result is the same."""
     learner = learner_of(model, owner="serve")
     examples = [example for record in records for example in record["examples"]]
     n_known, labels = learner.n_labels_, [example["labels"] for example in examples]
     try:
+        check_label_numbers(model, examples, spare=spare)
         rows = rows_of(model, examples)
         predicted, targets = learner.test_then_learn(rows, labels, k=1, at_once=True)
     except LabelwoodError as error:
         if len(records) == 1:
             return [{"refused": str(error)}]
-        return [answer for record in records for answer in _learn(model, [record], drift, steps)]
+        return [answer for record in records for answer in _learn(model, [record], drift, steps, spare)]
     steps.append(lambda other: other.partial_fit(rows, labels))
     n_new = _note_drift(drift, predicted[:, 0], targets, n_known)
     ends = np.cumsum([len(record["examples"]) for record in records])

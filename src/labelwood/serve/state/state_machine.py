@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from labelwood.methods.online.learner import learner_of
 from labelwood.methods.registry import load, model_from_saved
 from labelwood.methods.text_classifier import Model
 from labelwood.serve.state.drift import Drift
-from labelwood.serve.state.log import Frame, Record
-from labelwood.serve.state.records import Answer, Step, apply_records
+from labelwood.serve.state.frames import Frame
+from labelwood.serve.state.records import SPARE_IN_VERSION_1, SPARE_LABEL_NUMBERS, Answer, Step, apply_records
 
 DRIFT_WINDOW = 1000
 REMEMBERED_KEYS = 100_000
@@ -61,10 +61,11 @@ class StateMachine:
         self.sequence, self.time, self.learned = sequence, time, 0
         self.keys: OrderedDict[str, tuple[str, Answer]] = OrderedDict()
         self.drift = Drift(drift_window)
+        self.skipped = 0  # records that cannot be applied
         self._models = models
         self._front = _Copy(model)
         self._back: _Copy | None = None
-        self._n_jobs = 1
+        self._n_jobs, self._is_shared = 1, False
         self._owed: list[Step] = []
         self._changed = threading.Condition()
 
@@ -109,16 +110,20 @@ class StateMachine:
 
     def share(self, *, n_jobs: int) -> None:
         """Make the second copy, so that :meth:`read` may be used while frames are applied."""
-        self._n_jobs = n_jobs
-        self._put_two_copies(self.model)
+        self._n_jobs, self._is_shared = n_jobs, True
+        self._put_copies(self.model)
 
-    def apply(self, frame: Frame) -> list[Answer]:
-        """Apply a frame and show the result to readers; return the answer to each record."""
+    def apply(self, frame: Frame, *, skipped: Mapping[int, str] | None = None) -> list[Answer]:
+        """Apply a frame and show the result to readers; return the answer to each record.
+
+        If this raises, the back copy may hold half of the frame; see :meth:`let_go`. Records whose numbers are in
+        ``skipped`` are refused for the reason given there.
+        """
         self.catch_up()
         if frame.records[0]["kind"] == "model":  # always alone in its frame
             answers = [self._replace_model(frame.records[0]["model"])]
         else:
-            answers = self._learn(frame.records)
+            answers = self._learn(frame, skipped or {})
         for offset, (record, answer) in enumerate(zip(frame.records, answers, strict=True)):
             answer["sequence"] = frame.sequence + offset
             self.learned += answer.get("learned", 0)
@@ -138,25 +143,40 @@ class StateMachine:
             step(learner_of(back.model, owner="serve"))
         self._owed = []
 
-    def _learn(self, records: list[Record]) -> list[Answer]:
-        if self._back is None:
-            return apply_records(self.model, records, self.drift)[0]
-        answers, self._owed = apply_records(self._back.model, records, self.drift)
-        with self._changed:
-            self._front, self._back = self._back, self._front
-        return answers
+    def let_go(self) -> None:
+        """Drop the back copy, which may hold half of a frame. Readers keep the front copy; nothing can be applied."""
+        self._back, self._owed = None, []
+
+    def take_over(self, other: StateMachine) -> None:
+        """Continue from another state; readers of the previous model finish with it."""
+        self._owed = []
+        self._put_copies(other.model)
+        self.sequence, self.time, self.learned = other.sequence, other.time, other.learned
+        self.keys, self.drift, self.skipped = other.keys, other.drift, other.skipped
+
+    def _learn(self, frame: Frame, skipped: Mapping[int, str]) -> list[Answer]:
+        numbered = dict(enumerate(frame.records, frame.sequence))
+        kept = [number for number in numbered if number not in skipped]
+        spare = SPARE_LABEL_NUMBERS if frame.version > 1 else SPARE_IN_VERSION_1
+        model = self.model if self._back is None else self._back.model
+        found, steps = apply_records(model, [numbered[number] for number in kept], self.drift, spare=spare)
+        if self._back is not None:
+            with self._changed:
+                self._front, self._back = self._back, self._front
+            self._owed = steps
+        answers = dict(zip(kept, found, strict=True))
+        return [answers.get(number) or {"refused": skipped[number]} for number in numbered]
 
     def _replace_model(self, name: str) -> Answer:
-        model = load(self._models / name, verify=True)
-        if self._back is None:
-            self._front = _Copy(model)
-        else:
-            self._put_two_copies(model)
+        self._put_copies(load(self._models / name, verify=True))
         self.drift = Drift(self.drift.window)
         return {"model": name}
 
-    def _put_two_copies(self, model: Model) -> None:
-        """Make a model current; readers of the previous one finish with it."""
+    def _put_copies(self, model: Model) -> None:
+        """Make a model current, in two copies if it is shared; readers of the previous one finish with it."""
+        if not self._is_shared:
+            self._front = _Copy(model)
+            return
         copies = model, model_from_saved(*model.to_saved(), where="copy")
         for copy in copies:
             copy.set_threads(self._n_jobs)

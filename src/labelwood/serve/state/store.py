@@ -1,6 +1,7 @@
 """A state directory: the log, the snapshots, and the models that the log names.
 
-    STATE/lock                    locked by the one process that writes
+    STATE/                        locked by the one process that writes
+    STATE/lock                    locked as well, for file systems that cannot lock a directory
     STATE/log/<first record>.log  the log, see ``log``
     STATE/models/<record>/        the model of a record of kind "model"
     STATE/snapshots/<record>/     model/ and state.json: the state after that record
@@ -13,27 +14,31 @@ longer and nothing is lost.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.methods.online.learner import learner_of
 from labelwood.methods.registry import load, model_from_saved
+from labelwood.methods.text_classifier import Model
 from labelwood.run_context import logger
-from labelwood.serve.state.log import Clock, Frame, LogWriter, Record, read_log, wall_clock
+from labelwood.serve.state.frames import Record
+from labelwood.serve.state.log import Clock, LogWriter, wall_clock
+from labelwood.serve.state.recovery import LOG, MODEL, MODELS, SNAPSHOTS, STATE, canonical, restore, snapshots
 from labelwood.serve.state.state_machine import DRIFT_WINDOW, Snapshot, StateMachine
-from labelwood.storage.atomic import atomic_directory, remove_leftovers
+from labelwood.storage.atomic import atomic_directory, create_directory, remove_leftovers
 from labelwood.storage.model_directory import write_model, write_model_files
 
-_LOG, _MODELS, _SNAPSHOTS, _VIEWS, VIEW = "log", "models", "snapshots", "views", "view"
-_STATE, _MODEL = "state.json", "model"
+_VIEWS, _VIEW = "views", "view"
 KEPT_SNAPSHOTS = 2
+# The file system cannot lock a directory: it wants a file that is open for writing, or has no locks at all.
+_NO_DIRECTORY_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class Store:
@@ -48,57 +53,65 @@ class Store:
         drift_window: int = DRIFT_WINDOW,
         clock: Clock = wall_clock,
     ) -> None:
-        self.folder, self._keep = folder, keep
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(folder / "lock")
+        self.folder, self._keep, self._drift_window = folder, keep, drift_window
+        create_directory(folder)
+        self._locks = _lock(folder)
         self.damaged: list[str] = []
-        for name in (_SNAPSHOTS, _MODELS):
-            (folder / name).mkdir(exist_ok=True)
+        try:
+            self._open(model, clock)
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _open(self, model: Path | None, clock: Clock) -> None:
+        folder = self.folder
+        for name in (SNAPSHOTS, MODELS):
+            create_directory(folder / name)
             remove_leftovers(folder / name)
-        self.log = LogWriter(folder / _LOG, clock=clock)
+        self.log = LogWriter(folder / LOG, clock=clock)
         if self.log.torn is not None:
             logger.warning("a crash left the log unfinished: %s", self.log.torn)
         if self.log.next_sequence == 1 and not snapshots(folder):
             if model is None:
                 raise LabelwoodError(f"{folder}: the state is empty and there is no model to start from")
             self.log.append([self.adopt(model)])
-        self.machine = restore(folder, drift_window=drift_window, on_damage=self._set_aside)
-        if self.machine.sequence + 1 != self.log.next_sequence:
-            raise FormatError(
-                f"{folder}: the snapshots reach record {self.machine.sequence}, but the next record of the log is "
-                f"{self.log.next_sequence}"
-            )
+        self.machine = self._restored()
         self.log.last_time = max(self.log.last_time, self.machine.time)
+
+    def recover(self) -> None:
+        """Rebuild the state from the newest snapshot and the log, after a frame could not be applied."""
+        self.log.mend()
+        self.machine.let_go()
+        self.machine.take_over(self._restored())
 
     def adopt(self, path: Path) -> Record:
         """Copy a model into the state directory; return the record that makes it the current model."""
         name = f"{self.log.next_sequence:020d}"
         model = load(path, verify=True)
         learner_of(model, owner="serve")
-        write_model(self.folder / _MODELS / name, *model.to_saved())
+        write_model(self.folder / MODELS / name, *model.to_saved())
         return {"kind": "model", "model": name}
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
         """Write a snapshot, then remove what the kept snapshots do not need."""
-        target = self.folder / _SNAPSHOTS / f"{snapshot.sequence:020d}"
+        target = self.folder / SNAPSHOTS / f"{snapshot.sequence:020d}"
         if not target.exists():
-            checksum = hashlib.sha256(_canonical(snapshot.counters)).hexdigest()
+            checksum = hashlib.sha256(canonical(snapshot.counters)).hexdigest()
             whole = {"state": snapshot.counters, "sha256": checksum}
             with atomic_directory(target) as temporary:
-                (temporary / _MODEL).mkdir()
-                write_model_files(temporary / _MODEL, snapshot.manifest, snapshot.arrays)
-                (temporary / _STATE).write_bytes(json.dumps(whole).encode())
+                (temporary / MODEL).mkdir()
+                write_model_files(temporary / MODEL, snapshot.manifest, snapshot.arrays)
+                (temporary / STATE).write_bytes(json.dumps(whole).encode())
         found = [int(path.name) for path in snapshots(self.folder)]
         if len(found) >= self._keep:  # with fewer snapshots, the whole log is kept as well
             self._remove_before(found[-self._keep])
 
     def publish(self, snapshot: Snapshot) -> None:
         """Freeze the model of a snapshot for the processes that only read, and point ``view`` at it."""
-        views, link = self.folder / _VIEWS, self.folder / VIEW
+        views, link = self.folder / _VIEWS, self.folder / _VIEW
         target = views / f"{snapshot.sequence:020d}"
         model = model_from_saved(snapshot.manifest, snapshot.arrays, where="snapshot")
-        frozen = model.with_classifier(learner_of(model, owner="serve").freeze())
-        write_model(target, *frozen.to_saved())
+        write_model(target, *_frozen(model).to_saved())
         fresh = link.with_name(".view")
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(Path(_VIEWS) / target.name)
@@ -110,104 +123,84 @@ class Store:
     def close(self) -> None:
         """Close the log and release the lock."""
         self.log.close()
-        os.close(self._lock)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        for lock in self._locks:
+            os.close(lock)
+
+    def _restored(self) -> StateMachine:
+        machine = restore(self.folder, drift_window=self._drift_window, on_damage=self._set_aside)
+        if machine.sequence + 1 != self.log.next_sequence:
+            raise FormatError(
+                f"{self.folder}: the snapshots reach record {machine.sequence}, but the next record of the log is "
+                f"{self.log.next_sequence}"
+            )
+        return machine
 
     def _remove_before(self, oldest: int) -> None:
         for path in snapshots(self.folder):
             if int(path.name) < oldest:
                 shutil.rmtree(path, ignore_errors=True)
         self.log.drop_before(oldest + 1)
-        for path in (self.folder / _MODELS).iterdir():
+        for path in (self.folder / MODELS).iterdir():
             if path.name.isdigit() and int(path.name) <= oldest:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _set_aside(self, path: Path, reason: str) -> None:
         aside = path.with_suffix(".damaged")
         shutil.rmtree(aside, ignore_errors=True)
-        path.rename(aside)
+        with contextlib.suppress(OSError):  # the next start skips it again
+            path.rename(aside)
         self.damaged.append(reason)
 
 
-def restore(
-    folder: Path,
-    *,
-    at: int | None = None,
-    drift_window: int = DRIFT_WINDOW,
-    on_damage: Callable[[Path, str], None] | None = None,
-) -> StateMachine:
-    """The newest state of a directory, or the state at a time (microseconds since 1970).
+def view_of(folder: Path) -> Path:
+    """The model that a process which only reads should load.
 
-    Nothing is written, and a service may write to the directory meanwhile. ``on_damage`` is called with every damaged
-    snapshot that is skipped, and the reason.
+    It is the view that the writer has published. Before the first one, for example because the disk is full, it is the
+    newest snapshot or the first model.
     """
-    machine = _newest_snapshot(folder, at, drift_window, on_damage)
-    for frame in read_log(folder / _LOG, after=0 if machine is None else machine.sequence):
-        if at is not None and frame.time > at:
-            break
-        if machine is None:
-            machine = _first_state(folder, frame, drift_window)
-        elif frame.sequence == machine.sequence + 1:
-            machine.apply(frame)
-        else:
-            break
-    if machine is None:
-        when = "" if at is None else " at that time or before"
-        raise FormatError(f"{folder}: there is no state{when} that could be read")
-    return machine
+    view = folder / _VIEW
+    if view.exists():
+        return view
+    found = [path / MODEL for path in snapshots(folder)] or sorted((folder / MODELS).glob("[0-9]*"))
+    return found[-1] if found else view
 
 
-def snapshots(folder: Path) -> list[Path]:
-    """The snapshots of a state directory, oldest first."""
-    found = (folder / _SNAPSHOTS).glob("*") if (folder / _SNAPSHOTS).is_dir() else ()
-    return sorted(path for path in found if path.name.isdigit())
+def _frozen(model: Model) -> Model:
+    """The model, packed for reading; whole if it cannot be packed."""
+    try:
+        return model.with_classifier(learner_of(model, owner="serve").freeze())
+    except LabelwoodError as error:
+        logger.warning("readers get the whole model: %s", error)
+        return model
 
 
-def _newest_snapshot(
-    folder: Path, at: int | None, drift_window: int, on_damage: Callable[[Path, str], None] | None
-) -> StateMachine | None:
-    for path in reversed(snapshots(folder)):
+def _lock(folder: Path) -> list[int]:
+    """Lock a state directory; return the descriptors that hold the locks."""
+    directory = os.open(folder, os.O_RDONLY)
+    held = [directory]
+    try:
         try:
-            counters = _read_counters(path)
-            if at is None or counters["time"] <= at:
-                model = load(path / _MODEL, verify=True)
-                return StateMachine.from_counters(counters, model, folder / _MODELS, drift_window=drift_window)
-        except (FormatError, OSError) as error:
-            logger.warning("a damaged snapshot is skipped: %s", error)
-            if on_damage is not None:
-                on_damage(path, str(error))
-    return None
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _NO_DIRECTORY_LOCKS:
+                raise
+        with contextlib.suppress(FileNotFoundError):
+            held.append(_lock_file(folder / "lock"))
+            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        for descriptor in held:
+            os.close(descriptor)
+        raise LabelwoodError(f"{folder}: another service is writing to this state") from None
+    return held
 
 
-def _first_state(folder: Path, frame: Frame, drift_window: int) -> StateMachine:
-    if frame.sequence != 1:
-        raise FormatError(
-            f"{folder}: the log begins with record {frame.sequence} and no sound snapshot comes before it"
-        )
-    models = folder / _MODELS
-    model = load(models / frame.records[0]["model"], verify=True)
-    return StateMachine(model, models, sequence=frame.last, time=frame.time, drift_window=drift_window)
-
-
-def _read_counters(path: Path) -> dict[str, Any]:
+def _lock_file(path: Path) -> int:
     try:
-        whole = json.loads((path / _STATE).read_bytes())
-        counters, checksum = whole["state"], whole["sha256"]
-    except (ValueError, TypeError, KeyError):
-        raise FormatError(f"{path / _STATE}: the file is damaged") from None
-    if hashlib.sha256(_canonical(counters)).hexdigest() != checksum:
-        raise FormatError(f"{path / _STATE}: its checksum does not match")
-    return dict(counters)
-
-
-def _canonical(counters: Any) -> bytes:
-    return json.dumps(counters, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _lock(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise LabelwoodError(f"{path.parent}: another service is writing to this state") from None
-    return descriptor
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # the file is missing and cannot be made: the directory is locked
+            raise FileNotFoundError from None
+        raise

@@ -20,13 +20,14 @@ from pathlib import Path
 from labelwood.errors import LabelwoodError
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.run_context import logger
-from labelwood.serve.state.log import LogRefusedError, Record
+from labelwood.serve.state.frames import LogRefusedError, Record
 from labelwood.serve.state.records import Answer
 from labelwood.serve.state.state_machine import Snapshot
 from labelwood.serve.state.store import Store
 
 _GROUP = 256
 _IDLE_SECONDS = 1.0
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 1.0, 60.0
 _NICE_STEPS = 5  # a third of the CPU time of a thread that has not stood back
 
 
@@ -75,24 +76,28 @@ class Writer:
     ) -> None:
         self.store, self._machine = store, store.machine
         self._machine.share(n_jobs=n_jobs)
-        self._failed = ""  # until the next start
+        self._failed = ""  # until the state has been rebuilt
+        self._recoveries, self._retry_at, self._retry_seconds = 0, 0.0, _FIRST_RETRY_SECONDS
+        self._taken: list[_Request] = []
         self._refused = ""  # until the log takes records again
-        self._snapshots_failed = 0
+        self._snapshots_failed = self._snapshots_in_vain = 0  # since the start; since the last one that was written
         self._alarm_below = alarm_below
         self._queue: queue.Queue[_Request | Task] = queue.Queue(queue_length)
         self._snapshot_seconds, self._snapshot_records = snapshot_seconds, snapshot_records
         self._snapshot_at, self._snapshot_sequence = time.monotonic(), self._machine.sequence
         self._snapshot_thread: threading.Thread | None = None
-        self._publishes = publish
+        self._publishes, self._is_published = publish, True
         self._stopping = self._ended = False
         if publish:
-            store.publish(self._machine.snapshot())
+            self._publish(self._machine.snapshot())
         self._thread = threading.Thread(target=self._work, name="write", daemon=True)
         self._thread.start()
 
     @property
     def trouble(self) -> str:
         """Why records are refused at the moment; empty if they are not."""
+        if not self._stopping and not self._thread.is_alive():
+            return "the thread that writes has ended"
         return self._failed or self._refused
 
     def gauges(self) -> dict[str, float]:
@@ -105,6 +110,8 @@ class Writer:
             "log_sequence": machine.sequence,
             "queue_length": self._queue.qsize(),
             "learning_refused": float(bool(self.trouble)),
+            "learning_recoveries": self._recoveries,
+            "records_skipped": machine.skipped,
             "snapshots_failed": self._snapshots_failed,
             "clock_went_back": self.store.log.backwards,
             "drift_examples": drift.examples,
@@ -130,6 +137,9 @@ class Writer:
             except (LabelwoodError, OSError) as error:
                 logger.warning("the model in use is kept: %s", error)
                 future.set_exception(StoppedError(str(error)))
+            except BaseException as error:
+                future.set_exception(StoppedError(f"the model in use is kept: {error!r}"))
+                raise
 
         self._put(work)
         return future
@@ -161,27 +171,58 @@ class Writer:
     def _work(self) -> None:
         stand_back()
         while not self._ended:
-            group, task = self._take()
-            if group:
-                self._apply(group)
-            if task is not None:
-                task()
-            self._maybe_snapshot()
+            try:
+                self._work_once()
+            except BaseException as error:
+                self._fail(error)
 
-    def _take(self) -> tuple[list[_Request], Task | None]:
-        """The requests to put into one frame, and a task to do after them. Both may be missing."""
-        group: list[_Request] = []
+    def _work_once(self) -> None:
+        if self._failed and time.monotonic() >= self._retry_at:
+            self._recover()
+        task = self._take()
+        if self._taken:
+            self._apply(self._taken)
+        if task is not None:
+            task()
+        self._maybe_snapshot()
+
+    def _take(self) -> Task | None:
+        """Take the requests to put into one frame, and return a task to do after them. Both may be missing."""
+        self._taken = []
         try:
             item = self._queue.get(timeout=_IDLE_SECONDS)
         except queue.Empty:
-            return group, None
+            return None
         while isinstance(item, _Request):
             if item.future.set_running_or_notify_cancel():  # False: the client has gone
-                group.append(item)
-            if len(group) >= _GROUP or self._queue.empty():
-                return group, None
+                self._taken.append(item)
+            if len(self._taken) >= _GROUP or self._queue.empty():
+                return None
             item = self._queue.get()
-        return group, item
+        return item
+
+    def _fail(self, error: BaseException) -> None:
+        """Refuse records from here on, and rebuild the state soon: the model may hold half of a frame."""
+        self._failed = f"learning has failed and will be tried again: {error!r}"
+        self._retry_at = time.monotonic()
+        for request in self._taken:
+            if not request.future.done():
+                request.future.set_exception(StoppedError(self._failed))
+        with contextlib.suppress(Exception):  # memory may be short
+            logger.error("learning has failed", exc_info=error)
+
+    def _recover(self) -> None:
+        try:
+            self.store.recover()
+        except BaseException as error:
+            self._retry_at = time.monotonic() + self._retry_seconds
+            self._retry_seconds = min(2 * self._retry_seconds, _LONGEST_RETRY_SECONDS)
+            with contextlib.suppress(Exception):
+                logger.warning("the state cannot be rebuilt yet: %r", error)
+            return
+        self._failed, self._retry_seconds = "", _FIRST_RETRY_SECONDS
+        self._recoveries += 1
+        logger.warning("learning goes on from record %d", self._machine.sequence)
 
     def _apply(self, group: list[_Request]) -> None:
         fresh, repeated = self._split_by_key(group)
@@ -232,19 +273,16 @@ class Writer:
             self._refused = str(error)
             logger.warning("%s", error)
             raise
+        except Exception as error:  # the log keeps itself in order
+            self._refused = f"nothing was learned: {error!r}"
+            logger.warning("%s", self._refused)
+            raise StoppedError(self._refused) from error
         self._refused = ""
-        try:
-            return self._machine.apply(frame)
-        except Exception as error:
-            # The frame is on disk and the next start applies it. Until then the model may hold half of the frame,
-            # so nothing more is learned.
-            self._failed = f"learning has stopped until the next start: {error!r}"
-            logger.exception("learning has stopped")
-            raise StoppedError(self._failed) from error
+        return self._machine.apply(frame)
 
     def _take_snapshot(self) -> Snapshot:
+        self._snapshot_at = time.monotonic()
         self.store.log.rotate()
-        self._snapshot_at, self._snapshot_sequence = time.monotonic(), self._machine.sequence
         return self._machine.snapshot()
 
     def _maybe_snapshot(self) -> None:
@@ -252,12 +290,18 @@ class Writer:
             return
         n_new = self._machine.sequence - self._snapshot_sequence
         waited = time.monotonic() - self._snapshot_at
-        due = n_new >= self._snapshot_records or waited >= self._snapshot_seconds
-        if n_new and due and not self._failed:
+        many = n_new >= self._snapshot_records * (1 + self._snapshots_in_vain)
+        due = many or waited >= self._snapshot_seconds
+        if not due or self._failed or not (n_new or not self._is_published):
+            return
+        try:
+            snapshot = self._take_snapshot()
             self._snapshot_thread = threading.Thread(
-                target=self._write_beside, args=(self._take_snapshot(),), name="snapshot", daemon=True
+                target=self._write_beside, args=(snapshot,), name="snapshot", daemon=True
             )
             self._snapshot_thread.start()
+        except Exception as error:  # too little memory, or no further thread
+            self._note_no_snapshot(error)
 
     def _write_beside(self, snapshot: Snapshot) -> None:
         stand_back()  # behind the writer as well, whose priority this thread has inherited
@@ -266,11 +310,25 @@ class Writer:
     def _write_snapshot(self, snapshot: Snapshot) -> None:
         try:
             self.store.write_snapshot(snapshot)
-            if self._publishes:
-                self.store.publish(snapshot)
-        except (OSError, LabelwoodError) as error:
-            self._snapshots_failed += 1
-            logger.warning("a snapshot could not be written; the log keeps its records: %s", error)
+        except Exception as error:
+            self._note_no_snapshot(error)
+        else:
+            self._snapshot_sequence, self._snapshots_in_vain = snapshot.sequence, 0
+        if self._publishes:
+            self._publish(snapshot)
+
+    def _note_no_snapshot(self, error: Exception) -> None:
+        self._snapshots_failed += 1
+        self._snapshots_in_vain += 1
+        logger.warning("a snapshot could not be written; the log keeps its records: %s", error)
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        try:
+            self.store.publish(snapshot)
+            self._is_published = True
+        except Exception as error:
+            self._is_published = False
+            logger.warning("readers keep the model that they have; the new one could not be written: %s", error)
 
 
 def stand_back() -> None:

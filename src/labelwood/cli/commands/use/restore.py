@@ -9,7 +9,7 @@ from pathlib import Path
 from labelwood.cli.support.output import print_facts, print_json
 from labelwood.cli.support.parser import Parser
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.state.store import restore
+from labelwood.serve.state.recovery import restore
 from labelwood.storage.model_directory import check_target
 
 EXAMPLES = (
