@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from injection import Faults, build_injector
 from planted import Planted, make_planted
 
 # Under sanitizers and on busy machines, a slow example is not a failure.
@@ -33,6 +34,18 @@ def no_sanitizer() -> None:
     """Skip the test under a sanitizer, which uses memory of its own and changes the rounding of sums."""
     if "san.so" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("a sanitizer changes memory use and rounding")
+
+
+@pytest.fixture(scope="session")
+def injector(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that lets system calls go wrong, for LD_PRELOAD."""
+    return build_injector(tmp_path_factory.mktemp("inject"))
+
+
+@pytest.fixture
+def faults(injector: Path, tmp_path: Path) -> Faults:
+    """Rules for processes that are started with ``faults.environment``."""
+    return Faults(injector, tmp_path / "rules")
 
 
 @pytest.fixture(scope="session")

@@ -19,31 +19,43 @@ from typing import NamedTuple
 
 import numpy as np
 
+from labelwood import OnlineTree
+from labelwood import load as load_model
 from labelwood.data import Dataset, load, save
 from labelwood.errors import LabelwoodError
+from labelwood.executors.checkpoint import Checkpoint
+from labelwood.run_context import logger
 from labelwood.serve.state.log import LogWriter, read_log
+from labelwood.serve.state.recovery import restore
+from labelwood.serve.state.store import Store, view_of
 from labelwood.sparse import CSR
 from labelwood.storage.model_directory import read_model, write_model
 
 MODES = {
-    "kill -9": ord("k"), "power cut": ord("c"), "torn write": ord("t"), "disk full": errno.ENOSPC,
-    "read-only": errno.EROFS, "denied": errno.EACCES, "input/output error": errno.EIO,
+    "kill -9": ("kill", 0), "torn write": ("torn", 0),
+    "power cut": ("cut", 0), "power cut, half written": ("cut", 50), "power cut, zeros": ("cut", -1),
+    "disk full": ("fail", errno.ENOSPC), "read-only": ("fail", errno.EROFS), "denied": ("fail", errno.EACCES),
+    "input/output error": ("fail", errno.EIO), "error after success": ("after", errno.EIO), "short write": ("short", 7),
 }  # fmt: skip
-DEADLY = [MODES[name] for name in ("kill -9", "power cut", "torn write")]
+DEADLY = ("kill", "torn", "cut")
 DONE, REFUSED = 0, 7
 
 
 class Case(NamedTuple):
-    """A write that replaces old content by new, and a function that tells which of the two is there."""
+    """A write that replaces old content by new, and a function that tells which of the two is there.
+
+    A case with many calls is tried at every ``stride``-th of them, unless LABELWOOD_EVERY_CALL is set.
+    """
 
     prepare: Callable[[], None]
     write: Callable[[], None]
     found: Callable[[], str]  # "old" or "new"; raises for anything else
+    stride: int = 1
 
 
 def model_case(folder: Path, *, exists: bool) -> Case:
-    """A model directory that is replaced, or written for the first time."""
-    path = folder / "model"
+    """A model directory that is replaced, or written for the first time, in a folder that is new as well."""
+    path = folder / "model" if exists else folder / "new" / "folder" / "model"
 
     def write(number: int) -> None:
         write_model(path, {"number": number}, {name: np.full(2000, number) for name in ("a", "b")})
@@ -95,7 +107,78 @@ def log_case(folder: Path) -> Case:
     return Case(lambda: append(0), lambda: append(1), found)
 
 
-def run(arm: ctypes.CDLL, folder: Path, case: Case, plan: tuple[int, int, bool]) -> tuple[int, int]:
+def checkpoint_case(folder: Path) -> Case:
+    """A checkpoint that gets another unit."""
+    path = folder / "new" / "checkpoint"
+
+    def write(number: int) -> None:
+        open_checkpoint(path).write(f"unit{number}", {"a": np.full(2000, number)})
+
+    def found() -> str:
+        units = open_checkpoint(path).read(["unit0", "unit1"])
+        assert all((arrays["a"] == int(name[-1])).all() for name, arrays in units.items())
+        assert "unit0" in units
+        return ("old", "new")[len(units) - 1]
+
+    return Case(lambda: write(0), lambda: write(1), found)
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    return Checkpoint.open(path, resume=True, seed=0, fresh_seed=0, print_of="print", owner="test")
+
+
+def state_case(folder: Path, source: Path) -> Case:
+    """A state directory that is begun in a folder that is new as well, and gets a record."""
+    path = folder / "new" / "state"
+
+    def write() -> None:
+        store = Store(path, model=source)
+        store.log.append([{"kind": "learn", "examples": [{"features": {"2": 1.0}, "labels": ["b"]}]}])
+        store.close()
+
+    def found() -> str:
+        store = Store(path, model=source)  # a service must start, whatever was left
+        try:
+            return ("old", "new")[store.machine.learned]
+        finally:
+            store.close()
+
+    return Case(lambda: None, write, found, stride=12)
+
+
+def snapshot_case(folder: Path, source: Path) -> Case:
+    """A state directory that gets a snapshot, which removes older ones and their log. No record may be lost."""
+    path = folder / "state"
+
+    def learn(store: Store, number: int) -> None:
+        record = {"kind": "learn", "examples": [{"features": {str(number): 1.0}, "labels": [str(number)]}]}
+        store.machine.apply(store.log.append([record]))
+
+    def prepare() -> None:
+        store = Store(path, model=source, keep=1)
+        for number in range(2):
+            learn(store, number)
+            store.log.rotate()
+            store.write_snapshot(store.machine.snapshot())
+        learn(store, 2)
+        store.close()
+
+    def write() -> None:
+        store = Store(path, keep=1)
+        store.log.rotate()
+        store.write_snapshot(store.machine.snapshot())
+        store.publish(store.machine.snapshot())
+        store.close()
+
+    def found() -> str:
+        assert restore(path).learned == 3
+        load_model(view_of(path), verify=True)
+        return "new" if (path / "view").exists() else "old"
+
+    return Case(prepare, write, found, stride=12)
+
+
+def run(arm: ctypes.CDLL, folder: Path, case: Case, plan: tuple[int, str, int, bool]) -> tuple[int, int]:
     """Prepare, then write in a process with a planned fault; return its exit code and number of calls."""
     shutil.rmtree(folder)
     folder.mkdir()
@@ -103,7 +186,8 @@ def run(arm: ctypes.CDLL, folder: Path, case: Case, plan: tuple[int, int, bool])
     told, tells = os.pipe()
     child = os.fork()
     if child == 0:
-        arm.fault_arm(os.fsencode(folder), *plan)
+        number, action, value, stays = plan
+        arm.fault_arm(os.fsencode(folder), number, action.encode(), value, stays)
         try:
             case.write()
             code = DONE
@@ -120,6 +204,9 @@ def run(arm: ctypes.CDLL, folder: Path, case: Case, plan: tuple[int, int, bool])
 
 def main(folder: Path) -> None:
     arm = ctypes.CDLL(None)
+    logger.disabled = True  # a skipped snapshot is no news here
+    source = folder.with_name("source")
+    OnlineTree(n_jobs=1).partial_fit([{0: 1.0}, {1: 1.0}], [["0"], ["a"]]).save(source)
     cases = {
         "model, replaced": model_case(folder, exists=True),
         "model, new": model_case(folder, exists=False),
@@ -128,17 +215,21 @@ def main(folder: Path) -> None:
         "data as xmc.gz": data_case(folder, "data.txt.gz"),
         "data as a directory": data_case(folder, "data.lw"),
         "log": log_case(folder),
+        "checkpoint": checkpoint_case(folder),
+        "state directory": state_case(folder, source),
+        "snapshot": snapshot_case(folder, source),
     }
     for name, case in cases.items():
-        code, calls = run(arm, folder, case, (10**6, ord("k"), False))
+        code, calls = run(arm, folder, case, (10**6, "kill", 0, False))
         assert code == DONE
         assert calls > 3, calls
         assert case.found() == "new"
         outcomes = {"old": 0, "new": 0}
-        for mode, how in MODES.items():
-            for number in range(calls):
-                for stays in (False, True) if how not in DEADLY else (False,):
-                    code, _ = run(arm, folder, case, (number, how, stays))
+        stride = 1 if "LABELWOOD_EVERY_CALL" in os.environ else case.stride
+        for turn, (mode, (action, value)) in enumerate(MODES.items()):
+            for number in range(turn % stride, calls, stride):
+                for stays in (False, True) if action not in DEADLY else (False,):
+                    code, _ = run(arm, folder, case, (number, action, value, stays))
                     left = case.found()
                     outcomes[left] += 1
                     what = (name, mode, number, stays, code)

@@ -1,124 +1,434 @@
-/* Counts the system calls that change files below one folder, and injects a fault into the n-th.
+/* Lets system calls on files go wrong, by rule. Load it with LD_PRELOAD.
  *
- * Load it with LD_PRELOAD and plan a fault with fault_arm. Modes:
- *   'k'  kill the process before the call
- *   'c'  power cut: as 'k', and truncate every file that was written but not flushed to half its size
- *   't'  torn write: write half of the bytes, then kill the process
- *   any other mode is an errno value with which the call fails
+ * Rules are lines of the file that LABELWOOD_FAULTS names; the file may change while the process runs:
+ *
+ *     CALLS PATTERN FIRST COUNT ACTION VALUE
+ *
+ * CALLS    names of calls, separated by commas: open (of what exists), create (open of what does not), write, flush,
+ *          rename, mkdir, remove, truncate, map; or "change": all of them but open and map
+ * PATTERN  of the paths, as for fnmatch; "*" also matches "/"
+ * FIRST    number of the first call that is hit, from 0
+ * COUNT    number of calls that are hit; -1: all further ones
+ * ACTION   fail   the call fails with errno VALUE
+ *          after  the call is done and then fails with errno VALUE
+ *          short  a write takes at most VALUE bytes
+ *          delay  the call waits for VALUE milliseconds
+ *          kill   the process is killed before the call
+ *          torn   the process is killed after half of a write
+ *          cut    power cut: as kill, and everything that was not flushed is lost. VALUE is the part of unflushed
+ *                 bytes that is left, in percent; -1: all of them are left, as zeros
+ *
+ * A power cut undoes what the disk need not have kept: bytes since the last flush of their file, and names created,
+ * renamed or removed since the last flush of their directory. What was flushed stays.
+ *
+ * fault_arm plans a single fault from within the process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <ftw.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define MOST 256
-static char folder[4096];
-static int plan = -1, mode, calls, sticky;
-static int dirty[MOST]; /* descriptors of files with unflushed bytes; duplicates of those that were closed */
-static int n_dirty;
-
-void fault_arm(const char* under, int number, int how, int stays) {
-    snprintf(folder, sizeof folder, "%s", under);
-    plan = number, mode = how, calls = 0, sticky = stays, n_dirty = 0;
-}
-int fault_calls(void) { return calls; }
-
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define LONG 4096
 
-static int inside(const char* path) { return plan >= 0 && strncmp(path, folder, strlen(folder)) == 0; }
+enum call { OPEN = 1, CREATE = 2, WRITE = 4, FLUSH = 8, RENAME = 16, MKDIR = 32, REMOVE = 64, TRUNCATE = 128, MAP = 256 };
+#define CHANGE (CREATE | WRITE | FLUSH | RENAME | MKDIR | REMOVE | TRUNCATE)
+static const char* const NAMES[] = {"open", "create", "write", "flush", "rename", "mkdir", "remove", "truncate", "map"};
+static const char* const ACTIONS[] = {"fail", "after", "short", "delay", "kill", "torn", "cut"};
+enum action { FAIL, AFTER, SHORT, DELAY, KILL, TORN, CUT, NOTHING };
 
-static int inside_fd(int fd) {
-    char link[64], path[4096];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const ssize_t size = readlink(link, path, sizeof path - 1);
-    if (size <= 0) return 0;
-    path[size] = 0;
-    return inside(path);
+struct rule {
+    int calls, first, count, value, seen;
+    enum action action;
+    char pattern[LONG];
+};
+#define MOST_RULES 16
+static struct rule rules[MOST_RULES];
+static int n_rules, armed; /* armed: the rules come from fault_arm */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+
+/* Files opened for writing, with the number of bytes that are safe. */
+struct file {
+    dev_t dev;
+    ino_t ino;
+    int fd;
+    off_t flushed;
+};
+/* Changes of names that are not flushed. */
+struct change {
+    enum { CREATED, RENAMED, EXCHANGED, UNLINKED, RMDIRED } kind;
+    char path[LONG], from[LONG], kept[LONG], parent[LONG];
+};
+#define MOST 2048
+static struct file files[MOST];
+static struct change* changes[MOST];
+static int n_files, n_changes, n_kept;
+
+static int calls_of(char* names) {
+    int found = 0;
+    char* rest;
+    for (char* name = strtok_r(names, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        if (strcmp(name, "change") == 0) found |= CHANGE;
+        for (int i = 0; i < 9; ++i)
+            if (strcmp(name, NAMES[i]) == 0) found |= 1 << i;
+    }
+    return found;
 }
 
-static void end_here(void) { kill(getpid(), SIGKILL); }
+static void read_rules(void) {
+    static struct timespec seen;
+    const char* path = getenv("LABELWOOD_FAULTS");
+    struct stat about;
+    if (armed || path == NULL || stat(path, &about) != 0) return;
+    if (about.st_mtim.tv_sec == seen.tv_sec && about.st_mtim.tv_nsec == seen.tv_nsec) return;
+    seen = about.st_mtim;
+    n_rules = 0;
+    FILE* file = fopen(path, "r");
+    if (file == NULL) return;
+    char names[200], action[20];
+    struct rule rule = {0};
+    while (n_rules < MOST_RULES && fscanf(file, "%199s %4095s %d %d %19s %d", names, rule.pattern, &rule.first,
+                                          &rule.count, action, &rule.value) == 6) {
+        rule.calls = calls_of(names);
+        rule.action = FAIL;
+        while (rule.action < NOTHING && strcmp(ACTIONS[rule.action], action) != 0) ++rule.action;
+        rules[n_rules++] = rule;
+    }
+    fclose(file);
+}
 
-/* True if this call must fail; does not return if the process must die. */
-static int fails(void) {
-    const int at = calls++;
-    if (at != plan && !(sticky && at > plan)) return 0;
-    if (mode == 'c') {
-        for (int i = 0; i < n_dirty; ++i) {
-            struct stat about;
-            if (fstat(dirty[i], &about) == 0) (void)!ftruncate(dirty[i], about.st_size / 2);
+void fault_arm(const char* under, int first, const char* action, int value, int stays) {
+    pthread_mutex_lock(&guard);
+    struct rule* rule = &rules[0];
+    *rule = (struct rule){CHANGE, first, stays ? -1 : 1, value, 0, FAIL, ""};
+    while (rule->action < NOTHING && strcmp(ACTIONS[rule->action], action) != 0) ++rule->action;
+    snprintf(rule->pattern, LONG, "%s*", under);
+    n_rules = armed = 1;
+    n_files = n_changes = 0;
+    pthread_mutex_unlock(&guard);
+}
+int fault_calls(void) { return rules[0].seen; }
+
+static void path_of(int fd, char* path) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t size = readlink(link, path, LONG - 1);
+    path[size > 0 ? size : 0] = 0;
+}
+
+static void path_at(int folder, const char* name, char* path) {
+    if (name[0] == '/' || folder == AT_FDCWD) {
+        snprintf(path, LONG, "%s", name);
+        return;
+    }
+    path_of(folder, path);
+    strncat(path, "/", LONG - strlen(path) - 1);
+    strncat(path, name, LONG - strlen(path) - 1);
+}
+
+static int is_watched(const char* path) {
+    for (int i = 0; i < n_rules; ++i)
+        if (fnmatch(rules[i].pattern, path, 0) == 0) return 1;
+    return 0;
+}
+
+static int erase(const char* path, const struct stat* about, int kind, struct FTW* place) {
+    return REAL(remove)(path);
+}
+
+static void lose_bytes(const struct file* file, int percent) {
+    struct stat about;
+    if (fstat(file->fd, &about) != 0 || about.st_size <= file->flushed) return;
+    const off_t extra = about.st_size - file->flushed;
+    const off_t left = file->flushed + (percent < 0 ? 0 : extra * percent / 100);
+    (void)!REAL(ftruncate64)(file->fd, left);
+    if (percent < 0) (void)!REAL(ftruncate64)(file->fd, about.st_size);
+}
+
+static void undo(const struct change* one) {
+    switch (one->kind) {
+        case CREATED:
+            nftw(one->path, erase, 16, FTW_DEPTH | FTW_PHYS);
+            break;
+        case RENAMED:
+            REAL(rename)(one->path, one->from);
+            if (one->kept[0]) REAL(rename)(one->kept, one->path);
+            break;
+        case EXCHANGED:
+            REAL(renameat2)(AT_FDCWD, one->from, AT_FDCWD, one->path, RENAME_EXCHANGE);
+            break;
+        case UNLINKED:
+            if (one->kept[0]) REAL(rename)(one->kept, one->path);
+            break;
+        case RMDIRED:
+            REAL(mkdir)(one->path, 0777);
+            break;
+    }
+}
+
+static void end_here(void) {
+    kill(getpid(), SIGKILL);
+    for (;;) pause();
+}
+
+static void cut_power(int percent) {
+    for (int i = 0; i < n_files; ++i) lose_bytes(&files[i], percent);
+    for (int i = n_changes - 1; i >= 0; --i) undo(changes[i]);
+    end_here();
+}
+
+/* What to do about a call; the guard is held. */
+static enum action decide(enum call call, const char* path, int* value) {
+    enum action found = NOTHING;
+    for (int i = 0; i < n_rules; ++i) {
+        struct rule* rule = &rules[i];
+        if (!(rule->calls & (int)call) || fnmatch(rule->pattern, path, 0) != 0) continue;
+        const int at = rule->seen++;
+        if (at < rule->first || (rule->count >= 0 && at >= rule->first + rule->count)) continue;
+        if (rule->action == CUT) cut_power(rule->value);
+        if (rule->action == KILL) end_here();
+        found = rule->action;
+        *value = rule->value;
+    }
+    return found;
+}
+
+/* The action for a call. A delay is over when this returns, and a failure is in errno. */
+static enum action before(enum call call, const char* path, int* value) {
+    pthread_mutex_lock(&guard);
+    read_rules();
+    const enum action action = n_rules ? decide(call, path, value) : NOTHING;
+    pthread_mutex_unlock(&guard);
+    if (action == DELAY) {
+        const struct timespec pause = {*value / 1000, *value % 1000 * 1000000L};
+        nanosleep(&pause, NULL);
+    }
+    if (action == FAIL) errno = *value;
+    return action;
+}
+
+#define RUN(call, path, failure, type, expression)       \
+    int value_ = 0;                                      \
+    const enum action action_ = before(call, path, &value_); \
+    if (action_ == FAIL) return failure;                 \
+    type result_ = expression;                           \
+    if (action_ == AFTER) errno = value_, result_ = failure
+
+static void parent_of(const char* path, char* parent) {
+    snprintf(parent, LONG, "%s", path);
+    char* end = strrchr(parent, '/');
+    if (end != NULL) *end = 0;
+}
+
+static struct change* note(int kind, const char* path, const char* from, const char* kept) {
+    pthread_mutex_lock(&guard);
+    struct change* one = NULL;
+    if (n_changes < MOST && is_watched(path) && (one = malloc(sizeof *one)) != NULL) {
+        one->kind = kind;
+        snprintf(one->path, LONG, "%s", path);
+        snprintf(one->from, LONG, "%s", from);
+        snprintf(one->kept, LONG, "%s", kept);
+        parent_of(path, one->parent);
+        changes[n_changes++] = one;
+    }
+    pthread_mutex_unlock(&guard);
+    return one;
+}
+
+/* Keep a file that loses its name under another one; the new name is empty if the path is no file. */
+static void keep(const char* path, char* kept) {
+    struct stat about;
+    kept[0] = 0;
+    pthread_mutex_lock(&guard);
+    const int watched = n_rules && is_watched(path) && lstat(path, &about) == 0 && S_ISREG(about.st_mode);
+    const int number = n_kept++;
+    pthread_mutex_unlock(&guard);
+    if (!watched) return;
+    char folder[LONG];
+    parent_of(rules[0].pattern, folder); /* outside of what the rules watch */
+    snprintf(kept, LONG, "%.3800s/.kept.%d.%d", folder, (int)getpid(), number);
+    if (link(path, kept) != 0) kept[0] = 0;
+}
+
+static void track(int fd, const char* path, int is_new) {
+    struct stat about;
+    char link[64];
+    pthread_mutex_lock(&guard);
+    if (n_rules && is_watched(path) && n_files < MOST && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        int known = 0;
+        for (int i = 0; i < n_files; ++i) known |= files[i].ino == about.st_ino && files[i].dev == about.st_dev;
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        const int own = known ? -1 : REAL(open64)(link, O_RDWR | O_CLOEXEC);
+        if (own >= 0) files[n_files++] = (struct file){about.st_dev, about.st_ino, own, is_new ? 0 : about.st_size};
+    }
+    pthread_mutex_unlock(&guard);
+}
+
+static void note_flush(int fd, const char* path) {
+    struct stat about;
+    if (fstat(fd, &about) != 0) return;
+    pthread_mutex_lock(&guard);
+    for (int i = 0; i < n_files; ++i) /* a flush is of the file, whichever descriptor wrote to it */
+        if (files[i].ino == about.st_ino && files[i].dev == about.st_dev) files[i].flushed = about.st_size;
+    int left = 0;
+    for (int i = 0; i < n_changes; ++i) {
+        if (S_ISDIR(about.st_mode) && strcmp(changes[i]->parent, path) == 0) {
+            if (changes[i]->kept[0]) REAL(unlink)(changes[i]->kept);
+            free(changes[i]);
+        } else {
+            changes[left++] = changes[i];
         }
     }
-    if (mode == 'k' || mode == 'c') end_here();
-    if (mode == 't') return 0;
-    errno = mode;
-    return 1;
-}
-
-static int place_of(int fd) {
-    for (int i = 0; i < n_dirty; ++i)
-        if (dirty[i] == fd) return i;
-    return -1;
+    n_changes = left;
+    pthread_mutex_unlock(&guard);
 }
 
 ssize_t write(int fd, const void* data, size_t size) {
-    if (plan < 0 || !inside_fd(fd)) return REAL(write)(fd, data, size);
-    if (mode == 't' && calls == plan) {
+    char path[LONG];
+    path_of(fd, path);
+    int value = 0;
+    const enum action action = path[0] == '/' ? before(WRITE, path, &value) : NOTHING;
+    if (action == FAIL) return -1;
+    if (action == TORN) {
         (void)!REAL(write)(fd, data, size / 2);
         end_here();
     }
-    if (fails()) return -1;
-    if (place_of(fd) < 0 && n_dirty < MOST) dirty[n_dirty++] = fd;
-    return REAL(write)(fd, data, size);
+    if (action == SHORT && size > (size_t)value) size = (size_t)value;
+    const ssize_t done = REAL(write)(fd, data, size);
+    if (action != AFTER) return done;
+    errno = value;
+    return -1;
 }
 
 static int flushed(int fd, int (*real)(int)) {
-    if (plan < 0 || !inside_fd(fd)) return real(fd);
-    if (fails()) return -1;
-    struct stat flushed_file, other;
-    fstat(fd, &flushed_file);
-    for (int i = 0; i < n_dirty;) { /* a flush is of the file, whichever descriptor wrote to it */
-        if (fstat(dirty[i], &other) == 0 && other.st_ino == flushed_file.st_ino && other.st_dev == flushed_file.st_dev)
-            dirty[i] = dirty[--n_dirty];
-        else
-            ++i;
-    }
-    return real(fd);
+    char path[LONG];
+    path_of(fd, path);
+    RUN(FLUSH, path, -1, int, real(fd));
+    if (result_ == 0) note_flush(fd, path);
+    return result_;
 }
 int fsync(int fd) { return flushed(fd, REAL(fsync)); }
 int fdatasync(int fd) { return flushed(fd, REAL(fdatasync)); }
 
-int close(int fd) {
-    const int place = plan < 0 ? -1 : place_of(fd);
-    if (place >= 0) dirty[place] = dup(fd);
-    return REAL(close)(fd);
+static int opened(const char* path, int flags, mode_t bits, int (*real)(const char*, int, ...)) {
+    const int writes = (flags & O_ACCMODE) != O_RDONLY;
+    const int is_new = (flags & O_CREAT) && access(path, F_OK) != 0;
+    RUN(is_new ? CREATE : OPEN, path, -1, int, real(path, flags, bits));
+    if (result_ >= 0 && writes) track(result_, path, is_new || (flags & O_TRUNC));
+    if (result_ >= 0 && is_new) note(CREATED, path, "", "");
+    return result_;
 }
 
-#define OPENS(name)                                             \
-    int name(const char* path, int flags, ...) {                \
-        va_list rest;                                           \
-        va_start(rest, flags);                                  \
-        const mode_t bits = va_arg(rest, mode_t);               \
-        va_end(rest);                                           \
-        if ((flags & O_CREAT) && inside(path) && fails()) return -1; \
-        return REAL(name)(path, flags, bits);                   \
+#define OPENS(name)                                       \
+    int name(const char* path, int flags, ...) {          \
+        va_list rest;                                     \
+        va_start(rest, flags);                            \
+        const mode_t bits = va_arg(rest, mode_t);         \
+        va_end(rest);                                     \
+        return opened(path, flags, bits, REAL(name));     \
     }
 OPENS(open)
 OPENS(open64)
 
-int mkdir(const char* path, mode_t bits) { return inside(path) && fails() ? -1 : REAL(mkdir)(path, bits); }
-int rmdir(const char* path) { return inside(path) && fails() ? -1 : REAL(rmdir)(path); }
-int unlink(const char* path) { return inside(path) && fails() ? -1 : REAL(unlink)(path); }
-int rename(const char* from, const char* to) { return inside(to) && fails() ? -1 : REAL(rename)(from, to); }
-int renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
-    return inside(to) && fails() ? -1 : REAL(renameat2)(a, from, b, to, flags);
+int mkdir(const char* path, mode_t bits) {
+    RUN(MKDIR, path, -1, int, REAL(mkdir)(path, bits));
+    if (result_ == 0) note(CREATED, path, "", "");
+    return result_;
 }
-int ftruncate64(int fd, off64_t size) {
-    if (plan >= 0 && inside_fd(fd) && fails()) return -1;
-    return REAL(ftruncate64)(fd, size);
+
+int symlink(const char* target, const char* path) {
+    RUN(CREATE, path, -1, int, REAL(symlink)(target, path));
+    if (result_ == 0) note(CREATED, path, "", "");
+    return result_;
+}
+
+int rmdir(const char* path) {
+    RUN(REMOVE, path, -1, int, REAL(rmdir)(path));
+    if (result_ == 0) note(RMDIRED, path, "", "");
+    return result_;
+}
+
+int unlink(const char* path) {
+    char kept[LONG];
+    int value = 0;
+    const enum action action = before(REMOVE, path, &value);
+    if (action == FAIL) return -1;
+    keep(path, kept);
+    const int result = REAL(unlink)(path);
+    if (result == 0) note(UNLINKED, path, "", kept);
+    return result;
+}
+
+int unlinkat(int folder, const char* name, int flags) {
+    char path[LONG], kept[LONG] = "";
+    path_at(folder, name, path);
+    int value = 0;
+    const enum action action = before(REMOVE, path, &value);
+    if (action == FAIL) return -1;
+    if (!(flags & AT_REMOVEDIR)) keep(path, kept);
+    const int result = REAL(unlinkat)(folder, name, flags);
+    if (result == 0) note(flags & AT_REMOVEDIR ? RMDIRED : UNLINKED, path, "", kept);
+    return result;
+}
+
+int rename(const char* from, const char* to) {
+    char kept[LONG];
+    int value = 0;
+    const enum action action = before(RENAME, to, &value);
+    if (action == FAIL) return -1;
+    keep(to, kept);
+    int result = REAL(rename)(from, to);
+    if (result == 0) note(RENAMED, to, from, kept);
+    if (action == AFTER) errno = value, result = -1;
+    return result;
+}
+
+int renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
+    RUN(RENAME, to, -1, int, REAL(renameat2)(a, from, b, to, flags));
+    if (result_ == 0) note(flags & RENAME_EXCHANGE ? EXCHANGED : RENAMED, to, from, "");
+    return result_;
+}
+
+static int truncated(int fd, off64_t size) {
+    char path[LONG];
+    path_of(fd, path);
+    RUN(TRUNCATE, path, -1, int, REAL(ftruncate64)(fd, size));
+    pthread_mutex_lock(&guard);
+    struct stat about;
+    if (result_ == 0 && fstat(fd, &about) == 0)
+        for (int i = 0; i < n_files; ++i)
+            if (files[i].ino == about.st_ino && files[i].dev == about.st_dev && files[i].flushed > size)
+                files[i].flushed = size;
+    pthread_mutex_unlock(&guard);
+    return result_;
+}
+int ftruncate64(int fd, off64_t size) { return truncated(fd, size); }
+int ftruncate(int fd, off_t size) { return truncated(fd, size); }
+
+static void* mapped(void* where, size_t size, int access, int flags, int fd, off64_t offset) {
+    char path[LONG];
+    path_of(fd, path);
+    RUN(MAP, path, MAP_FAILED, void*, (void*)syscall(SYS_mmap, where, size, access, flags, fd, offset));
+    return result_;
+}
+void* mmap(void* where, size_t size, int access, int flags, int fd, off_t offset) {
+    if (fd >= 0) return mapped(where, size, access, flags, fd, offset);
+    return (void*)syscall(SYS_mmap, where, size, access, flags, fd, offset);
+}
+void* mmap64(void* where, size_t size, int access, int flags, int fd, off64_t offset) {
+    if (fd >= 0) return mapped(where, size, access, flags, fd, offset);
+    return (void*)syscall(SYS_mmap, where, size, access, flags, fd, offset);
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,18 +16,6 @@ from labelwood.storage.model_directory import read_model, write_model
 
 HERE = Path(__file__).parent
 FEWEST_FAULTS = 400
-
-
-@pytest.fixture(scope="module")
-def injector(tmp_path_factory):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None or sys.platform != "linux":
-        pytest.skip("fault injection needs Linux and a C compiler")
-    library = tmp_path_factory.mktemp("inject") / "inject.so"
-    subprocess.run(
-        [compiler, "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "inject.c", "-ldl"], check=True
-    )
-    return library
 
 
 @pytest.fixture

@@ -115,6 +115,38 @@ def test_a_crash_before_the_seal_is_complete(tmp_path, left):
     assert path.read_bytes() == whole
 
 
+@pytest.mark.parametrize("left", range(SEAL_BYTES))
+@pytest.mark.parametrize("fill", [b"", b"\0"])
+def test_a_power_cut_takes_the_last_seal_of_a_file_that_others_follow(tmp_path, left, fill):
+    frames = filled(tmp_path, 9, segment_bytes=300)
+    path = segments(tmp_path)[0][1]
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - SEAL_BYTES + left] + fill * (SEAL_BYTES - left))
+    assert list(read_log(tmp_path)) == frames
+    path.write_bytes(whole[: len(whole) - SEAL_BYTES - 1])
+    with pytest.raises(FormatError, match="were acknowledged"):
+        list(read_log(tmp_path))
+
+
+@pytest.mark.parametrize("content", [b"\0" * 16, b"labelwood-log\0\0\0", b"x"])
+def test_a_last_file_without_a_sound_first_line_is_torn_if_it_has_no_frame(tmp_path, content):
+    frames = filled(tmp_path)
+    path = tmp_path / f"{11:020d}.log"
+    path.write_bytes(content)
+    assert list(read_log(tmp_path)) == frames
+    log = LogWriter(tmp_path)
+    assert log.torn is not None
+    frames.append(log.append([RECORD]))
+    log.close()
+    assert list(read_log(tmp_path)) == frames
+    path.write_bytes(b"x" + path.read_bytes()[1:])
+    with pytest.raises(FormatError, match="not a log of this version"):
+        LogWriter(tmp_path)
+    path.write_bytes(b"labelwood-log 3\n")
+    with pytest.raises(FormatError, match="not a log of this version"):
+        LogWriter(tmp_path)
+
+
 def test_a_torn_frame_of_version_1_is_cut_off(tmp_path):
     """A log of version 1 is read and continued; without seals, a damaged last frame counts as torn."""
     frames = [Frame(number, 7, [RECORD]) for number in (1, 2, 3)]

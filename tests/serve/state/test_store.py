@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+
 import pytest
 from serving import LABELS, TEXTS, assert_same_state, learn, taught
 
@@ -112,3 +114,23 @@ def test_drift_is_the_same_after_a_restart(writer_at):
     assert before.new_label_rate == pytest.approx(2 / 31)
     writer.close(snapshot=False)
     assert writer_at().store.machine.drift.state() == before.state()
+
+
+def test_one_writer_only_without_the_lock_file(writer_at, tmp_path, model):
+    writer_at()
+    (tmp_path / "state" / "lock").unlink()
+    with pytest.raises(LabelwoodError, match="another service is writing"):
+        Store(tmp_path / "state", model=model)
+
+
+def test_an_earlier_version_sees_the_lock(writer_at, tmp_path):
+    """Earlier versions lock the file only."""
+    writer_at()
+    with (tmp_path / "state" / "lock").open("r+b") as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_start_that_fails_releases_the_locks(tmp_path, model):
+    with pytest.raises(LabelwoodError, match="no model to start from"):
+        Store(tmp_path / "state")
+    Store(tmp_path / "state", model=model).close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -117,3 +119,105 @@ def test_a_thread_stands_back_with_those_it_starts_and_no_other():
     assert own[0] > here[0] or here[0] == 19
     assert own[1] == os.SCHED_BATCH
     assert standing() == here
+
+
+@pytest.fixture(params=["before the frame", "after the frame", "in the second copy", "before the log", "in a task"])
+def failing(request, monkeypatch):
+    """Lets a writer fail once, as if memory were short at one place or another."""
+
+    def fail(writer):
+        machine, log = writer.store.machine, writer.store.log
+        owner, name, late = {
+            "before the frame": (machine, "apply", False),
+            "after the frame": (machine, "apply", True),
+            "in the second copy": (machine, "catch_up", False),
+            "before the log": (log, "append", False),
+            "in a task": (writer.store, "adopt", False),
+        }[request.param]
+        real = getattr(owner, name)
+
+        def short(*words, **options):
+            monkeypatch.setattr(owner, name, real)
+            if late:
+                real(*words, **options)
+            raise MemoryError
+
+        monkeypatch.setattr(owner, name, short)
+        return request.param
+
+    return fail
+
+
+def test_the_writer_survives_any_error(writer_at, any_model, failing):
+    """Clients are answered, learning goes on, and no record that reached the log is lost or counts twice."""
+    writer = writer_at()
+    writer.submit(learn(0, key="0")).result()
+    place = failing(writer)
+    swapped = writer.swap(any_model) if place == "in a task" else None
+    first, second = writer.submit(learn(1, key="1")), writer.submit(learn(2, key="2"))
+    if swapped is not None:
+        with pytest.raises(StoppedError):
+            swapped.result(30)
+    for future in (first, second):
+        with contextlib.suppress(StoppedError):
+            future.result(30)
+    deadline = time.monotonic() + 30
+    while writer.trouble and time.monotonic() < deadline and place != "before the log":
+        time.sleep(0.01)
+    for number in (1, 2, 3):
+        writer.submit(learn(number, key=str(number))).result(30)
+    assert writer.trouble == ""
+    assert writer.gauges()["learning_refused"] == 0
+    assert writer.gauges()["learning_recoveries"] == (0 if place == "before the log" else 1)
+    expected = taught(any_model, range(4))
+    assert_same_state(writer.store.machine.model, expected)
+    writer.close(snapshot=False)
+    assert_same_state(writer_at().store.machine.model, expected)
+
+
+def test_the_state_cannot_be_rebuilt_at_once(writer_at, tmp_path, model, monkeypatch):
+    """While it cannot, records are refused, the gauges tell, and readers keep their model."""
+    writer = writer_at()
+    writer.submit(learn(0)).result()
+    machine = writer.store.machine
+    real = machine.apply
+
+    def short(*words, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(machine, "apply", short)
+    hidden = (tmp_path / "state" / "models").rename(tmp_path / "hidden")
+    with pytest.raises(StoppedError, match="MemoryError"):
+        writer.submit(learn(1, key="1")).result(30)
+    monkeypatch.setattr(machine, "apply", real)
+    with pytest.raises(StoppedError, match="will be tried again"):
+        writer.submit(learn(2)).result(30)
+    assert writer.gauges()["learning_refused"] == 1
+    with machine.read() as front:
+        assert_same_state(front, taught(model, [0]))
+    hidden.rename(tmp_path / "state" / "models")
+    deadline = time.monotonic() + 60
+    while writer.trouble and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert writer.submit(learn(1, key="1")).result(30).replayed
+    assert_same_state(machine.model, taught(model, [0, 1]))
+
+
+def test_a_thread_for_the_snapshot_is_refused(writer_at, model, monkeypatch):
+    writer = writer_at(snapshot_records=1)
+    real, refused = threading.Thread.start, []
+
+    def start(thread):
+        if thread.name == "snapshot" and not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    for number in range(5):
+        writer.submit(learn(number)).result(30)
+    assert refused
+    assert writer.trouble == ""
+    writer.close()
+    assert writer.gauges()["snapshots_failed"] == 1
+    assert_same_state(writer_at().store.machine.model, taught(model, range(5)))

@@ -95,23 +95,24 @@ def encode_seal(last: int) -> bytes:
     return _SEAL.pack(_SEAL_MAGIC, last, zlib.crc32(_NUMBER.pack(last)))
 
 
-def read_frames(path: Path, first: int, *, may_be_torn: bool) -> Iterator[Piece]:
+def read_frames(path: Path, first: int, *, following: int | None = None) -> Iterator[Piece]:
     """The frames of a file whose first record has number ``first``, and last a torn tail if there is one.
 
-    The end of a sealed frame is the end of its seal.
+    ``following`` is the first record of the next file; None if this is the last file. The end of a sealed frame is the
+    end of its seal.
     """
     data = path.read_bytes()
     version = next((version for version, opening in OPENINGS.items() if data.startswith(opening)), None)
     if version is None:
-        if may_be_torn and any(opening.startswith(data) for opening in OPENINGS.values()):
-            yield Piece(TornTail(path, 0, len(data), "the file has no complete first line"), 0)
-            return
-        raise FormatError(f"{path}: not a log of this version: it must begin with {OPENING!r}")
+        if _is_line(data) or following not in (None, first) or _is_acknowledged(data, 0, first, VERSION):
+            raise FormatError(f"{path}: not a log of this version: it must begin with {OPENING!r}")
+        yield Piece(TornTail(path, 0, len(data), "the file has no complete first line"), 0)
+        return
     offset, expected = len(OPENINGS[version]), first
     while offset < len(data):
         frame, end, reason = _frame_at(data, offset, expected, version)
         if frame is None:
-            if not may_be_torn or _is_acknowledged(data, offset + 1, expected, version):
+            if following not in (None, expected) or _is_acknowledged(data, offset + 1, expected, version):
                 raise FormatError(
                     f"{path}: {reason} at byte {offset}, and the records there were acknowledged: the log is damaged. "
                     "Restore the file from a backup, start from a later snapshot, or restore a time before the damage."
@@ -122,6 +123,12 @@ def read_frames(path: Path, first: int, *, may_be_torn: bool) -> Iterator[Piece]
         sealed = version > 1 and _seal_at(data, offset) == frame.last
         offset += SEAL_BYTES if sealed else 0
         yield Piece(frame, offset, sealed)
+
+
+def _is_line(data: bytes) -> bool:
+    """True if a file has the first line of some version of the log."""
+    line, ended, _ = data[:64].partition(b"\n")
+    return bool(ended) and line.startswith(OPENING[:-3]) and line[len(OPENING) - 2 :].isdigit()
 
 
 def _frame_at(data: bytes, offset: int, expected: int | None, version: int) -> tuple[Frame | None, int, str]:

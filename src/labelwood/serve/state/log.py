@@ -59,15 +59,15 @@ def read_log(folder: Path, *, after: int | None = None) -> Iterator[Frame]:
         )
     after = after or 0
     for position, (first, path) in enumerate(listed):
-        is_last = position + 1 == len(listed)
-        if not is_last and listed[position + 1][0] <= after + 1:
+        following = listed[position + 1][0] if position + 1 < len(listed) else None
+        if following is not None and following <= after + 1:
             continue
         if expected is not None and first != expected:
             raise FormatError(f"{path}: the log lacks records {expected} to {first - 1}")
         expected = first
-        for frame, _, _ in read_frames(path, first, may_be_torn=is_last):
+        for frame, _, _ in read_frames(path, first, following=following):
             if isinstance(frame, TornTail):
-                return
+                break
             expected = frame.last + 1
             if frame.last > after:
                 yield frame
@@ -154,7 +154,7 @@ class LogWriter:
         """Go on behind the last sound frame of a file."""
         self.next_sequence, version, sealed = first, VERSION, True
         self._end = len(OPENING)
-        for piece in read_frames(path, first, may_be_torn=True):
+        for piece in read_frames(path, first):
             if isinstance(piece.content, TornTail):
                 self.torn = self._torn_in_place = piece.content
                 break
@@ -200,6 +200,8 @@ class LogWriter:
         how = os.O_EXCL if is_new else os.O_TRUNC
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | how, 0o600)
         try:
+            if self._file is not None:
+                _flush(self._file)  # the last seal
             _write_all(file, OPENING)
             os.fsync(file)
             sync_directory(self._folder)

@@ -120,6 +120,10 @@ class Writer:
             "drift_alarm": float(drift.alarm(self._alarm_below)),
         }
 
+    def remembers(self, key: str) -> bool:
+        """True if a record with this idempotency key has been applied."""
+        return key in self._machine.keys
+
     def submit(self, record: Record) -> Future[Learned]:
         """Put a record into the queue."""
         request = _Request(record)
