@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: check-odr walks docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz check format clean install versus test-ray
+.PHONY: check-odr walks docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz test-model check format clean install versus test-ray
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -26,6 +26,12 @@ test-adapters: $(ADAPTERS)/main/installed $(ADAPTERS)/annif/installed
 KILLS ?= 200
 test-crash: $(VENV)/installed $(VENV)/tools-test
 	LABELWOOD_KILLS=$(KILLS) $(BIN)/python -m pytest -n 0 tests/serve/test_crash.py $(ARGS)
+
+# Random sequences of requests, restarts, kills, faults and power cuts against a plain model of the service's state.
+SEQUENCES ?= 2000
+MODEL_SEED ?= 0
+test-model: $(VENV)/installed $(VENV)/tools-test
+	LABELWOOD_SEQUENCES=$(SEQUENCES) LABELWOOD_MODEL_SEED=$(MODEL_SEED) $(BIN)/python -m pytest -n 0 tests/serve/model $(ARGS)
 
 # Thousands of requests generated from the service's OpenAPI description.
 test-fuzz: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-fuzz

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from serving import assert_same_state, taught
+from serving import assert_same_state, example, taught
 
 from labelwood.serve.state.recovery import restore
 
@@ -67,7 +67,8 @@ def test_a_start_on_a_full_disk(serving, model, tmp_path, faults, has_view):
     assert service.metric("learning_refused") == 1
     faults.set()
     assert service.learn(5).status_code == 200
-    wait_for(lambda: any(one["label"] == "label 3" for one in service.suggest("word3_1", k=30)))
+    one = example(5)
+    wait_for(lambda: one["labels"][0] in [found["label"] for found in service.suggest(one["text"], k=30)])
     service.kill()
     assert_same_state(restore(state).model, taught(model, range(6)))
 

@@ -2,8 +2,8 @@
 
     python service_zygote.py
 
-reads lines of JSON, the options of :func:`serve_child`, and forks a service for each. A service connects to the address in its
-options and obeys commands: requests to its ASGI application, a jump of its clock, another model, an end.
+reads lines of JSON, the options of :func:`serve_child`, and forks a service for each. A service connects to the address
+in its options and obeys commands: requests to its ASGI application, a jump of its clock, another model, an end.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ class ServiceStates(RuleBasedStateMachine):
         then=st.sampled_from(["again", "kill", "stop"]),
     )
     def disk_error(self, contents: Any, fault: str, stuck: bool, then: str) -> None:
-        """Let the disk fail during a write to the log; if its traces cannot be removed either, the record is in doubt."""
+        """Let the disk fail during a write to the log; if the rest cannot be removed either, the record is in doubt."""
         log = f"{self.state}/log/*"
         call, rest = fault.split(" ", 1)
         faults = [f"{call} {log} {rest} {BROKEN}"]
