@@ -146,7 +146,7 @@ class _Readers:
     """The reader processes. A reader that ends unexpectedly is started again."""
 
     def __init__(self, options: Options, sock: socket.socket, private: Path, *, learns: bool) -> None:
-        self._arguments = (options, sock, private, learns)
+        self._arguments = (options, sock, private, learns, os.getpid())
         self._context = multiprocessing.get_context("spawn")
         self._stopping = False
         self._processes = [self._start(row) for row in range(1, options.workers + 1)]
@@ -176,19 +176,19 @@ class _Readers:
                     self._processes[place] = self._start(place + 1)
 
 
-def _read(options: Options, sock: socket.socket, private: Path, learns: bool, row: int) -> None:
-    """The main function of a reader process."""
+def _read(options: Options, sock: socket.socket, private: Path, learns: bool, writer: int, row: int) -> None:
+    """The main function of a reader process; ``writer`` is the id of the writer process."""
+    threading.Thread(target=_end_with, args=(writer,), daemon=True).start()
     current = FollowedModel(lambda: view_of(options.state_folder) if learns else options.model, n_jobs=options.n_jobs)
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
     service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False, name=options.model.name)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     server = _server(_app(options, service, forward=private / "writer" if learns else None))
     server.run(sockets=[sock])
 
 
 def _end_with(parent: int) -> None:
-    """End when the writer process has ended, even if it was killed."""
+    """End when the writer process has ended, even if it was killed before this process had started."""
     waiting = threading.Event()
     while os.getppid() == parent:
         waiting.wait(1.0)
