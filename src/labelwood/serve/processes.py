@@ -7,6 +7,7 @@ socket.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -23,15 +24,18 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
+from uvicorn.config import LOGGING_CONFIG
 
 from labelwood.methods import load
 from labelwood.run_context import logger
+from labelwood.serve.event_log import Level, open_log
 from labelwood.serve.http.annif_api import read_uris
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
+from labelwood.serve.http.connections import Connections
 from labelwood.serve.http.forward import Forward
-from labelwood.serve.http.gate import Limits
+from labelwood.serve.http.gate import Gate
+from labelwood.serve.http.limits import Limits
 from labelwood.serve.service import Service
 from labelwood.serve.state.followed_model import FollowedModel
 from labelwood.serve.state.state_machine import DRIFT_WINDOW
@@ -62,6 +66,8 @@ class Options:
     keep: int = KEPT_SNAPSHOTS
     drift_window: int = DRIFT_WINDOW
     alarm_below: float = 0.0
+    log: str | None = None
+    log_level: Level = "info"
 
     @property
     def state_folder(self) -> Path:
@@ -72,6 +78,7 @@ class Options:
 def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     """Serve until SIGTERM or SIGINT; ``announce`` is called with the address when the port is open."""
     check_host(options.host, Tokens.find(options.tokens))
+    open_log(options.log, options.log_level)
     sys.setswitchinterval(_SWITCH_SECONDS)
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles them, and raises them again at its end
         signal.signal(ending, lambda sig, frame: None)
@@ -91,7 +98,7 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
     else:
         service = _service(options, Metrics(), learns=learns)
         _on_hangup(service, options)
-        server = _server(_app(options, service))
+        server = _server(_app(options, service), options, service.metrics)
         announce(facts)
         server.run(sockets=[sock])
 
@@ -106,7 +113,7 @@ def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: C
         service.push_gauges()
         pushing = threading.Thread(target=_push, args=(service,), daemon=True)
         pushing.start()
-        server = _WriterServer(_config(_app(options, service), uds=str(private / "writer")), readers)
+        server = _WriterServer(_config(_app(options, service), options, uds=str(private / "writer")), readers)
         announce()
         server.run()
     finally:
@@ -164,13 +171,14 @@ class _Readers:
 
 def _read(options: Options, sock: socket.socket, private: Path, learns: bool, row: int) -> None:
     """The main function of a reader process."""
+    open_log(options.log, options.log_level)
     path = options.state_folder / VIEW if learns else options.model
     current = FollowedModel(path, n_jobs=options.n_jobs)
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
     service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False, name=options.model.name)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    server = _server(_app(options, service, forward=private / "writer" if learns else None))
+    server = _server(_app(options, service, forward=private / "writer" if learns else None), options, metrics)
     server.run(sockets=[sock])
 
 
@@ -197,7 +205,7 @@ def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool 
     return Service(store.machine, metrics, writer, name=options.model.name)
 
 
-def _app(options: Options, service: Service, *, forward: Path | None = None) -> ASGIApp:
+def _app(options: Options, service: Service, *, forward: Path | None = None) -> Gate:
     return create_app(
         service,
         tokens=Tokens.find(options.tokens),
@@ -224,20 +232,24 @@ def _push(service: Service) -> None:
         waiting.wait(1.0)
 
 
-def _config(app: ASGIApp, **options: Any) -> uvicorn.Config:
+def _config(gate: Gate, options: Options, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
-        log_level="warning",
+        gate,
+        ws="none",
+        log_config=LOGGING_CONFIG if options.log is None else None,
+        log_level="error" if options.log is None else options.log_level,
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        timeout_keep_alive=math.ceil(options.limits.idle_seconds),
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        **options,
+        **more,
     )
 
 
-def _server(app: ASGIApp) -> uvicorn.Server:
-    return uvicorn.Server(_config(app))
+def _server(gate: Gate, options: Options, metrics: Metrics) -> uvicorn.Server:
+    connections = Connections(gate, options.limits.within_descriptors(), metrics)
+    return uvicorn.Server(_config(gate, options, http=connections.protocol))
 
 
 def _listen(host: str, port: int) -> socket.socket:

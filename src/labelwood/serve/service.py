@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import platform
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from labelwood import __version__
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Explanation
@@ -118,6 +120,18 @@ class Service:
                 facts={"trained_at": estimator.trained_.get("at"), **estimator.describe()},
                 service=self.metrics.gauges(),
             )
+
+    def information(self) -> dict[str, dict[str, object]]:
+        """What is served by which version, as labels of metrics."""
+        with self.current.read() as model:
+            estimator = estimator_of(model)
+            facts = {
+                "method": estimator.method_name,
+                "takes": model.takes,
+                "trained_at": estimator.trained_.get("at") or "",
+                "learns": "yes" if self.writer is not None or self.writer_elsewhere else "no",
+            }
+        return {"build": {"version": __version__, "python": platform.python_version()}, "model": facts}
 
     def push_gauges(self) -> None:
         """Update the gauges of this process."""

@@ -1,0 +1,54 @@
+"""The log of requests and events: one JSON object a line, without texts, labels, tokens or paths that clients choose.
+
+Requests are logged by :data:`access`, events by the logger of the package. ``extra={"facts": {...}}`` adds fields.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.handlers
+import traceback
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from labelwood.run_context import logger
+
+Level = Literal["debug", "info", "warning", "error"]
+LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
+
+access = logging.getLogger("labelwood.access")
+access.propagate = False  # -v prints what the package logs, not every request
+
+
+class _Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line of JSON."""
+        fields: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage().strip(),
+            "process": record.process,
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:  # the message of an exception may quote a request
+            frames = traceback.extract_tb(record.exc_info[2])
+            fields["exception"] = record.exc_info[0].__name__
+            fields["frames"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+        return json.dumps(fields, default=str)
+
+
+def open_log(path: str | None, level: Level) -> None:
+    """Write what this process logs to a file, or to stderr if the path is ``-``; without a path, write nothing.
+
+    A file may be moved away at any time; the next line begins a new one.
+    """
+    if path is None:
+        return
+    handler: logging.Handler = (
+        logging.StreamHandler() if path == "-" else logging.handlers.WatchedFileHandler(path, encoding="utf-8")
+    )
+    handler.setFormatter(_Lines())
+    for one in (logger, access, logging.getLogger("uvicorn.error")):
+        one.addHandler(handler)
+        one.setLevel(level.upper())
