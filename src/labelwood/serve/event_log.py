@@ -49,6 +49,7 @@ def open_log(path: str | None, level: Level) -> None:
         logging.StreamHandler() if path == "-" else logging.handlers.WatchedFileHandler(path, encoding="utf-8")
     )
     handler.setFormatter(_Lines())
-    for one in (logger, access, logging.getLogger("uvicorn.error")):
+    for one in (logger, access):
         one.addHandler(handler)
         one.setLevel(level.upper())
+    logging.getLogger("uvicorn.error").addHandler(handler)

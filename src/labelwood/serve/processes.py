@@ -26,6 +26,7 @@ from typing import Any
 import uvicorn
 from uvicorn.config import LOGGING_CONFIG
 
+from labelwood import __version__
 from labelwood.methods import load
 from labelwood.run_context import logger
 from labelwood.serve.event_log import Level, open_log
@@ -93,6 +94,7 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
     facts = {"url": f"http://{shown}:{port}/", "learns": learns}
     if learns:
         facts["state"] = str(options.state_folder)
+    logger.info("serving", extra={"facts": {**facts, "model": str(options.model), "version": __version__}})
     if options.workers > 1:
         _serve_many(options, sock, learns, lambda: announce(facts))
     else:
@@ -101,6 +103,7 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
         server = _server(_app(options, service), options, service.metrics)
         announce(facts)
         server.run(sockets=[sock])
+    logger.info("stopped")
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
@@ -237,7 +240,7 @@ def _config(gate: Gate, options: Options, **more: Any) -> uvicorn.Config:
         gate,
         ws="none",
         log_config=LOGGING_CONFIG if options.log is None else None,
-        log_level="error" if options.log is None else options.log_level,
+        log_level="error",  # below are warnings about what clients send
         access_log=False,
         proxy_headers=False,
         server_header=False,

@@ -97,7 +97,12 @@ def test_roles(serving, model, tmp_path):
                 assert status == 200, (method, path, token)
             else:
                 assert status == (401 if role == "open" else 403), (method, path, token)
-    assert service.http.get("/model").headers["www-authenticate"] == "Bearer"
+    missing = service.http.get("/model")
+    assert (missing.headers["www-authenticate"], "a token is required" in missing.text) == ("Bearer", True)
+    wrong = service.http.get("/model", headers={"Authorization": "Bearer wrong-token-00000"})
+    assert (wrong.headers["www-authenticate"], "the token is wrong" in wrong.text) == (
+        'Bearer error="invalid_token"', True,
+    )  # fmt: skip
     # nobody learns the form of a request without a token
     assert service.http.post("/learn", content=b"{").status_code == 401
     assert service.http.get("/model", auth=("annif", READ)).status_code == 200
@@ -142,10 +147,20 @@ def test_malformed_examples_are_not_logged(shared, examples):
     assert shared.metric("log_sequence") == before
 
 
-def test_forms_and_plain_text_are_not_json(shared):
+def test_bodies_that_are_not_json_are_told_so(shared):
+    body = b'{"examples": []}'
     for kind in ("text/plain", "application/x-www-form-urlencoded"):
-        answer = shared.http.post("/learn", content=b'{"examples": []}', headers={"Content-Type": kind})
+        answer = shared.http.post("/learn", content=body, headers={"Content-Type": kind})
         assert answer.status_code == 422
+        assert answer.json()["detail"] == f"send Content-Type: application/json; got {kind}"
+    assert shared.http.post("/learn", content=body).json()["detail"] == "send Content-Type: application/json; got none"
+    headers = {"Content-Type": "application/json"}
+    told = {
+        b"{": "the body must be JSON: Expecting property name enclosed in double quotes at character 1",
+        b"": "the body must be JSON; got an empty body",
+    }
+    for content, detail in told.items():
+        assert shared.http.post("/suggest", content=content, headers=headers).json()["detail"] == detail
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ _ROUTES = {
 _WITH_BODY = frozenset(
     {("POST", "/suggest"), ("POST", "/suggest-batch"), ("POST", "/explain"), ("POST", "/learn"), ("PATCH", "/labels")}
 )
+_WRONG_TOKEN = "the token is wrong: the service does not know it"
 _GONE = 499  # counted for requests whose client is gone; nobody receives it
 VERDICT = "labelwood.verdict"  # the key under which a connection that has asked for the verdict puts it in the scope
 HEADERS = [
@@ -119,12 +120,18 @@ class Gate:
                 self._log(scope, verdict, status or 500, seconds)
 
     async def _enter(self, scope: Scope, verdict: Verdict, receive: Receive, send: Send) -> None:
-        body = bytearray()
+        body, is_inside = bytearray(), 0
         try:
             if verdict.takes_body:
                 await self._read(body, receive)
-            await self._pass_on(scope, replay(bytes(body), receive), send)
+            is_inside = 1
+            self._inside += 1
+            if self._inside > self._limits.at_once and scope["path"] != "/healthz":
+                raise _RefusedError(503, "too many requests at once; try again")
+            async with asyncio.timeout(self._limits.seconds):
+                await self._app(scope, replay(bytes(body), receive), send)
         finally:
+            self._inside -= is_inside
             self._body_bytes -= len(body)
 
     async def _read(self, body: bytearray, receive: Receive) -> None:
@@ -142,16 +149,6 @@ class Gate:
             if not message.get("more_body", False):
                 return
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._inside += 1
-        try:
-            if self._inside > self._limits.at_once and scope["path"] != "/healthz":
-                raise _RefusedError(503, "too many requests at once; try again")
-            async with asyncio.timeout(self._limits.seconds):
-                await self._app(scope, receive, send)
-        finally:
-            self._inside -= 1
-
     def _refusal_by_token(
         self, role: Role, authorization: str, host: bytes | None, needed: Role
     ) -> tuple[int, str] | None:
@@ -163,7 +160,7 @@ class Gate:
             return 403, "this token allows reading, not writing"
         if not authorization:
             return 401, "a token is required: send Authorization: Bearer TOKEN"
-        return 401, "the token is wrong: the service does not know it"
+        return 401, _WRONG_TOKEN
 
     def _log(self, scope: Scope, verdict: Verdict, status: int, seconds: float) -> None:
         """Log a request: neither its path, which may hold anything, nor its body."""
@@ -214,7 +211,7 @@ async def _refuse(send: Send, status: int, detail: str) -> None:
     body = json.dumps({"detail": detail}).encode()
     headers: list[Any] = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
+        headers.append((b"www-authenticate", b'Bearer error="invalid_token"' if detail == _WRONG_TOKEN else b"Bearer"))
     if status in (429, 503):
         headers.append((b"retry-after", b"1"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
