@@ -241,6 +241,19 @@ def test_a_few_pipelined_requests_are_answered(service):
         assert received.count(b"HTTP/1.1 200") == 3
 
 
+def test_the_body_of_a_pipelined_request_may_come_later(service):
+    body = b'{"text": "tax", "k": 1}'
+    token = b"Authorization: Bearer " + READ.encode() + b"\r\n"
+    head = HEAD % b"/suggest" + token + b"Content-Length: %d\r\n\r\n" % len(body)
+    with connect(service) as sock:
+        sock.sendall(head + body + head + body[:5])
+        first = answer_on(sock)
+        time.sleep(0.2)
+        sock.sendall(body[5:])
+        assert first[0] == 200
+        assert answer_on(sock) == first
+
+
 def test_strangers_make_room_for_holders_of_a_token(folder):
     service = guarded(folder, "--max-connections", 20, "--max-per-address", 15)
     try:

@@ -40,6 +40,7 @@ class Connections:
         self._strangers: dict[str, dict[Connection, None]] = {}  # those without a token by address, the oldest first
         self._reported: dict[str, float] = {}
         self._report_at = 0.0
+        self._is_sweeping = False
 
     def protocol(self, **given: Any) -> Connection:
         """The protocol of a new connection; uvicorn gives the arguments of its own one."""
@@ -47,7 +48,8 @@ class Connections:
 
     def enter(self, one: Connection) -> bool:
         """Count a new connection; false if there is no room, and nobody to make room."""
-        if not self._open:
+        if not self._is_sweeping:
+            self._is_sweeping = True
             one.loop.call_later(_SWEEP_SECONDS, self._sweep, one.loop)
         self._open.add(one)
         self.metrics.add("connections_open", 1)
@@ -113,7 +115,8 @@ class Connections:
         if now >= self._report_at:
             self._report_at = now + _REPORT_SECONDS
             self._report()
-        if self._open:
+        self._is_sweeping = bool(self._open)
+        if self._is_sweeping:
             loop.call_later(_SWEEP_SECONDS, self._sweep, loop)
 
     def _report(self) -> None:
@@ -225,11 +228,13 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the rest of one that was refused."""
         super().on_response_complete()
-        if self._reading == _BODY:
+        if self._reading == _HEAD:
+            self.deadline = self.loop.time() + self._limits.header_seconds
+        elif self._reading == _BODY and not self.cycle.response_complete:  # the answer was to an earlier request
+            self.deadline = self.loop.time() + self._limits.body_seconds
+        elif self._reading == _BODY:
             self._keeps_body, self.cycle.body = False, bytearray()
             self.deadline = self.loop.time() + _LINGER_SECONDS
-        elif self._reading == _HEAD:
-            self.deadline = self.loop.time() + self._limits.header_seconds
 
     def pause_writing(self) -> None:
         """Start the time limit of a client that does not read its answer."""
@@ -247,14 +252,13 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing() or self._has_ended or self.flow.write_paused:
             self.transport.abort()
             return
-        answers = self.cycle is not None and not self.cycle.response_complete
-        if answers and (self._reading == _HEAD or self.cycle.response_started):
-            self.deadline = math.inf  # the answer to an earlier request comes first
+        if not self._may_answer():
+            self.deadline = math.inf  # the answer to an earlier request comes first, and sets the limit again
             return
         self._others.metrics.add("connections_timed_out", 1)
         if self._reading == _HEAD:
             self._end(408, f"the headers must arrive within {self._limits.header_seconds:g} seconds")
-        elif answers:
+        elif self._reading == _BODY and not self.cycle.response_complete:
             self._end(408, f"the body must arrive within {self._limits.body_seconds:g} seconds")
         else:
             self._end(0)
@@ -263,8 +267,13 @@ class Connection(HttpToolsProtocol):
         """End the connection to make room for another."""
         if self._has_ended:
             self.transport.abort()
-        is_answering = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
-        self._end(0 if is_answering else 503, "too many connections; try again", linger=False)
+        self._end(503, "too many connections; try again", linger=False)
+
+    def _may_answer(self) -> bool:
+        """False while an earlier request is being answered: the client would take the next answer for its own."""
+        if self.cycle is None or self.cycle.response_complete:
+            return True
+        return self._reading == _BODY and not self.pipeline and not self.cycle.response_started
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that cannot be parsed, or that was refused while it was parsed."""
@@ -291,9 +300,10 @@ class Connection(HttpToolsProtocol):
         if self.flow.write_paused:
             self.transport.abort()
             return
-        if status:
+        answers = status != 0 and self._may_answer()
+        if answers:
             self.transport.write(_answer(status, detail))
-        if status and linger:
+        if answers and linger:
             self.flow.resume_reading()
             self.transport.write_eof()
         else:
