@@ -295,6 +295,12 @@ def test_few_file_descriptors(folder):
         service.kill()
 
 
+def test_no_file_descriptors_for_connections(folder):
+    none = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); "
+    with pytest.raises(RuntimeError, match="64 file descriptors leave none for connections; raise the limit"):
+        guarded(folder, before=none)
+
+
 def test_bodies_under_way_have_a_limit(folder):
     service = guarded(folder, "--max-body", 700_000, "--max-bodies", 1_000_000)
     head = HEAD % b"/suggest" + b"Authorization: Bearer " + READ.encode() + b"\r\nContent-Length: 400000\r\n\r\n"
