@@ -74,7 +74,9 @@ class Gate:
         headers, method, path = dict(scope["headers"]), scope["method"], scope["path"]
         authorization = headers.get(b"authorization", b"").decode("latin-1")
         role = self._tokens.role_of(authorization)
-        refusal = self._refusal_by_token(role, authorization, headers.get(b"host"), needed_role(method, path))
+        refusal = self._refusal_by_token(
+            role, authorization, headers.get(b"host", b"localhost"), needed_role(method, path)
+        )
         length = headers.get(b"content-length", b"0")
         has_body = length != b"0" or b"transfer-encoding" in headers
         if refusal is None and has_body:
@@ -149,10 +151,8 @@ class Gate:
             if not message.get("more_body", False):
                 return
 
-    def _refusal_by_token(
-        self, role: Role, authorization: str, host: bytes | None, needed: Role
-    ) -> tuple[int, str] | None:
-        if not self._tokens and not names_loopback((host or b"localhost").decode("latin-1")):
+    def _refusal_by_token(self, role: Role, authorization: str, host: bytes, needed: Role) -> tuple[int, str] | None:
+        if not self._tokens and not names_loopback(host.decode("latin-1")):
             return 403, "without tokens the service answers requests to localhost only"
         if allows(role, needed):
             return None
