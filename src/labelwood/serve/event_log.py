@@ -1,6 +1,7 @@
 """The log of requests and events: one JSON object a line, without texts, labels, tokens or paths that clients choose.
 
-Requests are logged by :data:`access`, events by the logger of the package. ``extra={"facts": {...}}`` adds fields.
+Requests are logged by :data:`access`, events by :data:`events`. Warnings of the package are in the log too, the times
+of its phases are not. ``extra={"facts": {...}}`` adds fields.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Level = Literal["debug", "info", "warning", "error"]
 LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
 
 access = logging.getLogger("labelwood.access")
-access.propagate = False  # -v prints what the package logs, not every request
+events = logging.getLogger("labelwood.events")
+access.propagate = events.propagate = False  # -v prints what the package logs, not every request
 
 
 class _Lines(logging.Formatter):
@@ -49,7 +51,9 @@ def open_log(path: str | None, level: Level) -> None:
         logging.StreamHandler() if path == "-" else logging.handlers.WatchedFileHandler(path, encoding="utf-8")
     )
     handler.setFormatter(_Lines())
-    for one in (logger, access):
-        one.addHandler(handler)
+    handler.setLevel(level.upper())
+    handler.addFilter(lambda record: record.name != logger.name or record.levelno >= logging.WARNING)
+    for one in (access, events):
         one.setLevel(level.upper())
-    logging.getLogger("uvicorn.error").addHandler(handler)
+    for one in (access, events, logger, logging.getLogger("uvicorn.error")):
+        one.addHandler(handler)

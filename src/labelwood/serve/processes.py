@@ -29,7 +29,7 @@ from uvicorn.config import LOGGING_CONFIG
 from labelwood import __version__
 from labelwood.methods import load
 from labelwood.run_context import logger
-from labelwood.serve.event_log import Level, open_log
+from labelwood.serve.event_log import Level, events, open_log
 from labelwood.serve.http.annif_api import read_uris
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
@@ -94,7 +94,7 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
     facts = {"url": f"http://{shown}:{port}/", "learns": learns}
     if learns:
         facts["state"] = str(options.state_folder)
-    logger.info("serving", extra={"facts": {**facts, "model": str(options.model), "version": __version__}})
+    events.info("serving", extra={"facts": {**facts, "model": str(options.model), "version": __version__}})
     if options.workers > 1:
         _serve_many(options, sock, learns, lambda: announce(facts))
     else:
@@ -103,7 +103,7 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
         server = _server(_app(options, service), options, service.metrics)
         announce(facts)
         server.run(sockets=[sock])
-    logger.info("stopped")
+    events.info("stopped")
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from labelwood.run_context import logger
+from labelwood.serve.event_log import events
 from labelwood.serve.http.gate import VERDICT, Gate
 from labelwood.serve.http.limits import MAX_HEADERS, Limits
 from labelwood.serve.telemetry import Metrics
@@ -126,7 +126,7 @@ class Connections:
         fresh = {name.removeprefix("connections_"): int(ended[name] - self._reported.get(name, 0)) for name in names}
         self._reported = ended
         if any(fresh.values()):
-            logger.warning("connections ended early", extra={"facts": fresh})
+            events.warning("connections ended early", extra={"facts": fresh})
 
 
 class Connection(HttpToolsProtocol):
