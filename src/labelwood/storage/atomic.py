@@ -5,7 +5,8 @@ reader finds the old content or the new content, complete, and a failed write le
 
 A directory changes places with its predecessor in one system call (``renameat2``) where the system has that call.
 Elsewhere the predecessor is renamed first, and a crash between the two renames leaves it complete under its ``.old``
-name. A predecessor is removed only after its successor is in place and flushed.
+name. A predecessor is removed only after its successor is in place and flushed. A directory is replaced only if all of
+its files were written by Labelwood; :class:`OwnDirectory` says which files those are.
 
 A temporary is named ``.NAME.1a2b3c4d.tmp``, a predecessor that was renamed ``.NAME.1a2b3c4d.old``. A crash may leave
 either of them; the next write to the same target removes it. The writer of a temporary holds a lock on it, so that no
@@ -22,9 +23,11 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
+
+from labelwood.errors import LabelwoodError
 
 if sys.platform != "win32":
     import fcntl
@@ -33,6 +36,44 @@ _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 # The C library, the kernel, the file system or a container's system call filter does not know the call.
 _NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
+
+
+class OwnDirectory(NamedTuple):
+    """A kind of directory that may be replaced by one of its kind.
+
+    ``name`` is its name in errors. ``files`` lists the files that a directory of this kind consists of, and raises
+    ValueError, TypeError or LookupError if the directory is of another kind.
+    """
+
+    name: str
+    files: Callable[[Path], Iterable[str]]
+
+    def check(self, target: Path) -> None:
+        """Raise unless the target does not exist, is an empty directory, or consists of files of this kind alone."""
+        if not os.path.lexists(target):
+            return
+        advice = "Choose another path or remove it yourself."
+        present = {entry.name: entry.is_file() for entry in target.iterdir()} if target.is_dir() else None
+        if present == {}:
+            return
+        try:
+            own = set(self.files(target))
+        except (ValueError, TypeError, LookupError, RecursionError, OSError):
+            present = None
+        if present is None:
+            raise LabelwoodError(f"{target}: exists and is not a {self.name}. {advice}")
+        strange = [name for name, is_file in present.items() if name not in own or not is_file]
+        if strange:
+            raise LabelwoodError(
+                f"{target}: holds a {self.name} and also {min(strange)}, which is not part of it. {advice}"
+            )
+
+
+def _no_files(target: Path) -> Iterable[str]:
+    raise ValueError(target)
+
+
+NEW = OwnDirectory("new or empty directory", _no_files)
 
 
 @contextlib.contextmanager
@@ -58,17 +99,19 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_directory(path: str | os.PathLike[str], kind: OwnDirectory = NEW) -> Iterator[Path]:
     """Fill the directory that is yielded; it replaces ``path`` when the block ends without an error.
 
-    Missing parents are created. A link stays a link: the directory it points to is replaced. The caller checks whether
-    the existing directory may be replaced.
+    Missing parents are created. A link stays a link: the directory it points to is replaced. A directory that is not of
+    this ``kind`` is refused, before the block and again before it would be replaced.
     """
     target = Path(os.path.realpath(path))
+    kind.check(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(target, Path.mkdir) as temporary:
         yield temporary
         _sync_tree(temporary)
+        kind.check(target)
         _put_in_place(temporary, target)
         sync_directory(target.parent)
     remove_leftovers(target.parent, target.name)

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume and options.checkpoint is None:
         raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to resume from")
     target = Path(options.output)
-    check_target(target.resolve())  # before the training, not after it
+    check_target(target)  # before the training, not after it
     clock = RunContext()
     task = read_task(options, clock, _PROG)
     with clock.phase("fit"), explained(task, _PROG):

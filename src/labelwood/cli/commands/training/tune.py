@@ -72,7 +72,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load the data, run the trials, print the result; with -o, train the winner."""
     if options.output is not None:
-        check_target(options.output.resolve())  # before the trials, not after them
+        check_target(options.output)  # before the trials, not after them
     encoder: TextEncoder | None = None
     X: CSR
     if has_texts(options):
