@@ -6,6 +6,9 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -183,12 +186,12 @@ def test_what_is_not_ours_is_never_replaced(dataset, tmp_path, make, message, ho
     if how == "command":
         assert main(["convert", str(source), str(target), "--to", "lw"]) == 1
         assert re.search(message, capsys.readouterr().err)
+    elif how == "save":
+        with pytest.raises(LabelwoodError, match=message):
+            save(target, dataset, format="lw")
     else:
         with pytest.raises(LabelwoodError, match=message):
-            if how == "save":
-                save(target, dataset, format="lw")
-            else:
-                convert(source, target, target_format="lw")
+            convert(source, target, target_format="lw")
     assert sorted((path, path.read_bytes() if path.is_file() else None) for path in tmp_path.rglob("*")) == before
 
 
@@ -201,7 +204,7 @@ def test_a_file_that_arrives_during_the_write_is_kept(dataset, tmp_path):
         yield dataset
         (path / "notes.txt").write_text("mine")
 
-    with pytest.raises(LabelwoodError, match="also notes.txt"):
+    with pytest.raises(LabelwoodError, match=r"also notes.txt"):
         write_directory(path, parts())
     assert (path / "notes.txt").read_text() == "mine"
     same(load(path), dataset)
@@ -242,3 +245,20 @@ def test_a_data_set_is_flushed_with_its_parent(dataset, tmp_path, monkeypatch):
     parts = [tmp_path, tmp_path / "rows.lw", *(tmp_path / "rows.lw").iterdir()]
     assert {"dataset.json", "labels.txt"} <= {part.name for part in parts}
     assert {part.stat().st_ino for part in parts} <= flushed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals")
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_conversion_that_is_ended_leaves_nothing(tmp_path, ending):
+    with gzip.open(tmp_path / "rows.txt.gz", "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(b"0 1:1\n" * 200_000)
+    program = "import sys; from labelwood.cli import main; sys.exit(main())"
+    words = ["convert", str(tmp_path / "rows.txt.gz"), str(tmp_path / "rows.lw")]
+    with subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE) as process:
+        while not list(tmp_path.glob(".rows.lw.*.tmp/X_data.npy")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(ending)
+        assert process.wait(60) == (143 if ending == signal.SIGTERM else 130)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.txt.gz"]

@@ -3,13 +3,14 @@
 import os
 import signal
 import stat
+import tempfile
 import threading
 
 import pytest
 
 from labelwood.errors import LabelwoodError
 from labelwood.storage import atomic
-from labelwood.storage.atomic import OwnDirectory, atomic_directory, atomic_file, remove_leftovers
+from labelwood.storage.atomic import OwnDirectory, atomic_directory, atomic_file, private_directory, remove_leftovers
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -262,3 +263,24 @@ def test_everything_is_flushed_before_it_is_in_place(tmp_path, monkeypatch):
     write_directory(tmp_path / "folder", "new")
     assert placed
     assert flushed[-1] == tmp_path.stat().st_ino
+
+
+@needs_fork
+def test_private_directories_of_killed_processes_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    child = os.fork()
+    if child == 0:
+        with private_directory("labelwood-test", {"metrics"}) as folder:
+            (folder / "metrics").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    (left,) = tmp_path.iterdir()
+    strangers = [tmp_path / "labelwood-test-mine", tmp_path / f"labelwood-test-{0:016x}"]
+    for stranger in strangers:
+        stranger.mkdir()
+        (stranger / "mine").touch()
+    with private_directory("labelwood-test", {"metrics"}) as one, private_directory("labelwood-test", set()) as two:
+        assert {one, two, *strangers} == set(tmp_path.iterdir()), "a directory in use is kept, and one of someone else"
+        assert stat.S_IMODE(one.stat().st_mode) == 0o700
+    assert set(strangers) == set(tmp_path.iterdir())
+    assert not left.exists()

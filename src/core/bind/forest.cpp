@@ -7,8 +7,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
-
 // The arrays of a RoutedForest. A float16 array comes as uint16.
 struct RoutedForestArrays {
     Array<int32_t> child_ptr;
@@ -38,12 +36,12 @@ struct RoutedForestArrays {
 void read(OptionsReader& from, RoutedForestArrays& to) {
     from.read("child_ptr", to.child_ptr);
     from.read("weight_ptr", to.weight_ptr);
-    from.read("weight_features", to.weight_features);
-    from.read("weights", to.weights);
+    from.read_any<uint16_t, int32_t>("weight_features", to.weight_features);
+    from.read_any<uint16_t, float>("weights", to.weights);
     from.read("bias", to.bias);
     from.read("leaf_ptr", to.leaf_ptr);
-    from.read("leaf_labels", to.leaf_labels);
-    from.read("leaf_values", to.leaf_values);
+    from.read_any<uint16_t, int32_t>("leaf_labels", to.leaf_labels);
+    from.read_any<uint16_t, float>("leaf_values", to.leaf_values);
     from.read("seeds", to.seeds);
 }
 

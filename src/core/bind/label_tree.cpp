@@ -9,8 +9,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
-
 void read(OptionsReader& from, label_tree::ClusterOptions& to) {
     from.read("balanced", to.balanced);
     from.read("arity", to.arity);
@@ -124,8 +122,8 @@ void read(OptionsReader& from, PackedTreeArrays& to) {
     from.read("features", to.features);
     from.read("weight_ptr", to.weight_ptr);
     from.read("row_start", to.row_start);
-    from.read("child", to.child);
-    from.read("weights", to.weights);
+    from.read_any<uint8_t, uint16_t, int32_t>("child", to.child);
+    from.read_any<int8_t, uint16_t, float>("weights", to.weights);
     from.read("scale", to.scale);
     from.read("bias", to.bias);
     from.read("link", to.link);

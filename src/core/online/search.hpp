@@ -84,15 +84,6 @@ class Searcher {
     const int32_t k_;
 };
 
-// Rows of a stream: column ids have 32 or 64 bits, and the number of columns is open.
-template <class Column>
-struct StreamRows {
-    const int64_t* indptr;
-    const Column* indices;
-    const float* data;
-    int64_t n_rows;
-};
-
 // The features that the tree knows, of the rows in `order` or, if it is null, of all rows.
 template <class Column>
 Batch known_features(const Tree& tree, const StreamRows<Column>& x, const int64_t* order, int64_t count) {

@@ -322,7 +322,7 @@ def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float =
     indptr, indices = X.indptr, X.indices
     data = X.data * feature_weights[indices] if len(feature_weights) else X.data
     if row_share < 1:
-        indptr, kept = _core.keep_share(indptr, data, row_share, SHORT_ROW)
+        indptr, kept = _core.keep_share(indptr, data, float(row_share), SHORT_ROW)
         indices, data = indices[kept], data[kept]
     if normalize:
         data = _core.unit_rows(indptr, data)

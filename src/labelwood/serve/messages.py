@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from labelwood.label_names import MAX_NAME, name_problem
+
 MAX_K = 1000
 MAX_ROWS = 1000
 MAX_LABELS = 1000
@@ -19,8 +21,16 @@ def _sound(text: str) -> str:
     return text
 
 
+def _named(name: str) -> str:
+    """Raise if a name breaks the rule for label names."""
+    problem = name_problem(name)
+    if problem is not None:
+        raise ValueError(problem)
+    return name
+
+
 Text = Annotated[str, AfterValidator(_sound)]
-LabelName = Annotated[Text, Field(min_length=1, max_length=1000)]
+LabelName = Annotated[str, AfterValidator(_named), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_NAME})]
 LabelNumber = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)]
 Label = LabelName | LabelNumber
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]

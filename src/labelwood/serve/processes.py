@@ -11,11 +11,9 @@ import math
 import multiprocessing
 import multiprocessing.connection
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -43,6 +41,7 @@ from labelwood.serve.state.state_machine import DRIFT_WINDOW
 from labelwood.serve.state.store import KEPT_SNAPSHOTS, VIEW, Store
 from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
+from labelwood.storage.atomic import private_directory
 
 _GRACE_SECONDS = 30
 _SWITCH_SECONDS = 0.0005  # the writer releases the interpreter often, so that suggestions do not wait for it
@@ -107,8 +106,7 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
-    private = Path(tempfile.mkdtemp(prefix="labelwood-"))
-    try:
+    with private_directory("labelwood-serve", {"metrics", "writer"}) as private:
         metrics = Metrics(private / "metrics", n_rows=options.workers + 1)
         service = _service(options, metrics, learns=learns, publish=True)
         _on_hangup(service, options)
@@ -119,8 +117,6 @@ def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: C
         server = _WriterServer(_config(_app(options, service), options, uds=str(private / "writer")), readers)
         announce()
         server.run()
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
 
 
 class _WriterServer(uvicorn.Server):

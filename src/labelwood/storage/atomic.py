@@ -23,7 +23,8 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -117,6 +118,30 @@ def atomic_directory(path: str | os.PathLike[str], kind: OwnDirectory = NEW) -> 
     remove_leftovers(target.parent, target.name)
 
 
+@contextlib.contextmanager
+def private_directory(name: str, files: Container[str]) -> Iterator[Path]:
+    """A directory for the ``files`` of this process, in the folder for temporary files; it is removed at the end.
+
+    Directories of this name that killed processes left are removed too, if they hold nothing but such files.
+    """
+    folder = Path(tempfile.gettempdir())
+    leftover = re.compile(rf"{re.escape(name)}-[0-9a-f]{{16}}")
+    for path in folder.iterdir():
+        if not leftover.fullmatch(path.name) or path.is_symlink() or path.stat().st_uid != os.getuid():
+            continue
+        lock = _lock(path, wait=False)
+        if lock is not None:
+            if all(entry.name in files for entry in path.iterdir()):
+                _remove(path)
+            os.close(lock)
+
+    def name_one() -> Path:
+        return folder / f"{name}-{secrets.token_hex(8)}"
+
+    with _locked(name_one, lambda path: path.mkdir(mode=0o700)) as private:
+        yield private
+
+
 def sync_directory(path: Path) -> None:
     """Flush the names in a directory to disk."""
     if os.name == "posix":  # other systems cannot open a directory
@@ -148,13 +173,24 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
 def _temporary(target: Path, create: Callable[[Path], None]) -> Iterator[Path]:
     """Create a temporary for the target, locked; what bears its name at the end is removed."""
     remove_leftovers(target.parent, target.name)
-    while True:
-        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+
+    def create_or_say(path: Path) -> None:
         try:
             create(path)
         except OSError as error:
             error.filename = str(target)  # the temporary's name would mean nothing to the caller
             raise
+
+    with _locked(lambda: target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp"), create_or_say) as path:
+        yield path
+
+
+@contextlib.contextmanager
+def _locked(name_one: Callable[[], Path], create: Callable[[Path], None]) -> Iterator[Path]:
+    """Create a file or a directory and hold a lock on it; what bears its name at the end is removed."""
+    while True:
+        path = name_one()
+        create(path)
         lock = _lock(path, wait=True)
         if path.exists():
             break

@@ -37,7 +37,7 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_data_arguments(parser)
+    add_data_arguments(parser, max_memory=None)
     parser.value(
         "--budget",
         metavar="TIME",
@@ -55,7 +55,10 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="the metric to maximize (default P@5)",
     )
     size_flag(
-        parser, "--max-memory", help="skip candidates whose model for all rows would be larger (default: no limit)"
+        parser,
+        "--max-memory",
+        help="skip candidates whose model for all rows would be larger (default: no limit)",
+        dest="max_model_memory",
     )
     parser.value(
         "-o",
@@ -85,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         dataset = read_data(options)
         X, Y, label_names = dataset.X, dataset.Y, dataset.label_names
     found = tune(
-        X, Y, budget=options.budget, metric=options.metric, max_bytes=options.max_memory, n_jobs=options.n_jobs,
+        X, Y, budget=options.budget, metric=options.metric, max_bytes=options.max_model_memory, n_jobs=options.n_jobs,
         report=None if options.json else _report,
     )  # fmt: skip
     if options.output is not None:
