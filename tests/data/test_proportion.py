@@ -25,11 +25,8 @@ ADVICE = re.compile("--max-memory SIZE of labelwood convert and other commands, 
 
 
 def bomb(path, line, count):
-    """Write many equal lines, compressed as well as possible."""
-    with lzma.open(path, "wb", preset=0) as file:
-        block = line * (1 << 20)
-        for _ in range(count >> 20):
-            file.write(block)
+    """Write many equal lines as many equal streams."""
+    path.write_bytes(lzma.compress(line * (1 << 20), preset=0) * (count >> 20))
     return path
 
 
@@ -76,10 +73,10 @@ def test_many_labels_of_few_rows_are_in_proportion(tmp_path):
     assert load(tmp_path / "sample.txt").Y.n_cols == 3_000_000
 
 
-@pytest.mark.parametrize("name", ["a.txt.xz", "a.svm.xz", "a.csv.xz"])
+@pytest.mark.parametrize("name", ["a.txt.xz", "a.csv.xz"])
 def test_a_file_that_decompresses_to_gigabytes(tmp_path, name):
     line = b"0 1:1 2:1 3:1 4:1 5:1 6:1 7:1 8\n" if name != "a.csv.xz" else b"text,labels,text,labels,text,la\n"
-    path = bomb(tmp_path / name, line, 64 << 20)
+    path = bomb(tmp_path / name, line, 32 << 20)
     assert path.stat().st_size < 10**6
     said = run("train", path, "-o", tmp_path / "model")
     assert (said.returncode, ADVICE.search(said.stderr) is not None) == (1, True), said.stderr
