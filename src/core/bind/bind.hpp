@@ -145,10 +145,11 @@ inline Monitor monitor_of(const nb::object& progress) {
     });
 }
 
-// Threads and monitor of a call. A small call ends before anyone could interrupt it: one thread, no polling.
+// Threads and monitor of a call. A small call ends before anyone could interrupt it: one thread, and no polling
+// unless the caller asks for it.
 struct Call {
     Call(bool small, int threads, const nb::object& progress)
-        : n_threads(small ? 1 : threads), monitor(small ? Monitor() : monitor_of(progress)) {}
+        : n_threads(small ? 1 : threads), monitor(small && progress.is_none() ? Monitor() : monitor_of(progress)) {}
 
     int n_threads;
     Monitor monitor;

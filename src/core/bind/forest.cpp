@@ -69,11 +69,12 @@ class ForestRouter {
         : arrays_(options_from<RoutedForestArrays>(arrays, read)),
           forest_(arrays_.view(), options_from<forest::RoutingOptions>(options, read)) {}
 
-    nb::tuple topk(const CsrArrays& x, int32_t k, int n_threads, const nb::object& progress) {
+    nb::tuple topk(const CsrArrays& x, int32_t k, int n_threads, const nb::object& progress,
+                   const std::optional<Array<uint8_t>>& allowed) {
         Monitor monitor = monitor_of(progress);
         const Csr rows = x.view();
         return labels_and_scores(rows.n_rows, k, [&](int32_t* labels, float* scores) {
-            forest_.topk(rows, k, n_threads, monitor, labels, scores);
+            forest_.topk(rows, k, data_or_null(allowed), n_threads, monitor, labels, scores);
         });
     }
 
@@ -111,7 +112,8 @@ void bind_forest(nb::module_& m) {
     nb::class_<ForestRouter>(m, "ForestRouter", "A packed instance forest, ready to route rows.")
         .def(nb::init<const nb::dict&, const nb::dict&>(), arg("arrays"), arg("options"))
         .def("topk", &ForestRouter::topk, arg("X"), arg("k"), arg("n_threads"), arg("progress").none(),
-             "Best k labels of every row, by averaged leaves.")
+             arg("allowed") = nb::none(),
+             "Best k labels of every row, by averaged leaves; `allowed` holds 0 for labels to leave out.")
         .def("leaves", &ForestRouter::leaves, arg("X"), arg("n_threads"), arg("progress").none(),
              "Leaf nodes reached by every (row, tree), as (ptr, nodes).")
         .def_prop_ro("n_blocks", &ForestRouter::n_blocks,

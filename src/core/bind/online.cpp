@@ -119,12 +119,18 @@ class OnlineTreeObject {
         });
     }
 
-    nb::tuple search(const StreamArrays& x, int32_t k, int n_threads, const nb::object& progress) const {
+    nb::tuple search(const StreamArrays& x, int32_t k, int n_threads, const nb::object& progress,
+                     const std::optional<Array<int32_t>>& allowed) const {
         Call call(x.indptr.data()[x.n_rows()] < 4096, n_threads, progress);
         return labels_and_scores(x.n_rows(), k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
             x.with_rows([&](const auto& rows) {
-                online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
+                if (allowed) {
+                    online::search_allowed(tree_, rows, span(*allowed), k, call.n_threads, call.monitor, labels,
+                                           scores);
+                } else {
+                    online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
+                }
             });
         });
     }
@@ -290,7 +296,7 @@ void bind_online(nb::module_& m) {
     object.def("learn", &OnlineTreeObject::learn, arg("X"), arg("Y"), arg("order"), arg("n_threads"),
                "Learn the rows `order`, in order.");
     object.def("search", &OnlineTreeObject::search, arg("X"), arg("k"), arg("n_threads"), arg("progress").none(),
-               "Best k labels of every row.");
+               arg("allowed") = nb::none(), "Best k labels of every row; of the allowed labels, if they are given.");
     object.def("progressive", &OnlineTreeObject::progressive, arg("X"), arg("Y"), arg("k"),
                "Predict each row, then learn it.");
     object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"),
