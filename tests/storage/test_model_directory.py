@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.label_names import LabelNames, name_problem
 from labelwood.storage import atomic, model_directory
-from labelwood.storage.model_directory import read_model, write_model
+from labelwood.storage.model_directory import fingerprint, read_model, write_model
 
 ARRAYS = {"weights": np.arange(12, dtype=np.float32).reshape(3, 4), "ids": np.array([3, 1, 2], np.int32)}
 FACTS = {"method": "linear-tree", "facts": {"depth": 3}}
@@ -346,3 +347,13 @@ def test_a_million_names_load_at_once(tmp_path):
     loaded = LabelNames.restore(facts, arrays)
     assert loaded.take(np.array([[999_999, 5]])).tolist() == [["label number 999999", "label number 5"]]
     assert not {"array", "index"} & vars(loaded).keys()
+
+
+def test_the_fingerprint_is_that_of_the_contents(model, tmp_path):
+    shutil.copytree(model, tmp_path / "copy")
+    assert fingerprint(tmp_path / "copy") == fingerprint(model)
+    for facts, arrays in (({**FACTS, "facts": {"depth": 4}}, ARRAYS), (FACTS, {**ARRAYS, "ids": ARRAYS["ids"] + 1})):
+        write_model(tmp_path / "other", facts, arrays)
+        assert fingerprint(tmp_path / "other") != fingerprint(model)
+    with pytest.raises(FormatError, match="not found"):
+        fingerprint(tmp_path / "none")

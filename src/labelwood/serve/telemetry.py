@@ -28,6 +28,7 @@ GAUGES = {
     "log_sequence": "number of the last record in the log",
     "queue_length": "records waiting to be learned",
     "learning_refused": "1 while learning is refused, for example because the disk is full",
+    "reload_failed": "1 while the model directory holds a model that could not be taken up",
     "snapshots_failed": "snapshots that could not be written",
     "clock_went_back": "frames written while the clock was behind the time of an earlier frame",
     "drift_examples": "number of examples that the drift figures cover",

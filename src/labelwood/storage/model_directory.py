@@ -88,6 +88,12 @@ def _read(folder: _Folder, *, verify: bool | None) -> tuple[dict[str, Any], Arra
     return manifest, {name: _map_array(folder, name, entry, verify=verify) for name, entry in files.items()}
 
 
+def fingerprint(path: str | os.PathLike[str]) -> str:
+    """A digest of a model's manifest, and so of its files: equal for copies of one model, different for any other."""
+    with _Folder(path) as folder:
+        return hashlib.sha256(_canonical(_read_manifest(folder))).hexdigest()
+
+
 class _Folder:
     """An open model directory: all files come from the same model even if it is replaced meanwhile."""
 

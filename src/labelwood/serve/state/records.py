@@ -1,6 +1,6 @@
 """What a record of the log does to a model.
 
-    {"kind": "model", "model": name}                              replace the model by models/name
+    {"kind": "model", "model": name, "fingerprint"}               replace the model by models/name
     {"kind": "learn", "examples": [...], "key", "digest"}         learn examples
     {"kind": "labels", "action", "label", "to", "key", "digest"}  rename, retire, merge or restore a label
 

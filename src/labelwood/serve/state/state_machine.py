@@ -61,6 +61,8 @@ class StateMachine:
         self.sequence, self.time, self.learned = sequence, time, 0
         self.keys: OrderedDict[str, tuple[str, Answer]] = OrderedDict()
         self.drift = Drift(drift_window)
+        self.fingerprint: str | None = None  # of the model directory that the current model began from
+        self.reload_error = ""  # why the newest model of that directory is not in use
         self._models = models
         self._front = _Copy(model)
         self._back: _Copy | None = None
@@ -75,6 +77,7 @@ class StateMachine:
         machine.learned = counters["learned"]
         machine.keys.update((key, (digest, answer)) for key, digest, answer in counters["keys"])
         machine.drift = Drift.restore(counters["drift"], drift_window)
+        machine.fingerprint = counters.get("fingerprint")  # states of earlier versions have none
         return machine
 
     def snapshot(self) -> Snapshot:
@@ -85,6 +88,7 @@ class StateMachine:
             "learned": self.learned,
             "keys": [[key, digest, answer] for key, (digest, answer) in self.keys.items()],
             "drift": self.drift.state(),
+            "fingerprint": self.fingerprint,
         }
         return Snapshot(counters, *self.model.to_saved())
 
@@ -116,7 +120,7 @@ class StateMachine:
         """Apply a frame and show the result to readers; return the answer to each record."""
         self.catch_up()
         if frame.records[0]["kind"] == "model":  # always alone in its frame
-            answers = [self._replace_model(frame.records[0]["model"])]
+            answers = [self._replace_model(frame.records[0])]
         else:
             answers = self._learn(frame.records)
         for offset, (record, answer) in enumerate(zip(frame.records, answers, strict=True)):
@@ -146,13 +150,15 @@ class StateMachine:
             self._front, self._back = self._back, self._front
         return answers
 
-    def _replace_model(self, name: str) -> Answer:
+    def _replace_model(self, record: Record) -> Answer:
+        name = record["model"]
         model = load(self._models / name, verify=True)
         if self._back is None:
             self._front = _Copy(model)
         else:
             self._put_two_copies(model)
         self.drift = Drift(self.drift.window)
+        self.fingerprint = record.get("fingerprint")
         return {"model": name}
 
     def _put_two_copies(self, model: Model) -> None:

@@ -7,11 +7,13 @@ send the record again with the same key; the record counts once.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -56,6 +58,12 @@ class _Request:
     future: Future[Learned] = field(default_factory=Future)
 
 
+@dataclass(frozen=True)
+class _Swap:
+    model: Path
+    future: Future[Learned] = field(default_factory=Future)
+
+
 Task = Callable[[], None]
 
 
@@ -80,6 +88,7 @@ class Writer:
         self._snapshots_failed = 0
         self._alarm_below = alarm_below
         self._queue: queue.Queue[_Request | Task] = queue.Queue(queue_length)
+        self._swaps: deque[_Swap] = deque()
         self._snapshot_seconds, self._snapshot_records = snapshot_seconds, snapshot_records
         self._snapshot_at, self._snapshot_sequence = time.monotonic(), self._machine.sequence
         self._snapshot_thread: threading.Thread | None = None
@@ -105,6 +114,7 @@ class Writer:
             "log_sequence": machine.sequence,
             "queue_length": self._queue.qsize(),
             "learning_refused": float(bool(self.trouble)),
+            "reload_failed": float(bool(self._machine.reload_error)),
             "snapshots_failed": self._snapshots_failed,
             "clock_went_back": self.store.log.backwards,
             "drift_examples": drift.examples,
@@ -120,19 +130,17 @@ class Writer:
         return request.future
 
     def swap(self, model: Path) -> Future[Learned]:
-        """Replace the current model by the one at ``model``, from the next record on."""
-        future: Future[Learned] = Future()
+        """Replace the current model by the one at ``model`` if the current one began from another.
 
-        def work() -> None:
-            try:
-                record = self.store.adopt(model)
-                self._apply([_Request(record, future)])
-            except (LabelwoodError, OSError) as error:
-                logger.warning("the model in use is kept: %s", error)
-                future.set_exception(StoppedError(str(error)))
-
-        self._put(work)
-        return future
+        Calls that come before the writer gets to them count as one. A full queue does not matter.
+        """
+        if self._stopping or self._failed:
+            raise StoppedError(self._failed or "the service is shutting down")
+        swap = _Swap(model)
+        self._swaps.append(swap)
+        with contextlib.suppress(queue.Full):  # a full queue: the writer is awake
+            self._queue.put_nowait(lambda: None)
+        return swap.future
 
     def close(self, *, snapshot: bool = True) -> None:
         """Apply what is in the queue, write a last snapshot, close the store; do nothing the second time."""
@@ -141,6 +149,8 @@ class Writer:
         self._stopping = True
         self._queue.put(self._end)
         self._thread.join()
+        for swap in self._swaps:
+            swap.future.set_exception(StoppedError("the service is shutting down"))
         if self._snapshot_thread is not None:
             self._snapshot_thread.join()
         if snapshot and not self._failed and self._machine.sequence > self._snapshot_sequence:
@@ -166,6 +176,7 @@ class Writer:
                 self._apply(group)
             if task is not None:
                 task()
+            self._maybe_swap()
             self._maybe_snapshot()
 
     def _take(self) -> tuple[list[_Request], Task | None]:
@@ -241,6 +252,30 @@ class Writer:
             self._failed = f"learning has stopped until the next start: {error!r}"
             logger.exception("learning has stopped")
             raise StoppedError(self._failed) from error
+
+    def _maybe_swap(self) -> None:
+        asked = [self._swaps.popleft() for _ in range(len(self._swaps))]
+        waiting = [swap for swap in asked if swap.future.set_running_or_notify_cancel()]
+        if not waiting:
+            return
+        try:
+            learned = self._swap(waiting[-1].model)
+        except (LabelwoodError, OSError) as error:
+            self._machine.reload_error = str(error)
+            logger.warning("the model in use is kept: %s", error)
+            for swap in waiting:
+                swap.future.set_exception(StoppedError(str(error)))
+            return
+        self._machine.reload_error = ""
+        for swap in waiting:
+            swap.future.set_result(learned)
+
+    def _swap(self, model: Path) -> Learned:
+        if self.store.holds(model):
+            return Learned({}, replayed=True)
+        (answer,) = self._durable_answers([self.store.adopt(model)])
+        self._snapshot_at = -math.inf  # processes that only read see the new model with the next snapshot
+        return Learned(answer)
 
     def _take_snapshot(self) -> Snapshot:
         self.store.log.rotate()
