@@ -183,7 +183,11 @@ class LogWriter:
     @property
     def size(self) -> int:
         """Bytes of the log on disk."""
-        return sum(path.stat().st_size for _, path in segments(self._folder))
+        total = 0
+        for _, path in segments(self._folder):
+            with contextlib.suppress(FileNotFoundError):  # a snapshot has just covered the file
+                total += path.stat().st_size
+        return total
 
     def append(self, records: Sequence[Record]) -> Frame:
         """Write records as one frame and flush it to disk."""
