@@ -41,11 +41,13 @@ class _Lines(logging.Formatter):
 
 
 def open_log(path: str | None, level: Level) -> None:
-    """Write what this process logs to a file, or to stderr if the path is ``-``; without a path, write nothing.
+    """Write what this process logs to a file, or to stderr if the path is ``-``.
 
-    A file may be moved away at any time; the next line begins a new one.
+    A file may be moved away at any time; the next line begins a new one. Without a path, the warnings of the package
+    are printed on stderr, for people.
     """
     if path is None:
+        _print_warnings()
         return
     handler: logging.Handler = (
         logging.StreamHandler() if path == "-" else logging.handlers.WatchedFileHandler(path, encoding="utf-8")
@@ -57,3 +59,12 @@ def open_log(path: str | None, level: Level) -> None:
         one.setLevel(level.upper())
     for one in (access, events, logger, logging.getLogger("uvicorn.error")):
         one.addHandler(handler)
+
+
+def _print_warnings() -> None:
+    if any(isinstance(handler, logging.StreamHandler) for handler in logger.handlers):
+        return  # -v prints them already
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s: %(message)s"))
+    logger.addHandler(handler)

@@ -7,6 +7,7 @@ socket.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import multiprocessing
 import multiprocessing.connection
@@ -80,9 +81,13 @@ def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     check_host(options.host, Tokens.find(options.tokens))
     open_log(options.log, options.log_level)
     sys.setswitchinterval(_SWITCH_SECONDS)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server has started; then it compares the models
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles them, and raises them again at its end
         signal.signal(ending, lambda sig, frame: None)
     learns = options.learn and load(options.model).can_learn
+    if not learns and options.state_folder.exists():
+        text = "%s is served without learning: what %s has learned is not used"
+        logger.warning(text, options.model, options.state_folder)
     with _listen(options.host, options.port) as sock:
         _serve_on(sock, options, learns, announce)
 
@@ -98,32 +103,49 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
         _serve_many(options, sock, learns, lambda: announce(facts))
     else:
         service = _service(options, Metrics(), learns=learns)
-        _on_hangup(service, options)
-        server = _server(_app(options, service), options, service.metrics)
+        config = _public_config(_app(options, service), options, service.metrics)
+        server = _Server(config, lambda: service.reload(options.model))
         announce(facts)
         server.run(sockets=[sock])
     events.info("stopped")
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
+    ended = threading.Event()
     with private_directory("labelwood-serve", {"metrics", "writer"}) as private:
         metrics = Metrics(private / "metrics", n_rows=options.workers + 1)
         service = _service(options, metrics, learns=learns, publish=True)
-        _on_hangup(service, options)
         readers = _Readers(options, sock, private, learns=learns)
         service.push_gauges()
-        pushing = threading.Thread(target=_push, args=(service,), daemon=True)
+        pushing = threading.Thread(target=_push, args=(service, ended), daemon=True)
         pushing.start()
-        server = _WriterServer(_config(_app(options, service), options, uds=str(private / "writer")), readers)
+        config = _config(_app(options, service), options, uds=str(private / "writer"))
+        server = _WriterServer(config, lambda: service.reload(options.model), readers)
         announce()
         server.run()
+        ended.set()
+        pushing.join()  # a thread that holds the model must not outlive the interpreter
 
 
-class _WriterServer(uvicorn.Server):
+class _Server(uvicorn.Server):
+    """Calls ``reload`` on the event loop when it has started, and at every SIGHUP from then on."""
+
+    def __init__(self, config: uvicorn.Config, reload: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._reload = reload
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # A handler of the event loop never interrupts other code, so it may take locks.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
+        await super().startup(sockets=sockets)
+        self._reload()
+
+
+class _WriterServer(_Server):
     """Stops the readers before itself, so that requests which they have forwarded are still answered."""
 
-    def __init__(self, config: uvicorn.Config, readers: _Readers) -> None:
-        super().__init__(config)
+    def __init__(self, config: uvicorn.Config, reload: Callable[[], None], readers: _Readers) -> None:
+        super().__init__(config, reload)
         self._readers = readers
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -170,15 +192,15 @@ class _Readers:
 
 def _read(options: Options, sock: socket.socket, private: Path, learns: bool, row: int) -> None:
     """The main function of a reader process."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     open_log(options.log, options.log_level)
     path = options.state_folder / VIEW if learns else options.model
     current = FollowedModel(path, n_jobs=options.n_jobs)
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
     service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False, name=options.model.name)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    server = _server(_app(options, service, forward=private / "writer" if learns else None), options, metrics)
-    server.run(sockets=[sock])
+    app = _app(options, service, forward=private / "writer" if learns else None)
+    uvicorn.Server(_public_config(app, options, metrics)).run(sockets=[sock])
 
 
 def _end_with(parent: int) -> None:
@@ -214,21 +236,9 @@ def _app(options: Options, service: Service, *, forward: Path | None = None) -> 
     )
 
 
-def _on_hangup(service: Service, options: Options) -> None:
-    """On SIGHUP, load the model again and make it the current one."""
-
-    def swap(sig: int, frame: FrameType | None) -> None:
-        if service.writer is not None:
-            service.writer.swap(options.model)
-
-    signal.signal(signal.SIGHUP, swap)
-
-
-def _push(service: Service) -> None:
-    waiting = threading.Event()
-    while not service.closing:
+def _push(service: Service, ended: threading.Event) -> None:
+    while not ended.wait(1.0):
         service.push_gauges()
-        waiting.wait(1.0)
 
 
 def _config(gate: Gate, options: Options, **more: Any) -> uvicorn.Config:
@@ -246,9 +256,10 @@ def _config(gate: Gate, options: Options, **more: Any) -> uvicorn.Config:
     )
 
 
-def _server(gate: Gate, options: Options, metrics: Metrics) -> uvicorn.Server:
+def _public_config(gate: Gate, options: Options, metrics: Metrics) -> uvicorn.Config:
+    """The configuration of a process that clients connect to: with the limits of connections."""
     connections = Connections(gate, options.limits.within_descriptors(), metrics)
-    return uvicorn.Server(_config(gate, options, http=connections.protocol))
+    return _config(gate, options, http=connections.protocol)
 
 
 def _listen(host: str, port: int) -> socket.socket:

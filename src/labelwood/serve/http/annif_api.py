@@ -10,6 +10,7 @@ the label. Labels without a URI are left out.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,7 @@ from labelwood.serve.service import Service
 
 PROJECT = "labelwood"
 _DEFAULT_LIMIT = 10
+_LONG_FORM = 20_000  # bytes; a longer form is decoded in a thread
 _FORM = {
     "requestBody": {
         "required": True,
@@ -137,7 +139,8 @@ def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, An
     async def suggest(project_id: str, request: Annotated[Request, "a form"]) -> Hits:
         """Suggest subjects for a text."""
         known(project_id)
-        wanted = _read_form(await request.body())
+        body = await request.body()
+        wanted = await asyncio.to_thread(_read_form, body) if len(body) > _LONG_FORM else _read_form(body)
         found = await service.suggest(wanted)
         hits = [
             Hit(uri=uri, label=str(one.label), score=one.score)

@@ -65,6 +65,7 @@ _WRITE: dict[int | str, dict[str, Any]] = {
     429: {"model": Problem, "description": "too many examples are waiting to be learned; try again"},
     507: {"model": Problem, "description": "the disk is full; nothing was learned"},
 }
+_MOST_ERRORS, _LONGEST_ERROR = 10, 2000  # errors and characters in the answer to a wrong request
 _PAGE = {
     "/": ("page.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
@@ -110,8 +111,7 @@ def _lifespan(service: Service) -> Any:
     async def live(app: FastAPI) -> AsyncIterator[None]:
         yield
         service.closing = True
-        if service.writer is not None:
-            await asyncio.to_thread(service.writer.close)
+        await asyncio.to_thread(service.close)
 
     return live
 
@@ -172,8 +172,8 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
         trouble = "" if service.writer is None else service.writer.trouble
         if service.closing:
             response.status_code = 503
-            return Status(status="shutting down", learning=trouble)
-        return Status(status="ready", learning=trouble)
+        status = "shutting down" if service.closing else "ready"
+        return Status(status=status, learning=trouble, model=service.reload_error)
 
     text = {"description": "Prometheus' text format", "content": {"text/plain": {}}}
 
@@ -205,8 +205,9 @@ def _add_errors(app: FastAPI) -> None:
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         if (told := _told_about_json(request, error)) is not None:
             return JSONResponse({"detail": told}, 422)
-        lines = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in error.errors()]
-        return JSONResponse({"detail": _printable("; ".join(lines[:10]))}, 422)
+        problems = list(error.errors())[:_MOST_ERRORS]
+        lines = [f"{'.'.join(str(part)[:100] for part in problem['loc'])}: {problem['msg']}" for problem in problems]
+        return JSONResponse({"detail": _printable("; ".join(lines)[:_LONGEST_ERROR])}, 422)
 
 
 def _told_about_json(request: Request, error: RequestValidationError) -> str | None:
