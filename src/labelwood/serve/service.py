@@ -160,6 +160,8 @@ class Service:
     @property
     def reload_error(self) -> str:
         """Why the newest model of the directory is not in use; empty if it is."""
+        if not self.current.reload_error and self.writer_elsewhere and self.metrics.gauges()["reload_failed"]:
+            return "the process that learns could not take up the newest model; its log says why"
         return self.current.reload_error
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from labelwood import LinearTree, OnlineTree
 from labelwood.errors import LabelwoodError
 from labelwood.serve.http.annif_api import annif_routes
-from labelwood.serve.messages import SuggestRequest
+from labelwood.serve.messages import SuggestBatchRequest, SuggestRequest
 from labelwood.serve.service import Service, suggest
 from labelwood.serve.state.followed_model import FollowedModel
 from labelwood.serve.state.records import rows_of
@@ -64,6 +64,7 @@ async def longest_pause(work) -> tuple[float, float]:
     started = time.perf_counter()
     await work
     took = time.perf_counter() - started
+    await asyncio.sleep(0)
     ticking.cancel()
     return max(pauses), took
 
@@ -80,8 +81,8 @@ def test_allowed_labels_cost_their_paths(vast):
 def test_a_long_list_is_not_quadratic(vast):
     row = rows_of(vast, [{"features": {"1": 1.0}}])
     started = time.process_time()
-    assert len(suggest(vast, row, k=N_LABELS)[0]) == N_LABELS
-    assert time.process_time() - started < 2
+    assert len(vast.topk_ids(row, N_LABELS).labels[0]) == N_LABELS
+    assert time.process_time() - started < 0.5
 
 
 def test_allowed_labels_are_searched_beside_the_event_loop(vast_service):
@@ -93,9 +94,8 @@ def test_allowed_labels_are_searched_beside_the_event_loop(vast_service):
 
 def test_a_request_that_nobody_waits_for_ends(vast_service):
     inputs = [{"features": {str(n % 50): 1.0}} for n in range(1000)]
-    from labelwood.serve.messages import SuggestBatchRequest
-
-    batch = SuggestBatchRequest(inputs=inputs, k=1000)
+    allowed = [f"label {n}" for n in range(0, N_LABELS, 6)]
+    batch = SuggestBatchRequest(inputs=inputs, k=1000, allowed=allowed)
 
     async def give_up():
         with pytest.raises(TimeoutError):
@@ -104,15 +104,12 @@ def test_a_request_that_nobody_waits_for_ends(vast_service):
 
     async def run():
         await give_up()
-        started = time.process_time()
-        await asyncio.sleep(1.0)  # what is left of the work ends here
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1)  # what is left of the work ends here
         ended = time.process_time()
-        await asyncio.sleep(0.5)
-        return started, ended, time.process_time()
+        await asyncio.sleep(1)
+        return time.process_time() - ended
 
-    _, ended, later = asyncio.run(run())
-    assert later - ended < 0.2
+    assert asyncio.run(run()) < 0.1
 
 
 def test_a_search_can_be_cancelled(vast):
@@ -162,7 +159,9 @@ def memory_of(process) -> int:
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
+_EXAMPLE = b'{"features":{},"labels":[' + b"{}," * 998 + b"{}]}"
 WRONG = {
+    "labels of each": ("/learn", b'{"examples":[' + (_EXAMPLE + b",") * 998 + _EXAMPLE + b"]}"),
     "labels": ("/learn", b'{"examples": [{"features": {}, "labels": [' + b"{}," * MANY + b"{}]}]}"),
     "allowed": ("/suggest", b'{"features": {}, "allowed": [' + b"{}," * MANY + b"{}]}"),
     "inputs": ("/suggest-batch", b'{"inputs": [' + b"{}," * MANY + b"{}]}"),

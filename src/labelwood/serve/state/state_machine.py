@@ -88,8 +88,9 @@ class StateMachine:
             "learned": self.learned,
             "keys": [[key, digest, answer] for key, (digest, answer) in self.keys.items()],
             "drift": self.drift.state(),
-            "fingerprint": self.fingerprint,
         }
+        if self.fingerprint is not None:
+            counters["fingerprint"] = self.fingerprint
         return Snapshot(counters, *self.model.to_saved())
 
     @property
