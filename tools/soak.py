@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+from itertools import cycle
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -64,6 +65,10 @@ class Soak:
         self.folder, self.random = folder, Random(1)
         self.model, self.still = new_model(), self._still()
         self.model.save(folder / "start")
+        again = new_model()  # the writer takes up a model only if it differs from the one in use
+        estimator_of(again).partial_fit(again.encode(["again"]), [["again"]])
+        again.save(folder / "again")
+        self.next_model = cycle([folder / "again", folder / "start"])
         self.counts = dict.fromkeys(("learned", "suggested", "saved", "loaded", "swapped", "served"), 0)
         self.ended = threading.Event()
         self.failed: list[BaseException] = []
@@ -107,7 +112,7 @@ class Soak:
             asyncio.run(self.service.learn(request, None))
             asyncio.run(self.service.suggest(SuggestRequest(text=text)))
             self.counts["served"] += 1
-        self.writer.swap(self.folder / "start").result(timeout=60)
+        self.writer.swap(next(self.next_model)).result(timeout=60)
 
     def suggest(self) -> None:
         """Ask both models for suggestions until the soak ends; runs in other threads."""

@@ -199,7 +199,7 @@ def learn(walk: Walk, folder: Path) -> None:
 
     from labelwood.serve.http.app import create_app  # noqa: PLC0415
     from labelwood.serve.http.auth import Tokens  # noqa: PLC0415
-    from labelwood.serve.http.gate import Limits  # noqa: PLC0415
+    from labelwood.serve.http.limits import Limits  # noqa: PLC0415
     from labelwood.serve.service import Service  # noqa: PLC0415
     from labelwood.serve.state.store import Store  # noqa: PLC0415
     from labelwood.serve.state.writer import Writer  # noqa: PLC0415

@@ -3,10 +3,17 @@
 A :class:`LabelNames` is compact: integers are one i64 array, strings one block of UTF-8 with offsets, decoded on first
 use, so that a model with a million names loads at once. All other names (tuples, floats, None, mixed kinds) are kept as
 objects and saved as typed JSON.
+
+A name that is a string has 1 to 1,000 characters. Control characters except the tab, line separators and lone
+surrogates are refused, because they cannot be written to a file of names, encoded as UTF-8 or shown safely. All else is
+kept as it is: real vocabularies contain tabs, and Unicode is not normalized, so that a name comes back as it was given.
+:func:`name_problem` is this rule, and every door applies it: files, ``fit``, ``partial_fit``, renames and the service.
+Models and logs of earlier versions may break the rule; their names are escaped by :func:`readable`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,7 +30,43 @@ UTF8, OFFSETS, INTEGERS = PREFIX + "utf8", PREFIX + "offsets", PREFIX + "integer
 
 Objects = npt.NDArray[np.object_]
 
+MAX_NAME = 1000  # characters of a name
+_REFUSED = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_BYTES_AT_ONCE = 1 << 20
+
 _FEW = 64  # up to this many names are decoded one by one, without looking for repeats
+
+
+def name_problem(name: Any) -> str | None:
+    """What the rule for label names refuses in a name, as the rest of a sentence; None if the name is good.
+
+    Only strings are judged, also those within a tuple or a frozenset.
+
+    >>> name_problem("tax law"), name_problem("")
+    (None, 'a label name must have 1 to 1000 characters; got 0')
+    """
+    if isinstance(name, str):
+        if not 0 < len(name) <= MAX_NAME:
+            return f"a label name must have 1 to {MAX_NAME} characters; got {len(name)}"
+        if not name.isprintable() and _REFUSED.search(name):
+            shown = ascii(name) if len(name) <= 60 else ascii(name[:60]) + "..."
+            return f"a label name must not contain control characters, line breaks or lone surrogates; got {shown}"
+    elif isinstance(name, tuple | frozenset):
+        return next((problem for part in name if (problem := name_problem(part)) is not None), None)
+    return None
+
+
+def readable(name: Any) -> Any:
+    """A name of an earlier version with the characters that are refused now escaped; good names stay as they are.
+
+    >>> readable("a\\x00b"), readable("tax law")
+    ('a\\\\x00b', 'tax law')
+    """
+    if isinstance(name, str):
+        return name if name.isprintable() else _REFUSED.sub(lambda found: ascii(found[0])[1:-1], name)
+    if type(name) in (tuple, frozenset):
+        return type(name)(map(readable, name))
+    return name
 
 
 class LabelEntry(NamedTuple):
@@ -137,7 +180,24 @@ class LabelNames:
             raise FormatError(f"the label names cannot be read ({error!r})") from None
         if not sound:
             raise FormatError("the label names are damaged; their number or their offsets do not agree")
-        return names
+        return names._escaped()
+
+    def _escaped(self) -> LabelNames:
+        """The names with what is refused now escaped; they stay distinct."""
+        if self.kind != "mixed" and not (self.kind == "str" and _breaks_the_rule(self._arrays[UTF8])):
+            return self
+        given = self._mixed if self.kind == "mixed" else self._of_ids(np.arange(self._count))
+        escaped = [readable(name) for name in given]
+        if escaped == given:
+            return self
+        taken = {new for old, new in zip(given, escaped, strict=True) if new == old}
+        for label, (old, new) in enumerate(zip(given, escaped, strict=True)):
+            if new != old:
+                while new in taken:
+                    new = f"{new}_"  # noqa: PLW2901 - the first free name
+                taken.add(new)
+                escaped[label] = new
+        return LabelNames.of(escaped)
 
     def _is_sound(self) -> bool:
         if self.kind == "int":
@@ -146,6 +206,21 @@ class LabelNames:
         if self.kind == "str":
             return packed_strings.are_sound(self._arrays[UTF8], self._arrays[OFFSETS], self._count)
         return self.kind == "ids" or len(self._mixed) == self._count
+
+
+def _breaks_the_rule(utf8: npt.NDArray[np.uint8]) -> bool:
+    """True if packed names contain a character that is refused; they are not decoded."""
+    for start in range(0, len(utf8), _BYTES_AT_ONCE):
+        part = utf8[start : start + _BYTES_AT_ONCE + 2]  # a character has up to three bytes
+        one, two = part[:-1], part[1:]
+        if (
+            (((part < 0x20) & (part != 0x09)) | (part == 0x7F)).any()
+            or ((one == 0xC2) & (two < 0xA0)).any()
+            or ((one == 0xED) & (two >= 0xA0)).any()
+            or ((part[:-2] == 0xE2) & (part[1:-1] == 0x80) & (part[2:] >= 0xA8) & (part[2:] <= 0xA9)).any()
+        ):
+            return True
+    return False
 
 
 def _objects(values: list[Any]) -> Objects:

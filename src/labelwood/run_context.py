@@ -1,10 +1,11 @@
-"""One fit or prediction: threads, seed, memory limit, executor, and the seconds of its phases."""
+"""One fit or prediction: threads, seed, memory limit, executor, allowed labels, and the seconds of its phases."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from labelwood.progress import showing
 if TYPE_CHECKING:
     from labelwood.executors import Checkpoint, Executor
     from labelwood.resources.memory import Limit
+    from labelwood.sparse import I32
 
 logger = logging.getLogger("labelwood")
 logger.addHandler(logging.NullHandler())
@@ -23,12 +25,18 @@ _MOST_THREADS = 1024
 
 
 class RunContext:
-    """One fit or prediction: threads, seed, memory limit, executor, checkpoint, and the seconds of its phases."""
+    """One fit or prediction: threads, seed, memory limit, executor, checkpoint, and the seconds of its phases.
+
+    A prediction may have ``allowed``, the ascending ids of the only labels to search, and ``cancelled``, an event that
+    ends its kernels.
+    """
 
     def __init__(self, *, n_threads: int = 1, seed: int = 0, verbose: bool = False, limit: Limit | None = None) -> None:
         self.n_threads, self.seed, self.limit = n_threads, seed, limit
         self.executor: Executor | None = None  # None: threads, unless joblib is configured otherwise
         self.checkpoint: Checkpoint | None = None
+        self.allowed: I32 | None = None  # None: all labels
+        self.cancelled: threading.Event | None = None
         self._is_shown = verbose
         self.seconds: dict[str, float] = {}
 
@@ -44,15 +52,23 @@ class RunContext:
 
     @contextlib.contextmanager
     def phase(self, name: str, total: int = 0) -> Iterator[Callable[[int], None] | None]:
-        """Time a phase; yields the progress callback for kernels, None if no progress is shown."""
+        """Time a phase; yields the progress callback for kernels, None if none is shown and nothing can cancel."""
         start = time.perf_counter()
         try:
             with showing(name, total, wanted=self._is_shown) as progress:
-                yield progress
+                yield progress if self.cancelled is None else self._end_if_cancelled
         finally:
             taken = time.perf_counter() - start
             self.seconds[name] = self.seconds.get(name, 0.0) + taken
             logger.info("%s: %.3f s", name, taken)
+
+    def width(self, k: int) -> int:
+        """The length of a list of k labels: at most the number of allowed labels."""
+        return k if self.allowed is None else min(k, len(self.allowed))
+
+    def _end_if_cancelled(self, done: int) -> None:
+        if self.cancelled is not None and self.cancelled.is_set():
+            raise LabelwoodError("the prediction was cancelled")
 
 
 def available_cores() -> int:

@@ -37,6 +37,8 @@ WRONG = {
     "eval m data.txt --propensity 1": "--propensity takes two numbers, greater than 0, separated by a comma",
     "info": "MODEL is needed",
     "info m --verbose": "there is no flag --verbose",
+    "serve m --port 99999": "--port takes an integer from 0 to 65535; got '99999'",
+    "serve m --log-level loud": "--log-level takes one of debug, info, warning, error; got 'loud'",
     "convert data.txt": "OUT is needed",
     "methods all": "unexpected argument 'all'",
     "demo --random-state -1": "--random-state takes an integer, at least 0; got '-1'",

@@ -179,7 +179,7 @@ def arrays(**changes):
         ({"X_shape": np.array([5, 3])}, "X_shape must be"),
         ({"Y_indices": np.array([[1]])}, "Y_indices must be one-dimensional"),
         ({"label_names": np.frombuffer(b"one\n", np.uint8)}, "one name for each of the 2 labels"),
-        ({"label_names": np.frombuffer(b"\xff\n\xfe\n", np.uint8)}, "label_names must be UTF-8"),
+        ({"label_names": np.frombuffer(b"\xff\n\xfe\n", np.uint8)}, "label_names, line 1: not UTF-8 text"),
         ({"label_names": np.array(["a", "b"])}, "label_names must hold bytes"),
     ],
 )

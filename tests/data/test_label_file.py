@@ -64,7 +64,7 @@ def test_saving_names(tmp_path):
     assert load(tmp_path / "c.npz").label_names == ("x", "z")
     assert load(tmp_path / "c.npz", label_names=tmp_path / "labels.txt").label_names == ("x", "y")
     assert load(tmp_path / "c.npz", label_names=False).label_names is None
-    with pytest.raises(LabelwoodError, match="a label name must be a single line"):
+    with pytest.raises(LabelwoodError, match="a label name must not contain control characters, line breaks"):
         save(tmp_path / "d.npz", Dataset(Y, Y, ("x", "y\nz")))
     with pytest.raises(LabelwoodError, match="one name for each of the 2 labels; got 1"):
         save(tmp_path / "d.npz", Dataset(Y, Y, ("x",)))

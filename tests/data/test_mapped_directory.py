@@ -1,19 +1,27 @@
 """Data set directories: what was written comes back, from memory or from a stream of text."""
 
+import errno
 import gzip
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labelwood.cli import main
 from labelwood.data import Dataset, convert, load, save
+from labelwood.data.mapped_directory import write_directory
 from labelwood.data.xmc_svmlight import TextOptions, read_parts
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import MappedCSR, from_lists, from_scipy
+from labelwood.storage import atomic
 
 
 def same(one, other):
@@ -137,7 +145,120 @@ def test_damage_is_refused(dataset, tmp_path):
     (path / "dataset.json").write_text(json.dumps({**manifest, "rows": -1}))
     with pytest.raises(FormatError, match="counts must be integers"):
         load(path)
-    other = tmp_path / "mine.lw"
-    other.mkdir()
-    with pytest.raises(LabelwoodError, match="is not a data set directory"):
-        save(other, dataset)
+
+
+def proj(folder):
+    """A directory of someone else that holds a file dataset.json."""
+    folder.mkdir()
+    (folder / "dataset.json").write_text('{"name": "my data"}')
+    (folder / "thesis.tex").write_text("years of work")
+
+
+def with_notes(folder, dataset):
+    """A data set to which someone added a file."""
+    save(folder, dataset, format="lw")
+    (folder / "notes.txt").write_text("where the rows come from")
+
+
+def with_a_folder(folder, dataset):
+    """A data set without names to which someone added a folder under the name of one of our files."""
+    save(folder, Dataset(dataset.X, dataset.Y), format="lw")
+    (folder / "labels.txt").mkdir()
+    (folder / "labels.txt" / "mine").write_text("labels by hand")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda folder, dataset: proj(folder), "exists and is not a Labelwood data set"),
+        (with_notes, "holds a Labelwood data set and also notes.txt"),
+        (with_a_folder, "holds a Labelwood data set and also labels.txt"),
+        (lambda folder, dataset: folder.write_text("a file"), "exists and is not a Labelwood data set"),
+    ],
+)
+@pytest.mark.parametrize("how", ["save", "convert", "command"])
+def test_what_is_not_ours_is_never_replaced(dataset, tmp_path, make, message, how, capsys):
+    (tmp_path / "in").mkdir()
+    source, target = tmp_path / "in" / "rows.txt", tmp_path / "mine"
+    save(source, dataset)
+    make(target, dataset)
+    before = sorted((path, path.read_bytes() if path.is_file() else None) for path in tmp_path.rglob("*"))
+    if how == "command":
+        assert main(["convert", str(source), str(target), "--to", "lw"]) == 1
+        assert re.search(message, capsys.readouterr().err)
+    elif how == "save":
+        with pytest.raises(LabelwoodError, match=message):
+            save(target, dataset, format="lw")
+    else:
+        with pytest.raises(LabelwoodError, match=message):
+            convert(source, target, target_format="lw")
+    assert sorted((path, path.read_bytes() if path.is_file() else None) for path in tmp_path.rglob("*")) == before
+
+
+def test_a_file_that_arrives_during_the_write_is_kept(dataset, tmp_path):
+    """The directory is checked again immediately before it is replaced."""
+    path = tmp_path / "rows.lw"
+    save(path, dataset)
+
+    def parts():
+        yield dataset
+        (path / "notes.txt").write_text("mine")
+
+    with pytest.raises(LabelwoodError, match=r"also notes.txt"):
+        write_directory(path, parts())
+    assert (path / "notes.txt").read_text() == "mine"
+    same(load(path), dataset)
+
+
+def test_an_empty_directory_is_taken(dataset, tmp_path):
+    (tmp_path / "rows.lw").mkdir()
+    save(tmp_path / "rows.lw", dataset)
+    same(load(tmp_path / "rows.lw"), dataset)
+
+
+def test_a_rename_that_fails_loses_nothing(dataset, tmp_path, monkeypatch):
+    path = tmp_path / "rows.lw"
+    save(path, dataset)
+    shorter = Dataset(dataset.X.rows(0, 3), dataset.Y.rows(0, 3))
+    monkeypatch.setattr(atomic, "exchange", lambda one, other: False)
+    renames = os.rename
+    for failing in range(3):
+        left = [failing]
+
+        def fails(*paths, left=left):
+            left[0] -= 1
+            if left[0] == -1:
+                raise OSError(errno.EIO, "Input/output error")
+            renames(*paths)
+
+        monkeypatch.setattr(os, "rename", fails)
+        with pytest.raises(OSError, match="Input/output error"):
+            save(path, shorter)
+        monkeypatch.setattr(os, "rename", renames)
+        assert load(path).n_rows == (3 if failing == 2 else 50)
+
+
+def test_a_data_set_is_flushed_with_its_parent(dataset, tmp_path, monkeypatch):
+    flushed, fsync = set(), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (flushed.add(os.fstat(file).st_ino), fsync(file)))
+    save(tmp_path / "rows.lw", dataset)
+    parts = [tmp_path, tmp_path / "rows.lw", *(tmp_path / "rows.lw").iterdir()]
+    assert {"dataset.json", "labels.txt"} <= {part.name for part in parts}
+    assert {part.stat().st_ino for part in parts} <= flushed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals")
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_conversion_that_is_ended_leaves_nothing(tmp_path, ending):
+    with gzip.open(tmp_path / "rows.txt.gz", "wb", compresslevel=1) as file:
+        for _ in range(100):
+            file.write(b"0 1:1\n" * 200_000)
+    program = "import sys; from labelwood.cli import main; sys.exit(main())"
+    words = ["convert", str(tmp_path / "rows.txt.gz"), str(tmp_path / "rows.lw")]
+    with subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE) as process:
+        while not list(tmp_path.glob(".rows.lw.*.tmp/X_data.npy")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(ending)
+        assert process.wait(60) == (143 if ending == signal.SIGTERM else 130)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.txt.gz"]

@@ -104,6 +104,27 @@ def test_sparse_and_dense_input_agree(small, planted, planted_test):
         np.testing.assert_array_equal(left, right)
 
 
+def test_only_allowed_labels_are_predicted(small, planted, planted_test):
+    model = small().fit(planted.X, planted.Y)
+    allowed = model.classes_[::4].tolist()
+    labels, scores = model.predict_topk(planted_test.X, 3, allowed=[*allowed, allowed[0]])
+    assert labels.shape == (planted_test.X.shape[0], 3)
+    every, their_scores = model.predict_topk(planted_test.X, model.n_labels_)
+    for row in range(len(labels)):
+        found = labels[row][labels[row] >= 0]
+        assert set(found) <= set(allowed)
+        wanted = np.isin(every[row], allowed) & (every[row] >= 0)
+        if model.method_name == "blend":  # ranks among the allowed labels are not ranks among all
+            assert len(found) == min(3, wanted.sum())
+            continue
+        np.testing.assert_allclose(scores[row][: len(found)], their_scores[row][wanted][:3], rtol=1e-5, atol=1e-6)
+    nothing, zeros = model.predict_topk(planted_test.X, 3, allowed=[])
+    assert (nothing == -1).all()
+    assert not zeros.any()
+    with pytest.raises(LabelwoodError, match="there is no label 'no such label'"):
+        model.predict_topk(planted_test.X, 3, allowed=["no such label"])
+
+
 def test_predict_is_top_k_or_threshold(small, planted, planted_test):
     model = small().fit(planted.X, planted.Y)
     shape = (planted_test.X.shape[0], planted.Y.shape[1])

@@ -59,6 +59,19 @@ def uniform_cost_search(child_ptr: Any, label: Any, margins: Margins, *, k: int,
     return found
 
 
+def score_allowed(child_ptr: Any, label: Any, margins: Margins, *, allowed: set[int], k: int, link: int) -> Found:
+    """Score every leaf by its path; return the k best of the allowed labels."""
+    scores, found = {0: 0.0}, []
+    for node in range(len(label)):  # parents come before their children
+        if label[node] in allowed:
+            found.append((int(label[node]), float(np.exp(scores[node]))))
+        elif label[node] < 0:
+            children = range(child_ptr[node], child_ptr[node + 1])
+            totals = scores[node] + log_probability(margins(node), link)
+            scores |= dict(zip(children, totals, strict=True))
+    return sorted(found, key=lambda item: (-item[1], item[0]))[:k]
+
+
 def average(members: list[Found], k: int) -> Found:
     """The k best labels by mean score over the members' lists; a label absent from a list scores 0 there."""
     totals: dict[int, float] = {}

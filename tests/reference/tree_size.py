@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-
-Matrix = npt.NDArray[Any]
+from numpy import ndarray as Matrix  # noqa: N812
 
 
 def count(X: Matrix, Y: Matrix, child_ptr: Matrix, label: Matrix) -> tuple[Matrix, Matrix, Matrix]:

@@ -37,12 +37,12 @@ def still_model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer_at(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Writer]]:
-    """Opens a state directory for the model of the test; closes what is still open at the end."""
+    """Opens a state directory for the model of the test, or for another; closes what is still open at the end."""
     path = request.getfixturevalue("any_model" if "any_model" in request.fixturenames else "model")
     opened: list[Writer] = []
 
-    def start(*, clock: Clock = wall_clock, **options: Any) -> Writer:
-        opened.append(Writer(Store(tmp_path / "state", model=path, clock=clock), **options))
+    def start(model: Path = path, *, clock: Clock = wall_clock, **options: Any) -> Writer:
+        opened.append(Writer(Store(tmp_path / "state", model=model, clock=clock), **options))
         return opened[-1]
 
     yield start

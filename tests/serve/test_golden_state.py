@@ -43,6 +43,13 @@ def test_from_the_whole_log(folder):
     assert_as_written(restore(folder))
 
 
+def test_a_state_that_names_no_model_belongs_to_the_one_it_is_opened_with(folder, model):
+    store = Store(folder, model=model)
+    assert store.machine.sequence == EXPECTED["sequence"]
+    assert store.holds(model)
+    store.close()
+
+
 def test_learning_goes_on(folder):
     writer = Writer(Store(folder))
     assert_as_written(writer.store.machine)

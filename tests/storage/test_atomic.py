@@ -3,12 +3,14 @@
 import os
 import signal
 import stat
+import tempfile
 import threading
 
 import pytest
 
+from labelwood.errors import LabelwoodError
 from labelwood.storage import atomic
-from labelwood.storage.atomic import atomic_directory, atomic_file, remove_leftovers
+from labelwood.storage.atomic import OwnDirectory, atomic_directory, atomic_file, private_directory, remove_leftovers
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -17,14 +19,22 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def own_files(path):
+    if not path.is_dir():
+        raise ValueError(path)
+    return ["file", "slow", "half"]
+
+
+OWN = OwnDirectory("directory of this test", own_files)
+
+
 def write_directory(path, content):
-    with atomic_directory(path) as folder:
-        (folder / "part").mkdir()
-        (folder / "part" / "file").write_text(content)
+    with atomic_directory(path, OWN) as folder:
+        (folder / "file").write_text(content)
 
 
 def content(path):
-    return (path / "part" / "file").read_text()
+    return (path / "file").read_text()
 
 
 @pytest.fixture(params=[True, False], ids=["exchange", "two renames"])
@@ -58,7 +68,7 @@ def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path, error)
             raise error
 
     def fail_in_directory(name):
-        with atomic_directory(tmp_path / name) as folder:
+        with atomic_directory(tmp_path / name, OWN) as folder:
             (folder / "half").touch()
             raise error
 
@@ -118,7 +128,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
 
 def test_a_file_is_never_replaced_by_a_directory(tmp_path):
     (tmp_path / "file").write_text("old")
-    with pytest.raises(NotADirectoryError, match="file"):
+    with pytest.raises(LabelwoodError, match="file: exists and is not a directory of this test"):
         write_directory(tmp_path / "file", "new")
     assert (tmp_path / "file").read_text() == "old"
     with pytest.raises(IsADirectoryError), atomic_file(tmp_path):
@@ -172,7 +182,7 @@ def test_the_only_copy_is_kept_until_a_write_succeeds(tmp_path, monkeypatch):
     path = tmp_path / "folder"
     write_directory(path, "old")
     assert killed_at(1, lambda: write_directory(path, "new"))
-    with pytest.raises(RuntimeError), atomic_directory(path):
+    with pytest.raises(RuntimeError), atomic_directory(path, OWN):
         raise RuntimeError
     assert [content(entry) for entry in tmp_path.iterdir()] == ["old"]
     assert names(tmp_path)[0].endswith(".old")
@@ -201,7 +211,7 @@ def write_file(path):
 
 def test_a_write_that_goes_on_is_no_leftover(tmp_path):
     """Several writers of one target: each is undisturbed by the others, and the last one wins."""
-    with atomic_directory(tmp_path / "folder") as slow:
+    with atomic_directory(tmp_path / "folder", OWN) as slow:
         (slow / "slow").touch()
         write_directory(tmp_path / "folder", "quick")
         assert (slow / "slow").exists()
@@ -253,3 +263,24 @@ def test_everything_is_flushed_before_it_is_in_place(tmp_path, monkeypatch):
     write_directory(tmp_path / "folder", "new")
     assert placed
     assert flushed[-1] == tmp_path.stat().st_ino
+
+
+@needs_fork
+def test_private_directories_of_killed_processes_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    child = os.fork()
+    if child == 0:
+        with private_directory("labelwood-test", {"metrics"}) as folder:
+            (folder / "metrics").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    (left,) = tmp_path.iterdir()
+    strangers = [tmp_path / "labelwood-test-mine", tmp_path / f"labelwood-test-{0:016x}"]
+    for stranger in strangers:
+        stranger.mkdir()
+        (stranger / "mine").touch()
+    with private_directory("labelwood-test", {"metrics"}) as one, private_directory("labelwood-test", set()) as two:
+        assert {one, two, *strangers} == set(tmp_path.iterdir()), "a directory in use is kept, and one of someone else"
+        assert stat.S_IMODE(one.stat().st_mode) == 0o700
+    assert set(strangers) == set(tmp_path.iterdir())
+    assert not left.exists()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.label_names import LabelNames
+from labelwood.label_names import LabelNames, name_problem
 from labelwood.storage import atomic, model_directory
-from labelwood.storage.model_directory import read_model, write_model
+from labelwood.storage.model_directory import fingerprint, read_model, write_model
 
 ARRAYS = {"weights": np.arange(12, dtype=np.float32).reshape(3, 4), "ids": np.array([3, 1, 2], np.int32)}
 FACTS = {"method": "linear-tree", "facts": {"depth": 3}}
@@ -203,16 +204,20 @@ def test_never_replaces_what_is_no_model(tmp_path, model):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "manifest.json").write_text('{"name": "some web app"}')
     (model / "notes.txt").write_text("precious")
+    write_model(tmp_path / "other", FACTS, ARRAYS)
+    (tmp_path / "other" / "ids.npy").unlink()
+    (tmp_path / "other" / "ids.npy").mkdir()
     for name, message in (
         ("file", "not a Labelwood model"),
         ("folder", "not a Labelwood model"),
         ("model", "also notes.txt"),
+        ("other", "also ids.npy"),
     ):
         with pytest.raises(LabelwoodError, match=message):
             write_model(tmp_path / name, FACTS, ARRAYS)
     assert (tmp_path / "file").read_text() == "precious"
     assert (model / "notes.txt").read_text() == "precious"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "model"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "model", "other"]
 
 
 def test_free_places(tmp_path):
@@ -288,14 +293,15 @@ def test_a_reader_sees_the_old_or_the_new_model(tmp_path):
     assert (arrays["a"] == manifest["version"]).all()
 
 
+text = st.text(min_size=1).filter(lambda name: name_problem(name) is None)
 names = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | text | st.binary(),
     lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3),
     max_leaves=4,
 )
 
 
-@given(st.one_of(st.lists(kind, unique=True, max_size=6) for kind in (names, st.text(), st.integers())))
+@given(st.one_of(st.lists(kind, unique=True, max_size=6) for kind in (names, text, st.integers())))
 def test_label_names_round_trip(tmp_path_factory, given_names):
     folder = tmp_path_factory.mktemp("names") / "model"
     kept = LabelNames.of(given_names)
@@ -341,3 +347,13 @@ def test_a_million_names_load_at_once(tmp_path):
     loaded = LabelNames.restore(facts, arrays)
     assert loaded.take(np.array([[999_999, 5]])).tolist() == [["label number 999999", "label number 5"]]
     assert not {"array", "index"} & vars(loaded).keys()
+
+
+def test_the_fingerprint_is_that_of_the_contents(model, tmp_path):
+    shutil.copytree(model, tmp_path / "copy")
+    assert fingerprint(tmp_path / "copy") == fingerprint(model)
+    for facts, arrays in (({**FACTS, "facts": {"depth": 4}}, ARRAYS), (FACTS, {**ARRAYS, "ids": ARRAYS["ids"] + 1})):
+        write_model(tmp_path / "other", facts, arrays)
+        assert fingerprint(tmp_path / "other") != fingerprint(model)
+    with pytest.raises(FormatError, match="not found"):
+        fingerprint(tmp_path / "none")

@@ -102,8 +102,9 @@ class Client:
 class Running(Client):
     """A service in its own process, started from the command line."""
 
-    def __init__(self, *words: object, environment: dict[str, str] | None = None) -> None:
-        program = "import sys; from labelwood.cli import main; sys.exit(main())"
+    def __init__(self, *words: object, environment: dict[str, str] | None = None, before: str = "") -> None:
+        """``before`` is Python that the process runs before it starts the service."""
+        program = before + "import sys; from labelwood.cli import main; sys.exit(main())"
         command = [sys.executable, "-c", program, "serve", *map(str, words), "--port", "0", "--json"]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -24,6 +24,16 @@ struct Csr {
     int64_t row_nnz(int64_t row) const { return indptr[row + 1] - indptr[row]; }
 };
 
+// Rows of a stream, where the number of columns is open: column ids have 32 or 64 bits.
+template <class Column>
+struct StreamRows {
+    const int64_t* indptr;
+    const Column* indices;
+    const float* data;
+    int64_t n_rows;
+    int64_t n_cols;
+};
+
 // A matrix that owns its arrays.
 struct OwnedCsr {
     Vector<int64_t> indptr{0};

@@ -38,7 +38,7 @@ class Monitor {
         if (stopped()) throw Interrupted();
     }
     void poll() {
-        if (!poll_) return;
+        if (!poll_ || stopped()) return;  // once it has stopped the kernel, a Python error may be pending
         const int64_t done = done_.load(std::memory_order_relaxed);
         const double share = total_ > 0 ? 1e6 * static_cast<double>(done) / static_cast<double>(total_) : 0.0;
         if (!poll_(total_ > 0 ? static_cast<int64_t>(share) : done)) stop();

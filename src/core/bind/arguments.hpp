@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "bind/bind.hpp"
 #include "label_tree/tree.hpp"
@@ -20,6 +21,29 @@ struct CsrArrays {
     int64_t n_cols;
 
     Csr view() const { return {indptr.data(), indices.data(), data.data(), length(indptr) - 1, n_cols}; }
+};
+
+// Rows whose column ids may have 64 bits, as those of a stream do.
+struct StreamArrays {
+    Array<int64_t> indptr;
+    AnyArray indices;
+    Array<float> data;
+    int64_t n_cols;
+
+    bool is_wide() const { return indices.dtype() == nb::dtype<int64_t>(); }
+    int64_t n_rows() const { return length(indptr) - 1; }
+
+    // Calls use(StreamRows<Column>) with the type of the column ids.
+    template <class Use>
+    auto with_rows(Use&& use) const {
+        return is_wide() ? use(view<int64_t>()) : use(view<int32_t>());
+    }
+
+  private:
+    template <class Column>
+    StreamRows<Column> view() const {
+        return {indptr.data(), static_cast<const Column*>(indices.data()), data.data(), n_rows(), n_cols};
+    }
 };
 
 // A matrix of labels: its values are not read.
@@ -75,8 +99,8 @@ struct Name {
     char text[N];
 };
 
-// Reads one attribute; false if it is missing or has another type. Interned names and moves take 0.9 us off a
-// call with one matrix, which matters for the prediction of a single row.
+// Reads one attribute; false if it is missing or has another type, which is never converted. Interned names and moves
+// take 0.9 us off a call with one matrix, which matters for the prediction of a single row.
 template <Name Attribute, class T>
 bool read(handle object, uint32_t flags, cleanup_list* cleanup, T& into) noexcept {
     static PyObject* const name = PyUnicode_InternFromString(Attribute.text);
@@ -86,8 +110,9 @@ bool read(handle object, uint32_t flags, cleanup_list* cleanup, T& into) noexcep
         return false;
     }
     const nanobind::object held = steal(found);
+    if constexpr (std::is_integral_v<T>) return labelwood::bind::read_integer(held, into);
     make_caster<T> caster;
-    if (!caster.from_python(held, flags, cleanup)) return false;
+    if (!caster.from_python(held, flags & ~static_cast<uint32_t>(cast_flags::convert), cleanup)) return false;
     into = std::move(caster.value);
     return true;
 }
@@ -119,6 +144,17 @@ struct type_caster<labelwood::bind::PatternArrays> {
     bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
         return read<"indptr">(src, flags, cleanup, value.indptr) &&
                read<"indices">(src, flags, cleanup, value.indices) && read<"n_cols">(src, flags, cleanup, value.n_cols);
+    }
+};
+
+template <>
+struct type_caster<labelwood::bind::StreamArrays> {
+    NB_TYPE_CASTER(labelwood::bind::StreamArrays, const_name("labelwood.sparse.CSR"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        return read<"indptr">(src, flags, cleanup, value.indptr) &&
+               read<"indices">(src, flags, cleanup, value.indices) && read<"data">(src, flags, cleanup, value.data) &&
+               read<"n_cols">(src, flags, cleanup, value.n_cols) &&
+               (value.is_wide() || value.indices.dtype() == dtype<int32_t>());
     }
 };
 

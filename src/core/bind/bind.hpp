@@ -35,6 +35,25 @@ using Out2 = nb::ndarray<nb::numpy, T, nb::ndim<2>, nb::c_contig>;
 
 using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+// An argument that is taken as it is or refused: without a conversion, no number is narrowed and no array is
+// copied into another type. A scalar is a Python int in range, a float or a bool.
+inline auto arg(const char* name) {
+    return nb::arg(name).noconvert();
+}
+
+// Reads an integer of Python or NumPy; false if it is none, or is out of range.
+template <class T>
+bool read_integer(nb::handle given, T& into) noexcept {
+    if (PyBool_Check(given.ptr()) || !PyIndex_Check(given.ptr())) return false;
+    PyObject* found = PyNumber_Index(given.ptr());
+    if (found == nullptr) {
+        PyErr_Clear();
+        return false;
+    }
+    const nb::object held = nb::steal(found);
+    return nb::try_cast(held, into, false);
+}
+
 // Hands a vector's memory to NumPy without a copy.
 template <class T, class Allocator>
 Out<T> to_numpy(std::vector<T, Allocator>&& values) {
@@ -126,10 +145,11 @@ inline Monitor monitor_of(const nb::object& progress) {
     });
 }
 
-// Threads and monitor of a call. A small call ends before anyone could interrupt it: one thread, no polling.
+// Threads and monitor of a call. A small call ends before anyone could interrupt it: one thread, and no polling
+// unless the caller asks for it.
 struct Call {
     Call(bool small, int threads, const nb::object& progress)
-        : n_threads(small ? 1 : threads), monitor(small ? Monitor() : monitor_of(progress)) {}
+        : n_threads(small ? 1 : threads), monitor(small && progress.is_none() ? Monitor() : monitor_of(progress)) {}
 
     int n_threads;
     Monitor monitor;

@@ -7,7 +7,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
 namespace craft = forest::craft;
 
 void read(OptionsReader& from, craft::Options& to) {

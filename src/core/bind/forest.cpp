@@ -7,8 +7,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
-
 // The arrays of a RoutedForest. A float16 array comes as uint16.
 struct RoutedForestArrays {
     Array<int32_t> child_ptr;
@@ -38,12 +36,12 @@ struct RoutedForestArrays {
 void read(OptionsReader& from, RoutedForestArrays& to) {
     from.read("child_ptr", to.child_ptr);
     from.read("weight_ptr", to.weight_ptr);
-    from.read("weight_features", to.weight_features);
-    from.read("weights", to.weights);
+    from.read_any<uint16_t, int32_t>("weight_features", to.weight_features);
+    from.read_any<uint16_t, float>("weights", to.weights);
     from.read("bias", to.bias);
     from.read("leaf_ptr", to.leaf_ptr);
-    from.read("leaf_labels", to.leaf_labels);
-    from.read("leaf_values", to.leaf_values);
+    from.read_any<uint16_t, int32_t>("leaf_labels", to.leaf_labels);
+    from.read_any<uint16_t, float>("leaf_values", to.leaf_values);
     from.read("seeds", to.seeds);
 }
 
@@ -71,11 +69,12 @@ class ForestRouter {
         : arrays_(options_from<RoutedForestArrays>(arrays, read)),
           forest_(arrays_.view(), options_from<forest::RoutingOptions>(options, read)) {}
 
-    nb::tuple topk(const CsrArrays& x, int32_t k, int n_threads, const nb::object& progress) {
+    nb::tuple topk(const CsrArrays& x, int32_t k, int n_threads, const nb::object& progress,
+                   const std::optional<Array<uint8_t>>& allowed) {
         Monitor monitor = monitor_of(progress);
         const Csr rows = x.view();
         return labels_and_scores(rows.n_rows, k, [&](int32_t* labels, float* scores) {
-            forest_.topk(rows, k, n_threads, monitor, labels, scores);
+            forest_.topk(rows, k, data_or_null(allowed), n_threads, monitor, labels, scores);
         });
     }
 
@@ -113,7 +112,8 @@ void bind_forest(nb::module_& m) {
     nb::class_<ForestRouter>(m, "ForestRouter", "A packed instance forest, ready to route rows.")
         .def(nb::init<const nb::dict&, const nb::dict&>(), arg("arrays"), arg("options"))
         .def("topk", &ForestRouter::topk, arg("X"), arg("k"), arg("n_threads"), arg("progress").none(),
-             "Best k labels of every row, by averaged leaves.")
+             arg("allowed") = nb::none(),
+             "Best k labels of every row, by averaged leaves; `allowed` holds 0 for labels to leave out.")
         .def("leaves", &ForestRouter::leaves, arg("X"), arg("n_threads"), arg("progress").none(),
              "Leaf nodes reached by every (row, tree), as (ptr, nodes).")
         .def_prop_ro("n_blocks", &ForestRouter::n_blocks,

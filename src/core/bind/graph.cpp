@@ -8,7 +8,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
 namespace graph = forest::graph;
 
 void read(OptionsReader& from, graph::LabelGraphOptions& to) {

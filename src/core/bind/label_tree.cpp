@@ -9,8 +9,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
-
 void read(OptionsReader& from, label_tree::ClusterOptions& to) {
     from.read("balanced", to.balanced);
     from.read("arity", to.arity);
@@ -124,8 +122,8 @@ void read(OptionsReader& from, PackedTreeArrays& to) {
     from.read("features", to.features);
     from.read("weight_ptr", to.weight_ptr);
     from.read("row_start", to.row_start);
-    from.read("child", to.child);
-    from.read("weights", to.weights);
+    from.read_any<uint8_t, uint16_t, int32_t>("child", to.child);
+    from.read_any<int8_t, uint16_t, float>("weights", to.weights);
     from.read("scale", to.scale);
     from.read("bias", to.bias);
     from.read("link", to.link);
@@ -139,11 +137,16 @@ class TreeSearcher {
         : arrays_(options_from<PackedTreeArrays>(arrays, read)), tree_(arrays_.view()) {}
 
     nb::tuple search(const CsrArrays& x, int32_t k, int32_t beam_width, bool exact, int n_threads,
-                     const nb::object& progress) const {
+                     const nb::object& progress, const std::optional<Array<int32_t>>& allowed) const {
         const Csr rows = x.view();
         Call call(rows.nnz() < 4096, n_threads, progress);
+        const label_tree::SearchOptions options{k, beam_width, call.n_threads};
         return labels_and_scores(rows.n_rows, k, [&](int32_t* labels, float* scores) {
-            tree_.search(rows, {k, beam_width, call.n_threads}, exact, call.monitor, labels, scores);
+            if (allowed) {
+                tree_.search_allowed(rows, span(*allowed), options, call.monitor, labels, scores);
+            } else {
+                tree_.search(rows, options, exact, call.monitor, labels, scores);
+            }
         });
     }
 
@@ -178,7 +181,8 @@ void bind_label_tree(nb::module_& m) {
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")
         .def(nb::init<const nb::dict&>(), arg("arrays"))
         .def("search", &TreeSearcher::search, arg("X"), arg("k"), arg("beam_width"), arg("exact"), arg("n_threads"),
-             arg("progress").none(), "Best k labels of every row.");
+             arg("progress").none(), arg("allowed") = nb::none(),
+             "Best k labels of every row; of the allowed labels, if they are given, exactly.");
 }
 
 }  // namespace labelwood::bind

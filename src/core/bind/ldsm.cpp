@@ -7,7 +7,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
 namespace ldsm = forest::ldsm;
 
 void read(OptionsReader& from, ldsm::Options& to) {

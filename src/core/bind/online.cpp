@@ -16,52 +16,7 @@
 #include "online/state.hpp"
 
 namespace labelwood::bind {
-
-struct StreamArrays {
-    Array<int64_t> indptr;
-    AnyArray indices;
-    Array<float> data;
-
-    bool is_wide() const { return indices.dtype() == nb::dtype<int64_t>(); }
-    int64_t n_rows() const { return length(indptr) - 1; }
-
-    // Calls use(StreamRows<Column>) with the type of the column ids.
-    template <class Use>
-    void with_rows(Use&& use) const {
-        if (is_wide()) {
-            use(view<int64_t>());
-        } else {
-            use(view<int32_t>());
-        }
-    }
-
-  private:
-    template <class Column>
-    online::StreamRows<Column> view() const {
-        return {indptr.data(), static_cast<const Column*>(indices.data()), data.data(), n_rows()};
-    }
-};
-
-}  // namespace labelwood::bind
-
-namespace nanobind::detail {
-
-template <>
-struct type_caster<labelwood::bind::StreamArrays> {
-    NB_TYPE_CASTER(labelwood::bind::StreamArrays, const_name("labelwood.sparse.CSR"))
-    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
-        return read<"indptr">(src, flags, cleanup, value.indptr) &&
-               read<"indices">(src, flags, cleanup, value.indices) && read<"data">(src, flags, cleanup, value.data) &&
-               (value.is_wide() || value.indices.dtype() == dtype<int32_t>());
-    }
-};
-
-}  // namespace nanobind::detail
-
-namespace labelwood::bind {
 namespace {
-
-using nb::arg;
 
 struct OnlineTreeOptions {
     online::GrowthOptions growth;
@@ -164,12 +119,18 @@ class OnlineTreeObject {
         });
     }
 
-    nb::tuple search(const StreamArrays& x, int32_t k, int n_threads, const nb::object& progress) const {
+    nb::tuple search(const StreamArrays& x, int32_t k, int n_threads, const nb::object& progress,
+                     const std::optional<Array<int32_t>>& allowed) const {
         Call call(x.indptr.data()[x.n_rows()] < 4096, n_threads, progress);
         return labels_and_scores(x.n_rows(), k, [&](int32_t* labels, float* scores) {
             const std::shared_lock lock(mutex_);
             x.with_rows([&](const auto& rows) {
-                online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
+                if (allowed) {
+                    online::search_allowed(tree_, rows, span(*allowed), k, call.n_threads, call.monitor, labels,
+                                           scores);
+                } else {
+                    online::search(tree_, rows, k, call.n_threads, call.monitor, labels, scores);
+                }
             });
         });
     }
@@ -226,8 +187,8 @@ class OnlineTreeObject {
         online::TreeState::load(tree_, given, growing, {seen, updates, decisions, cursor});
     }
 
-    nb::dict pack(float threshold) const {
-        return packed([&] { return online::pack(tree_, threshold); });
+    nb::dict pack(double threshold) const {
+        return packed([&] { return online::pack(tree_, static_cast<float>(threshold)); });
     }
 
     nb::dict pack_paths(const Array<int32_t>& features, const Array<int32_t>& labels) const {
@@ -335,7 +296,7 @@ void bind_online(nb::module_& m) {
     object.def("learn", &OnlineTreeObject::learn, arg("X"), arg("Y"), arg("order"), arg("n_threads"),
                "Learn the rows `order`, in order.");
     object.def("search", &OnlineTreeObject::search, arg("X"), arg("k"), arg("n_threads"), arg("progress").none(),
-               "Best k labels of every row.");
+               arg("allowed") = nb::none(), "Best k labels of every row; of the allowed labels, if they are given.");
     object.def("progressive", &OnlineTreeObject::progressive, arg("X"), arg("Y"), arg("k"),
                "Predict each row, then learn it.");
     object.def("plant", &OnlineTreeObject::plant, arg("parent"), arg("label"), arg("growing"),

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -24,14 +25,30 @@ class OptionsReader {
     void read(const char* name, T& field) {
         constexpr bool is_bool = std::is_same_v<T, bool>, is_integer = std::is_integral_v<T> && !is_bool;
         const nb::object value = take(name);
-        bool fits = !std::is_arithmetic_v<T> || PyBool_Check(value.ptr()) == is_bool;
-        if constexpr (is_integer) fits = fits && PyIndex_Check(value.ptr());
-        if (fits && nb::try_cast(value, field, std::is_arithmetic_v<T>)) return;
+        if constexpr (is_integer) {
+            if (read_integer(value, field)) return;
+        } else if constexpr (std::is_floating_point_v<T>) {
+            double number = 0.0;
+            if (!PyBool_Check(value.ptr()) && nb::try_cast(value, number, true)) {
+                field = static_cast<T>(number);
+                if (std::isfinite(field) == std::isfinite(number)) return;  // else it does not fit
+            }
+        } else if (nb::try_cast(value, field, false)) {
+            return;
+        }
         const char* wanted = is_bool                       ? "a bool"
                              : is_integer                  ? "an integer in range"
                              : std::is_floating_point_v<T> ? "a number"
                                                            : "an array of its type";
         refuse(name, wanted, value);
+    }
+
+    // An array of one of several types.
+    template <class... Types>
+    void read_any(const char* name, AnyArray& field) {
+        read(name, field);
+        if (((field.dtype() == nb::dtype<Types>()) || ...)) return;
+        refuse(name, "an array of its type", nb::borrow(PyDict_GetItemString(given_.ptr(), name)));
     }
 
     // The entries of an array.

@@ -7,8 +7,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
-
 template <class T>
 Out<T> own(std::unique_ptr<T[]>&& items, int64_t count) {
     T* held = items.release();

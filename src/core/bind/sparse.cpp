@@ -7,10 +7,10 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
-
-int check(const CsrArrays& x) {
-    return static_cast<int>(without_gil([&] { return sparse::check_csr(x.view(), length(x.indices)); }));
+int check(const StreamArrays& x) {
+    const auto nnz = static_cast<int64_t>(x.indices.shape(0));
+    return static_cast<int>(
+        without_gil([&] { return x.with_rows([&](const auto& rows) { return sparse::check_csr(rows, nnz); }); }));
 }
 
 // Takes no column ids: those of a stream may have 64 bits.

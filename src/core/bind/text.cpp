@@ -9,8 +9,6 @@ namespace labelwood::bind {
 namespace {
 
 using namespace text;
-using nb::arg;
-
 // A smaller call is small (see Call): a service encodes one text at a time.
 constexpr int64_t kSmallBytes = 1 << 16, kSmallEntries = 1 << 14;
 

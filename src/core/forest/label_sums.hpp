@@ -29,10 +29,11 @@ class LabelSums {
             .add_leaf(labels, values, count, share, sums_.data(), marked_ ? marks_.data() : nullptr);
     }
 
-    // Offers sum / divisor of every label with a positive sum, and clears all sums.
-    void drain(float divisor, BestOf& heap) {
+    // Offers sum / divisor of every label with a positive sum, and clears all sums. `allowed` holds 0 for labels
+    // not to offer; null: offer all.
+    void drain(float divisor, const uint8_t* allowed, BestOf& heap) {
         if (!marked_) {
-            for (int64_t line = 0; line < marks_.size(); ++line) drain_line(line, divisor, heap);
+            for (int64_t line = 0; line < marks_.size(); ++line) drain_line(line, divisor, allowed, heap);
             return;
         }
         for (int64_t first = 0; first < marks_.size(); first += 8) {
@@ -40,7 +41,7 @@ class LabelSums {
             std::memcpy(&any, marks_.data() + first, 8);
             if (any == 0) continue;
             for (int64_t line = first; line < first + 8; ++line) {
-                if (marks_[line] != 0) drain_line(line, divisor, heap);
+                if (marks_[line] != 0) drain_line(line, divisor, allowed, heap);
             }
             std::memset(marks_.data() + first, 0, 8);
         }
@@ -49,7 +50,7 @@ class LabelSums {
   private:
     static constexpr int64_t kFew = 2048;
 
-    void drain_line(int64_t line, float divisor, BestOf& heap) {
+    void drain_line(int64_t line, float divisor, const uint8_t* allowed, BestOf& heap) {
         float* sums = sums_.data() + line * simd::kMarked;
         const float bar = heap.bar();
         int high = 0;
@@ -62,7 +63,8 @@ class LabelSums {
         if (high == 0) return;
         for (int n = 0; n < simd::kMarked; ++n) {
             if (scores[n] > 0.0f && scores[n] >= heap.bar()) {
-                heap.offer({scores[n], static_cast<int32_t>(line * simd::kMarked) + n});
+                const int32_t label = static_cast<int32_t>(line * simd::kMarked) + n;
+                if (allowed == nullptr || allowed[label] != 0) heap.offer({scores[n], label});
             }
         }
     }

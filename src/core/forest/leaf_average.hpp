@@ -59,12 +59,13 @@ inline void place_alike(int64_t n_rows, RouterScratch& scratch) {
     }
 }
 
-// The k best labels of every row of a shard; labels and scores have k columns.
+// The k best labels of every row of a shard; labels and scores have k columns. `allowed` holds 0 for labels to leave
+// out; null: none.
 template <class Label, class Value>
 class LeafAverager {
   public:
-    LeafAverager(const LeafTable<Label, Value>& leaves, int32_t n_trees, int32_t k)
-        : leaves_(leaves), n_trees_(n_trees), k_(k) {}
+    LeafAverager(const LeafTable<Label, Value>& leaves, int32_t n_trees, int32_t k, const uint8_t* allowed)
+        : leaves_(leaves), n_trees_(n_trees), k_(k), allowed_(allowed) {}
 
     void average(int64_t n_rows, int64_t n_labels, RouterScratch& scratch, int32_t* labels, float* scores) const {
         place_alike(n_rows, scratch);
@@ -112,13 +113,14 @@ class LeafAverager {
     void write_best(RouterScratch& scratch, int32_t* labels, float* scores) const {
         int32_t size = 0;
         BestOf heap(scratch.best.data(), &size, k_);
-        scratch.sums.drain(static_cast<float>(n_trees_), heap);
+        scratch.sums.drain(static_cast<float>(n_trees_), allowed_, heap);
         heap.sort();
         write_topk(scratch.best.data(), size, k_, labels, scores, std::identity());
     }
 
     const LeafTable<Label, Value> leaves_;
     const int32_t n_trees_, k_;
+    const uint8_t* allowed_;
 };
 
 // Splits rows into shards of about equal numbers of entries; every thread gets the same number of shards.

@@ -59,13 +59,15 @@ class PackedForest {
           routing_{options, child_ptr_.data(), bias_.data(), view.seeds, numbers_.data()},
           scratches_(routing_) {}
 
-    // The k best labels of every row by averaged leaves; labels and scores have k columns.
-    void topk(const Csr& x, int32_t k, int n_threads, Monitor& monitor, int32_t* labels, float* scores) {
+    // The k best labels of every row by averaged leaves; labels and scores have k columns. `allowed` holds 0 for
+    // labels to leave out; null: none.
+    void topk(const Csr& x, int32_t k, const uint8_t* allowed, int n_threads, Monitor& monitor, int32_t* labels,
+              float* scores) {
         over_shards(x, n_threads, monitor, [&](int64_t, int64_t begin, int64_t end, RouterScratch& scratch) {
             std::visit(
                 [&]<class Label, class Value>(const Label* leaf_labels, const Value* leaf_values) {
                     const LeafTable<Label, Value> leaves{leaf_ptr_.data(), leaf_labels, leaf_values};
-                    LeafAverager<Label, Value>(leaves, routing_.n_trees, k)
+                    LeafAverager<Label, Value>(leaves, routing_.n_trees, k, allowed)
                         .average(end - begin, routing_.n_labels, scratch, labels + begin * k, scores + begin * k);
                 },
                 view_.leaf_labels, view_.leaf_values);

@@ -6,11 +6,14 @@
 //
 // Probabilities never rise along a path. So the nodes of a query are opened in waves, best first, and a node
 // that scores below the query's k-th label is not opened: no label below it can be among the k best.
+//
+// A search for some labels only is an exact search of the paths to them.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <mutex>
 #include <variant>
 
 #include "base/csr.hpp"
@@ -60,6 +63,7 @@ struct Searchable {
     const FeatureIndex& index;
     const float* bias;  // per tree node
     Link link;
+    const uint8_t* within = nullptr;  // per tree node: 0 if an exact search must not visit it; null: visit all
 };
 
 struct SearchOptions {
@@ -99,7 +103,9 @@ class Searcher {
         constexpr int64_t kShard = 64;
         run((x_.n_rows + kShard - 1) / kShard, monitor, [&](int64_t task, SearchScratch& scratch) {
             const int64_t begin = task * kShard, end = std::min(x_.n_rows, begin + kShard);
-            for (int64_t row = begin; row < end; ++row) uniform_cost(row, scratch, labels, scores);
+            for (int64_t row = begin; row < end && !monitor.stopped(); ++row) {
+                uniform_cost(row, scratch, labels, scores);
+            }
             monitor.add(x_.indptr[end] - x_.indptr[begin]);
         });
     }
@@ -244,6 +250,7 @@ class Searcher {
                            scratch);
             const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
             for (int32_t c = 0; c < count; ++c) {
+                if (model_.within != nullptr && model_.within[first + c] == 0) continue;
                 queue.push_back({scratch.scores[c], first + c});
                 std::push_heap(queue.begin(), queue.end(), worse);
             }
@@ -283,7 +290,21 @@ class PackedTree {
     // The k best labels of every row; labels and scores have k columns.
     void search(const Csr& x, const SearchOptions& options, bool exact, Monitor& monitor, int32_t* labels,
                 float* scores) const {
-        const Searchable model{view_.tree, view_.inner_of, index_, view_.bias, view_.link};
+        search({view_.tree, view_.inner_of, index_, view_.bias, view_.link}, x, options, exact, monitor, labels,
+               scores);
+    }
+
+    // The k best of the allowed labels, exactly. Only nodes on the paths to them are visited.
+    void search_allowed(const Csr& x, Span<const int32_t> allowed, const SearchOptions& options, Monitor& monitor,
+                        int32_t* labels, float* scores) const {
+        const Vector<uint8_t> within = paths_to(allowed);
+        search({view_.tree, view_.inner_of, index_, view_.bias, view_.link, within.data()}, x, options, true, monitor,
+               labels, scores);
+    }
+
+  private:
+    void search(const Searchable& model, const Csr& x, const SearchOptions& options, bool exact, Monitor& monitor,
+                int32_t* labels, float* scores) const {
         std::visit(
             [&](const auto& weights) {
                 Searcher searcher(model, weights, x, options);
@@ -296,9 +317,23 @@ class PackedTree {
             view_.weights);
     }
 
-  private:
+    // 1 for every node on the path to an allowed label.
+    Vector<uint8_t> paths_to(Span<const int32_t> allowed) const {
+        std::call_once(ways_made_, [&] {
+            parent_ = parents_of(view_.tree);
+            leaf_of_ = leaves_of(view_.tree, view_.tree.n_nodes - view_.n_inner);
+        });
+        Vector<uint8_t> within(view_.tree.n_nodes, 0);
+        for (const int32_t label : allowed) {
+            mark_path(leaf_of_[label], [&](int32_t node) { return parent_[node]; }, within);
+        }
+        return within;
+    }
+
     const PackedTreeView view_;
     const FeatureIndex index_;
+    mutable std::once_flag ways_made_;
+    mutable Vector<int32_t> parent_, leaf_of_;  // made by the first search for allowed labels
 };
 
 }  // namespace labelwood::label_tree

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <numeric>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
@@ -41,9 +43,8 @@ inline NodeSizes count_nodes(const sparse::TrainingRows& rows, const RowLists& m
                 bits[x.indices[j] >> 6] |= uint64_t{1} << (x.indices[j] & 63);
             }
         }
-        int64_t features = 0;
-        for (const uint64_t word : bits) features += __builtin_popcountll(word);
-        sizes.features[i] = features;
+        sizes.features[i] = std::accumulate(bits.begin(), bits.end(), int64_t{0},
+                                            [](int64_t sum, uint64_t word) { return sum + std::popcount(word); });
         sizes.entries[i] = entries;
     });
     return sizes;

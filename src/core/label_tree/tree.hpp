@@ -35,13 +35,24 @@ inline Vector<int32_t> parents_of(const Tree& tree) {
     return parent;
 }
 
+inline Vector<int32_t> leaves_of(const Tree& tree, int64_t n_labels) {
+    Vector<int32_t> leaf(n_labels, -1);
+    for (int32_t u = 0; u < tree.n_nodes; ++u) {
+        if (tree.is_leaf(u)) leaf[tree.label[u]] = u;
+    }
+    return leaf;
+}
+
+// Marks a node and its ancestors, up to the first that is marked.
+template <class Parent>
+void mark_path(int32_t node, Parent&& parent, Vector<uint8_t>& marks) {
+    for (int32_t u = node; u >= 0 && marks[u] == 0; u = parent(u)) marks[u] = 1;
+}
+
 // For every node the training rows that have a label below it, in row order.
 inline RowLists node_members(const Csr& labels, const Tree& tree) {
     const Vector<int32_t> parent = parents_of(tree);
-    Vector<int32_t> leaf_of(labels.n_cols, -1);
-    for (int32_t u = 0; u < tree.n_nodes; ++u) {
-        if (tree.is_leaf(u)) leaf_of[tree.label[u]] = u;
-    }
+    const Vector<int32_t> leaf_of = leaves_of(tree, labels.n_cols);
     Vector<int32_t> seen(tree.n_nodes, -1);
     // Climbs from each label of a row towards the root, and stops where an earlier label of the row has
     // passed.

@@ -16,7 +16,8 @@ namespace labelwood::sparse {
 // Faults of a matrix from outside, in the order of the checks.
 enum class CsrFault : int { kNone = 0, kPointers = 1, kRange = 2, kOrder = 3, kValue = 4 };
 
-inline CsrFault check_csr(const Csr& x, int64_t nnz) {
+template <class Rows>
+CsrFault check_csr(const Rows& x, int64_t nnz) {
     if (x.n_rows < 0 || x.indptr[0] != 0 || x.indptr[x.n_rows] != nnz) return CsrFault::kPointers;
     for (int64_t row = 0; row < x.n_rows; ++row) {
         if (x.indptr[row + 1] < x.indptr[row]) return CsrFault::kPointers;

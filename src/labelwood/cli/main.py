@@ -3,7 +3,8 @@
 The module of a command defines ``EXAMPLES``, ``add_arguments(parser, argv)`` and ``run(options)``; its docstring is the
 first part of the help. Results go to stdout, everything else to stderr.
 
-Exit codes: 0 success, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 stdout was closed by its reader.
+Exit codes: 0 success, 1 bad data or files, 2 wrong usage, 130 interrupted, 141 stdout was closed by its reader,
+143 terminated.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import contextlib
 import importlib
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from typing import TextIO, cast
 
 from labelwood import __version__
 from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.safe_output import SafeOutput, safe
 from labelwood.errors import LabelwoodError, nearest
 from labelwood.progress import SHOWN
 from labelwood.run_context import logger
@@ -69,23 +74,39 @@ _HOMES = {
     name: f"labelwood.cli.commands.{folder}.{name}" for folder, (_, commands) in _GROUPS.items() for name in commands
 }
 
-_EXIT_DATA, _EXIT_USAGE, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE = 1, 2, 130, 141
+_EXIT_DATA, _EXIT_USAGE, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE, _EXIT_TERMINATED = 1, 2, 130, 141, 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; an error is one line on stderr."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _dispatch(words)
-        sys.stdout.flush()
+        with _ends_in_order(), contextlib.redirect_stdout(cast(TextIO, SafeOutput(sys.stdout))):
+            code = _dispatch(words)
+            sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes stdout again at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _EXIT_BROKEN_PIPE
     except (UsageError, LabelwoodError, OSError, MemoryError, KeyboardInterrupt) as error:
         message, code = _explain(error)
-        print(" ".join(message.split()), file=sys.stderr)
+        print(safe(" ".join(message.split())), file=sys.stderr)
     return code
+
+
+@contextlib.contextmanager
+def _ends_in_order() -> Iterator[None]:
+    """On SIGTERM, end as after an error, so that unfinished files are removed; a service sets its own handler."""
+    is_default = threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+    if is_default:
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(_EXIT_TERMINATED))
+    try:
+        yield
+    finally:
+        if is_default:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _explain(error: BaseException) -> tuple[str, int]:

@@ -33,6 +33,9 @@ _FORMATS: dict[str, Format] = {
     ".lw": "lw",
 }
 _PIECE = 1 << 22  # bytes decompressed between two updates of the progress bar
+# Without a limit of the caller, a file may claim memory up to this multiple of its size, and always up to a gigabyte.
+_EXPANSION = 100
+_ALWAYS_ALLOWED = 10**9
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 
 
@@ -72,7 +75,22 @@ def reading(path: Path) -> Iterator[None]:
         raise FormatError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def read_text(path: Path) -> tuple[U8, bool]:
+def check_claim(path: Path, what: str, claimed: int, max_memory: int | None) -> None:
+    """Refuse a file that makes its reader need more memory than ``max_memory``; by default, out of proportion to it.
+
+    ``what`` says what needs the ``claimed`` bytes, as the subject of a sentence.
+    """
+    files = path.iterdir() if path.is_dir() else [path]
+    allowed = max_memory or max(_ALWAYS_ALLOWED, _EXPANSION * sum(file.stat().st_size for file in files))
+    if claimed > allowed:
+        limit = "max_memory allows" if max_memory else "is in proportion to the file"
+        raise FormatError(
+            f"{path}: {what} need at least {claimed} bytes of memory, but at most {allowed} {limit}. If the file is "
+            "sound, allow more: --max-memory SIZE of labelwood convert and other commands, max_memory in Python"
+        )
+
+
+def read_text(path: Path, max_memory: int | None = None) -> tuple[U8, bool]:
     """Return the decompressed bytes of a file, and whether its last line is complete.
 
     The bytes end in a newline unless the file is empty. A plain file is mapped, so it must not be truncated while it
@@ -80,7 +98,7 @@ def read_text(path: Path) -> tuple[U8, bool]:
     """
     with reading(path):
         if path.suffix.lower() in COMPRESSIONS:
-            return _closed(b"".join(read_pieces(path, _PIECE)))
+            return _closed(b"".join(read_pieces(path, _PIECE, max_memory)))
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and size > 0:
@@ -90,8 +108,9 @@ def read_text(path: Path) -> tuple[U8, bool]:
             return _closed(file.read())
 
 
-def read_pieces(path: Path, size: int) -> Iterator[bytes]:
+def read_pieces(path: Path, size: int, max_memory: int | None = None) -> Iterator[bytes]:
     """Yield the decompressed bytes of a file in pieces; the progress bar counts compressed bytes."""
+    total, is_compressed = 0, path.suffix.lower() in COMPRESSIONS
     with (
         reading(path),
         path.open("rb") as raw,
@@ -99,6 +118,9 @@ def read_pieces(path: Path, size: int) -> Iterator[bytes]:
         loading(f"read {path.name}", os.fstat(raw.fileno()).st_size) as progress,
     ):
         while piece := stream.read(size):
+            total += len(piece)
+            if is_compressed:
+                check_claim(path, "its decompressed bytes", total, max_memory)
             yield piece
             if progress is not None:
                 progress(raw.tell())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from labelwood.errors import LabelwoodError
+from labelwood.label_names import name_problem
 from labelwood.sparse import CSR
 
 
@@ -40,4 +41,8 @@ class Dataset:
                 f"Dataset: label_names must have one name for each of the {self.Y.n_cols} labels; "
                 f"got {len(self.label_names)}"
             )
+        for name in self.label_names or ():
+            problem = name_problem(name)
+            if problem is not None:
+                raise LabelwoodError(f"Dataset: {problem}")
         return self

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from labelwood.data._files import COMPRESSIONS, Format, guess_format, writing
+from labelwood.data._files import COMPRESSIONS, Format, check_claim, guess_format, writing
 from labelwood.data.dataset import Dataset
 from labelwood.data.label_file import NAMES_FILE, read_names, write_names_beside
 from labelwood.data.mapped_directory import read_directory, write_directory
@@ -17,6 +17,8 @@ from labelwood.data.xmc_svmlight import TextOptions, read_parts, read_rows, writ
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.run_context import available_cores
 from labelwood.sparse import CSR, MAX_COLUMNS
+
+_BYTES_PER_LABEL = 8  # its count in training, the least that a model holds of a label
 
 PathLike = str | os.PathLike[str]
 
@@ -31,6 +33,7 @@ def load(
     label_names: PathLike | Literal[False] | None = None,
     header: bool | None = None,
     zero_based: bool | None = None,
+    max_memory: int | None = None,
 ) -> Dataset:
     """Read a data set; without ``format``, the suffix of the file decides.
 
@@ -39,6 +42,9 @@ def load(
     (a file with one name per line), or from ``labels.txt`` in the same directory; False ignores that file. ``header``
     says whether a text file has a header, and ``zero_based`` whether svmlight ids start at 0, for files in which this
     is ambiguous. The result does not depend on ``n_threads`` (default: all cores).
+
+    A file that decompresses to more than ``max_memory`` bytes, or whose labels need more, is refused; by default, more
+    than a gigabyte and than 100 times its size.
 
     Raises FormatError with the file, the line and the token if the file is malformed.
 
@@ -55,17 +61,17 @@ def load(
             raise LabelwoodError(f"load: {name} must be between 0 and {MAX_COLUMNS}; got {count}")
     kind = guess_format(path, format)
     if kind == "lw" and label_names is None:
-        return _with_counts(path, read_directory(path), n_features, n_labels)
+        return _in_proportion(path, _with_counts(path, read_directory(path), n_features, n_labels), max_memory)
     names_path = _names_path(path, label_names)
-    names = None if names_path is None else read_names(names_path)
+    names = None if names_path is None else read_names(names_path, max_memory)
     if kind in ("npz", "lw"):
-        stored = read_npz(path) if kind == "npz" else read_directory(path)
-        dataset = _with_counts(path, stored, n_features, n_labels)
+        stored = read_npz(path, max_memory) if kind == "npz" else read_directory(path)
+        dataset = _in_proportion(path, _with_counts(path, stored, n_features, n_labels), max_memory)
         if dataset.label_names is not None and label_names is None:
             return dataset
     else:
-        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
-        dataset = read_rows(path, svmlight=kind == "svmlight", options=options)
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based, max_memory)
+        dataset = _in_proportion(path, read_rows(path, svmlight=kind == "svmlight", options=options), max_memory)
     _check_names(names_path, names, path, dataset)
     return Dataset(dataset.X, dataset.Y, names)
 
@@ -107,6 +113,7 @@ def convert(
     label_names: PathLike | Literal[False] | None = None,
     header: bool | None = None,
     zero_based: bool | None = None,
+    max_memory: int | None = None,
 ) -> Dataset:
     """Load a file, save it in another format, and return the data set; for the options see :func:`load`.
 
@@ -116,8 +123,8 @@ def convert(
     if kind == "lw" and _is_text(source, source_format):
         source, target = Path(source), Path(target)
         names_path = _names_path(source, label_names)
-        names = None if names_path is None else read_names(names_path)
-        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based)
+        names = None if names_path is None else read_names(names_path, max_memory)
+        options = _text_options(n_threads, n_features, n_labels, names, header, zero_based, max_memory)
         svmlight = guess_format(source, source_format) == "svmlight"
         parts = read_parts(source, svmlight=svmlight, options=options)
         write_directory(target, _with_checked_names(names_path, names, source, parts), names)
@@ -131,6 +138,7 @@ def convert(
         label_names=label_names,
         header=header,
         zero_based=zero_based,
+        max_memory=max_memory,
     )
     save(target, dataset, format=target_format, n_threads=n_threads)
     return dataset
@@ -143,6 +151,7 @@ def _text_options(
     names: tuple[str, ...] | None,
     header: bool | None,
     zero_based: bool | None,
+    max_memory: int | None,
 ) -> TextOptions:
     return TextOptions(
         n_threads=_threads(n_threads),
@@ -151,7 +160,14 @@ def _text_options(
         n_names=None if names is None else len(names),
         header=header,
         zero_based=zero_based,
+        max_memory=max_memory,
     )
+
+
+def _in_proportion(path: Path, dataset: Dataset, max_memory: int | None) -> Dataset:
+    """The data set, if what every user of it holds per label is in proportion to the file."""
+    check_claim(path, f"{dataset.Y.n_cols} labels", dataset.Y.n_cols * _BYTES_PER_LABEL, max_memory)
+    return dataset
 
 
 def _is_text(path: PathLike, format: Format | None) -> bool:

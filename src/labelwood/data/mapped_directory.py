@@ -23,7 +23,7 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.label_file import NAMES_FILE, encode_names, read_names
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR, MAX_COLUMNS, MappedCSR
-from labelwood.storage.atomic import atomic_directory
+from labelwood.storage.atomic import OwnDirectory, atomic_directory
 
 FORMAT, VERSION, MANIFEST = "labelwood-dataset", 1, "dataset.json"
 _TYPES = {
@@ -39,14 +39,22 @@ def is_directory(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
+def _files_of(path: Path) -> list[str]:
+    manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    if manifest["format"] != FORMAT:
+        raise ValueError(manifest["format"])
+    return [MANIFEST, NAMES_FILE, *(f"{name}.npy" for name in _TYPES)]
+
+
+_DATA_SET = OwnDirectory("Labelwood data set", _files_of)
+
+
 def write_directory(path: Path, parts: Iterable[Dataset], label_names: tuple[str, ...] | None = None) -> None:
     """Write the rows of all parts as one data set; it replaces the one at ``path`` when it is complete.
 
     Only one part is held in memory at a time.
     """
-    if path.exists() and not is_directory(path):
-        raise LabelwoodError(f"{path}: exists and is not a data set directory; choose another path")
-    with atomic_directory(path) as folder:
+    with atomic_directory(path, _DATA_SET) as folder:
         counts = _write_parts(folder, parts)
         manifest = {"format": FORMAT, "version": VERSION, **counts}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.data._files import reading, writing
+from labelwood.data._files import check_claim, reading, writing
 from labelwood.data.dataset import Dataset
-from labelwood.data.label_file import encode_names
+from labelwood.data.label_file import decode_names, encode_names
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR, MAX_COLUMNS
 
 _INTEGERS = ("X_indptr", "X_indices", "X_shape", "Y_indptr", "Y_indices", "Y_shape")
 
 
-def read_npz(path: Path) -> Dataset:
+def read_npz(path: Path, max_memory: int | None = None) -> Dataset:
     """Read a data set from an archive and check every invariant."""
-    arrays = _read_arrays(path)
+    arrays = _read_arrays(path, max_memory)
     for name in _INTEGERS:
         if arrays[name].dtype.kind not in "iu":
             raise FormatError(f"{path}: {name} must hold integers; got {arrays[name].dtype}")
@@ -58,11 +58,14 @@ def write_npz(path: Path, dataset: Dataset) -> None:
         np.savez(stream, **arrays)
 
 
-def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def _read_arrays(path: Path, max_memory: int | None) -> dict[str, npt.NDArray[Any]]:
     try:
         with reading(path), path.open("rb") as file:
             if file.read(2) != b"PK":
                 raise FormatError(f"{path}: not a .npz archive")
+            with zipfile.ZipFile(file) as parts:
+                size = sum(part.file_size for part in parts.infolist())
+            check_claim(path, "its decompressed arrays", size, max_memory)
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
                 missing = [name for name in (*_INTEGERS, "X_data") if name not in archive]
@@ -102,7 +105,4 @@ def _names(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> tuple[str, ...] |
         return None
     if arrays["label_names"].dtype != np.uint8:
         raise FormatError(f"{path}: label_names must hold bytes; got {arrays['label_names'].dtype}")
-    try:
-        return tuple(arrays["label_names"].tobytes().decode("utf-8").split("\n")[:-1])
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: label_names must be UTF-8 text ({error.reason})") from None
+    return decode_names(arrays["label_names"].tobytes(), f"{path}: label_names")

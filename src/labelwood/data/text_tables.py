@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labelwood.data._files import reading
+from labelwood.data._files import check_claim, reading
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.progress import watched
 
@@ -25,18 +25,20 @@ _SEPARATORS = (";", "|", ",")  # tried in this order
 _URIS = re.compile(r"\s*<[^<>\s]+>(\s+<[^<>\s]+>)*\s*")
 _SHOWN_COLUMNS = 12
 _NAME_LIMIT = 40
+_BYTES_PER_ROW = 64  # the least that a text and its list of labels take in memory
 
 Documents = tuple[list[str], list[list[str]] | None]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns that the caller named; None where they are to be recognized."""
+    """The columns that the caller named, None where they are to be recognized; and the limit of memory."""
 
     text: Sequence[str] | None = None
     labels: str | None = None
     sep: str | None = None
     needs_labels: bool = True
+    max_memory: int | None = None
 
     def columns(self, names: Sequence[str], where: str) -> tuple[list[str], str | None]:
         """Choose the columns of the text and of the labels among the columns of a file."""
@@ -129,6 +131,8 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
     with reading(path):
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
+                claimed = file.metadata.num_rows * _BYTES_PER_ROW
+                check_claim(path, f"{file.metadata.num_rows} rows", claimed, wanted.max_memory)
                 names = file.schema_arrow.names
                 text, labels = wanted.columns(names, str(path))
                 table = file.read(columns=[*text, *([labels] if labels else [])]).to_pydict()

@@ -19,6 +19,7 @@ from labelwood.data import text_tables
 from labelwood.data._files import COMPRESSIONS, read_start, read_text
 from labelwood.data.load_save import PathLike, load
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.label_names import name_problem
 
 TextFormat = Literal["jsonl", "csv", "tsv", "parquet", "annif", "fasttext", "lines"]
 TEXT_FORMATS: tuple[str, ...] = get_args(TextFormat)
@@ -66,6 +67,7 @@ def load_text(
     labels: str | None = None,
     sep: str | None = None,
     needs_labels: bool = True,
+    max_memory: int | None = None,
 ) -> TextDataset:
     """Read texts and their labels; without ``format``, the suffix or the first line of the file decides.
 
@@ -73,7 +75,8 @@ def load_text(
     two labels of a cell. By default, the columns are recognized by their names, and the separator by the cells. With
     ``format="lines"``, one text per line, ``labels`` is a file with the labels of each line: an XMC or svmlight file of
     the same rows, or a text file with names. ``path`` may be ``-`` for standard input. ``needs_labels=False`` does not
-    read labels: use it for texts to predict.
+    read labels: use it for texts to predict. A file that decompresses to more than ``max_memory`` bytes is refused; by
+    default, to more than a gigabyte and than 100 times its size.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "docs.csv")
@@ -85,10 +88,11 @@ def load_text(
     if format is not None and format not in TEXT_FORMATS:
         raise LabelwoodError(f"load_text: format must be one of {', '.join(map(repr, TEXT_FORMATS))}; got {format!r}")
     kind = format or (_format_of_suffix(Path(path)) if where == os.fspath(path) else None)
-    wanted = text_tables.Wanted([text] if isinstance(text, str) else text, labels, sep, needs_labels)
+    columns = [text] if isinstance(text, str) else text
+    wanted = text_tables.Wanted(columns, labels, sep, needs_labels, max_memory)
     if kind == "parquet":
-        return TextDataset(*text_tables.read_parquet(Path(path), wanted)).check()
-    content = _read(path, where)
+        return _checked(text_tables.read_parquet(Path(path), wanted), where)
+    content = _read(path, where, max_memory)
     lines = content.split("\n")
     if kind is None or (kind == "tsv" and format is None and _ANNIF.fullmatch(lines[0])):
         kind = _format_of_line(lines[0])
@@ -107,7 +111,7 @@ def load_text(
         found = text_tables.read_delimited(content, where, wanted, delimiter="\t" if kind == "tsv" else None)
     if not found[0]:
         raise FormatError(f"{where}: the file contains no texts")
-    return TextDataset(found[0], found[1] if needs_labels else None).check()
+    return _checked((found[0], found[1] if needs_labels else None), where)
 
 
 def holds_text(path: PathLike) -> bool:
@@ -119,6 +123,20 @@ def holds_text(path: PathLike) -> bool:
         return False
     start = read_start(Path(path), _LOOK_AT_BYTES)
     return not _NUMBERS.fullmatch(start.lstrip().partition(b"\n")[0])
+
+
+def _checked(found: text_tables.Documents, where: str) -> TextDataset:
+    """The texts and their labels, after every label name was checked."""
+    texts, labels = found
+    good: set[str] = set()
+    for row, names in enumerate(labels or (), start=1):
+        for name in names:
+            if name not in good:
+                problem = name_problem(name)
+                if problem is not None:
+                    raise FormatError(f"{where}, row {row}: {problem}")
+                good.add(name)
+    return TextDataset(texts, labels).check()
 
 
 def _format_of_suffix(path: Path) -> TextFormat | None:
@@ -142,8 +160,9 @@ def _format_of_line(line: str) -> TextFormat:
     return "lines"
 
 
-def _read(path: PathLike, where: str) -> str:
-    content = sys.stdin.buffer.read() if where != os.fspath(path) else read_text(Path(path))[0].tobytes()
+def _read(path: PathLike, where: str, max_memory: int | None) -> str:
+    is_file = where == os.fspath(path)
+    content = read_text(Path(path), max_memory)[0].tobytes() if is_file else sys.stdin.buffer.read()
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -194,9 +213,11 @@ def _with_label_file(
             f"{where}: plain text, one text per line, needs a file of labels; --labels {wanted.labels} is not a file"
         )
     if holds_text(source):
-        names = text_tables.split_labels(_read(source, str(source)).split("\n")[:-1], wanted.sep, str(source))
+        names = text_tables.split_labels(
+            _read(source, str(source), wanted.max_memory).split("\n")[:-1], wanted.sep, str(source)
+        )
     else:
-        dataset = load(source)
+        dataset = load(source, max_memory=wanted.max_memory)
         known, used = dataset.label_names, dataset.Y.indices.tolist()
         ids = [str(label) if known is None else known[label] for label in used]
         names = [ids[start:stop] for start, stop in pairwise(dataset.Y.indptr.tolist())]

@@ -36,8 +36,10 @@ from labelwood.sparse import CSR, MAX_COLUMNS, U8
 _XMC_HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]*\r?\n")
 _SVMLIGHT_HEADER = re.compile(rb"# labelwood rows=(\d+) features=(\d+) labels=(\d+)\r?\n")
 _HEADER_BYTES = 200
+_BYTES_SEARCHED = 1 << 16
 _ROWS_PER_WRITE = 1 << 15
 _BYTES_PER_PART = 1 << 24
+_EMPTY_ROWS_PER_PART = 1 << 20
 
 
 class Problem(IntEnum):
@@ -82,7 +84,7 @@ class TextOptions:
     """How to read a text file.
 
     ``n_features`` and ``n_labels`` override the header. ``n_names``, the number of label names, is the number of labels
-    if neither gives it.
+    if neither gives it. ``max_memory`` is the number of bytes that the file may make its reader need.
     """
 
     n_threads: int
@@ -91,6 +93,7 @@ class TextOptions:
     n_names: int | None = None
     header: bool | None = None
     zero_based: bool | None = None
+    max_memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class Header:
 
 def read_rows(path: Path, *, svmlight: bool, options: TextOptions) -> Dataset:
     """Read a data set from a text file in the XMC or the svmlight format."""
-    text, complete = read_text(path)
+    text, complete = read_text(path, options.max_memory)
     if len(text) == 0:
         raise FormatError(f"{path}: the file is empty")
     header = read_header(path, text, svmlight, options)
@@ -128,32 +131,37 @@ def read_parts(
     """
     if svmlight and options.zero_based is None:
         options = replace(options, zero_based=_ids_start_at_zero(path, options))
-    held, header, line, n_rows = b"", None, 1, 0
-    for more in read_pieces(path, part_bytes):
+    held, header, line, n_rows, n_empty = b"", None, 1, 0, 0
+    for more in read_pieces(path, part_bytes, options.max_memory):
         held += more
         if header is None:
             header = read_header(path, _as_array(held), svmlight, options)
             options = _with_counts(options, header)
             held, line = held[header.size :], line + (header.size > 0)
-        body, _ = without_empty_end(_as_array(held[: held.rfind(b"\n") + 1]))
-        if len(body):
+        end = held.rfind(b"\n") + 1
+        body, n_more = without_empty_end(_as_array(held[:end]))
+        held = held[end:]
+        if len(body):  # the empty lines before it are not the end of the file
+            yield from _empty_parts(0 if svmlight else n_empty, options)
+            n_rows, line, n_empty = n_rows + (0 if svmlight else n_empty), line + n_empty, 0
             part = Reader(path, body, body, Header(), svmlight, options, line).read()
             n_rows, line = n_rows + part.n_rows, line + int((body == ord("\n")).sum())
-            held = held[len(body) :]
             yield part
+        n_empty += n_more
     if header is None:
         raise FormatError(f"{path}: the file is empty")
-    complete = held.endswith(b"\n") or not held
-    body, n_empty = without_empty_end(_as_array(held if complete else held + b"\n"))
-    if len(body):
+    complete = not held
+    if held:
+        yield from _empty_parts(0 if svmlight else n_empty, options)
+        n_rows, line, n_empty = n_rows + (0 if svmlight else n_empty), line + n_empty, 0
+        body = _as_array(held + b"\n")
         part = Reader(path, body, body, Header(), svmlight, options, line).read()
         n_rows += part.n_rows
         yield part
     if header.n_rows is not None and not svmlight:
         n_empty_rows = min(n_empty, max(0, header.n_rows - n_rows))
         n_rows += n_empty_rows
-        if n_empty_rows:
-            yield with_empty_rows(_no_rows(options), n_empty_rows)
+        yield from _empty_parts(n_empty_rows, options)
     if header.n_rows is None and n_rows == 0:
         raise FormatError(f"{path}: the file has no rows")
     if header.n_rows not in (None, n_rows):
@@ -198,12 +206,23 @@ def without_empty_end(body: U8) -> tuple[U8, int]:
     """Return the text up to its last line that is not empty, and the number of empty lines behind it."""
     stop, n_empty = len(body), 0
     while stop > 0:
-        width = 2 if stop > 1 and body[stop - 2] == ord("\r") else 1
-        if stop > width and body[stop - width - 1] != ord("\n"):
+        start = max(0, stop - _BYTES_SEARCHED)
+        before = b"\n" if start == 0 else body[start - 1 : start].tobytes()
+        empty = _empty_end(before + body[start:stop].tobytes())
+        if not empty:
             break
-        stop -= width
-        n_empty += 1
+        stop -= len(empty)
+        n_empty += empty.count(b"\n")
     return body[:stop], n_empty
+
+
+def _empty_end(text: bytes) -> bytes:
+    """The empty lines at the end of a text that ends in a newline; its first byte is only a context."""
+    ends = text[len(text.rstrip(b"\r\n")) :]
+    is_line_start = len(ends) == len(text) and text[:1] == b"\n"
+    first = 1 if is_line_start else ends.find(b"\n", 1 if len(ends) == len(text) else 0) + 1
+    not_empty = ends.rfind(b"\r\r", first)  # a line that consists of a carriage return
+    return ends[first if not_empty < 0 else ends.find(b"\n", not_empty) + 1 :]
 
 
 def with_empty_rows(dataset: Dataset, count: int) -> Dataset:
@@ -264,6 +283,12 @@ def _ids_start_at_zero(path: Path, options: TextOptions) -> bool:
 
 def _as_array(text: bytes) -> U8:
     return np.frombuffer(text, np.uint8)
+
+
+def _empty_parts(count: int, options: TextOptions) -> Iterator[Dataset]:
+    """Yield ``count`` rows without labels and features, in parts."""
+    for start in range(0, count, _EMPTY_ROWS_PER_PART):
+        yield with_empty_rows(_no_rows(options), min(_EMPTY_ROWS_PER_PART, count - start))
 
 
 def _no_rows(options: TextOptions) -> Dataset:

@@ -3,7 +3,7 @@
 A method implements five functions and gets the rest:
 
     _fit(X, Y, run)            learn; set the fitted state on self
-    topk_rows(X, k, run)       the k best label ids of each row, 1 <= k <= n_labels
+    topk_rows(X, k, run)       the k best label ids of each row, 1 <= k <= n_labels, among run.allowed if it is set
     explain_one(row, k, ...)   why these are the k best of one row
     _state()                   JSON-able facts and arrays, to save
     _restore(facts, arrays)    the inverse; checks every invariant that a damaged file could break

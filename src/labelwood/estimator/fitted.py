@@ -44,7 +44,10 @@ class FittedModel:
     _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
-        """The k best label ids of each row by the method's own scores, 1 <= k <= n_labels_."""
+        """The k best label ids of each row by the method's own scores, 1 <= k <= n_labels_.
+
+        If ``run.allowed`` is set, only these labels are searched, and k is at most their number.
+        """
         raise NotImplementedError
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
@@ -103,12 +106,13 @@ class FittedModel:
         """Predict with this many threads from here on."""
         self.n_jobs = n_jobs
 
-    def label_entries(self) -> list[LabelEntry]:
-        """Every label with its number of training rows, in the order of ids."""
-        counts, names = self.label_counts_.tolist(), self.classes_.tolist()
+    def label_entries(self, ids: Sequence[int] | None = None) -> list[LabelEntry]:
+        """Labels with their numbers of training rows: all labels in the order of ids, or those of ``ids``."""
+        wanted = range(self.n_labels_) if ids is None else ids
+        counts = self.label_counts_[np.array(wanted, np.int64)].tolist()
         return [
             LabelEntry(name, label, "active", count)
-            for label, (name, count) in enumerate(zip(names, counts, strict=True))
+            for name, label, count in zip(self.label_names.named(wanted), wanted, counts, strict=True)
         ]
 
     def encode(self, X: Any) -> CSR:

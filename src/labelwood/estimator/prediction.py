@@ -6,7 +6,8 @@ Every prediction goes through :meth:`Prediction.topk_ids`: it reads the rows, as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -23,7 +24,7 @@ from labelwood.explain import Asked, Explanation, places_in
 from labelwood.run_context import RunContext
 from labelwood.scoring.calibration import KINDS, Listed, choose
 from labelwood.scoring.thresholds import Decisions, Objective, Target, choose_thresholds, label_weights
-from labelwood.sparse import CSR, F32, TopK
+from labelwood.sparse import CSR, F32, I32, TopK
 from labelwood.validation.targets import check_lengths
 
 if TYPE_CHECKING:
@@ -40,8 +41,21 @@ _LISTED = 20
 class Prediction(FittedModel):
     """The predictions of a fitted estimator."""
 
-    def topk_ids(self, X: Any, k: int, objective: Objective | None = None, executor: Executor | None = None) -> TopK:
-        """The k best label ids of each row of a user's X, exactly k wide."""
+    def topk_ids(
+        self,
+        X: Any,
+        k: int,
+        objective: Objective | None = None,
+        executor: Executor | None = None,
+        *,
+        allowed: I32 | None = None,
+        cancelled: threading.Event | None = None,
+    ) -> TopK:
+        """The k best label ids of each row of a user's X, exactly k wide.
+
+        ``allowed`` are the ascending ids of the only labels to search. Another thread may set ``cancelled`` to end
+        the search with an error.
+        """
         features, k = self.encode(X), self._checked_k(k)
         weights = label_weights(
             self.objective if objective is None else objective,
@@ -49,11 +63,13 @@ class Prediction(FittedModel):
             self.trained_["rows"],
             strength=self._decisions.strength,
         )
-        width = min(self._decisions.width(k, weights), self.n_labels_)
         run = self._own_run()
-        run.executor = executor
+        run.executor, run.allowed, run.cancelled = executor, allowed, cancelled
+        width = run.width(min(self._decisions.width(k, weights), self.n_labels_))
+        if width == 0:
+            return TopK(np.full((features.n_rows, k), -1, np.int32), np.zeros((features.n_rows, k), np.float32))
         predict = self.topk_rows if run.is_local else partial(sharded_topk, self)
-        top = self._decisions.apply(predict(features, width, run), min(k, self.n_labels_), weights)
+        top = self._decisions.apply(predict(features, width, run), min(k, width), weights)
         lacking = k - top.labels.shape[1]
         if lacking == 0:
             return top
@@ -61,7 +77,13 @@ class Prediction(FittedModel):
         return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
 
     def predict_topk(
-        self, X: Any, k: int = 5, *, objective: Objective | None = None, executor: str | Executor | None = None
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        objective: Objective | None = None,
+        executor: str | Executor | None = None,
+        allowed: Iterable[Hashable] | None = None,
     ) -> tuple[npt.NDArray[Any], F32]:
         """The k best labels of each row and their scores, best first: two arrays [rows, k].
 
@@ -70,10 +92,12 @@ class Prediction(FittedModel):
 
         ``objective`` changes what is best: ``tail`` weights labels by inverse propensity (best for PSP@k), ``macro``
         by inverse frequency; the scores are then weighted too. Best after :meth:`calibrate`. ``executor`` says where
-        rows are predicted, in shards; see :meth:`fit`.
+        rows are predicted, in shards; see :meth:`fit`. ``allowed`` lists the only labels to predict: only the paths to
+        them are searched, and label trees search them exactly, whatever their beam.
         """
         where = None if executor is None else executors.executor_of(executor, owner=type(self).__name__)
-        top = self.topk_ids(X, k, objective, where)
+        ids = None if allowed is None else as_ids(map(self.id_of, allowed))
+        top = self.topk_ids(X, k, objective, where, allowed=ids)
         return self._names.take(top.labels), top.scores
 
     def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
@@ -255,6 +279,11 @@ class Prediction(FittedModel):
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
         return int(k)
+
+
+def as_ids(labels: Iterable[int]) -> I32:
+    """Label ids in ascending order, each once."""
+    return np.unique(np.fromiter(labels, np.int32))
 
 
 def _entries(top: TopK, keep: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any], F32]:

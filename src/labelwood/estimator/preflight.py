@@ -97,8 +97,6 @@ class Planned:
 
     def _check_limit(self, X: CSR, Y: CSR, run: RunContext, *, is_given: bool) -> None:
         """Refuse a training that would not fit into ``run.limit``; without ``max_memory``, small data skip this."""
-        if run.limit is None:
-            return
-        roomy = memory.resident() + _ROOMY * (X.nbytes + Y.nbytes) < run.limit.bytes
-        if is_given or not roomy:
+        ample = memory.resident() + _ROOMY * (X.nbytes + Y.nbytes)
+        if run.limit is not None and (is_given or ample >= run.limit.bytes):
             self._estimate(X, Y, run).check(run.limit, owner=type(self).__name__)

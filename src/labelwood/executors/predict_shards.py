@@ -44,6 +44,7 @@ def sharded_topk(model: Predicting, X: CSR, k: int, run: RunContext) -> TopK:
         "token": secrets.token_hex(8),
         "k": k,
         "n_cols": X.n_cols,
+        "allowed": None if run.allowed is None else run.allowed.tolist(),
     }
     units = []
     for start in range(0, X.n_rows, _SHARD_ROWS):
@@ -68,5 +69,7 @@ def predict_shard(
         _RESTORED.clear()
         _RESTORED[setting["token"]] = kind.from_saved(setting["manifest"], own, where="a shard's model")
     rows = CSR(arrays["indptr"], arrays["indices"], arrays["data"], setting["n_cols"])
-    top = _RESTORED[setting["token"]].topk_rows(rows, setting["k"], RunContext(n_threads=n_threads))
+    run = RunContext(n_threads=n_threads)
+    run.allowed = None if setting["allowed"] is None else np.array(setting["allowed"], np.int32)
+    top = _RESTORED[setting["token"]].topk_rows(rows, setting["k"], run)
     return {"labels": top.labels, "scores": top.scores}

@@ -220,7 +220,7 @@ class Blend(TreeEstimator):
 
     def _lists(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
         """The labels that each member proposes; members without weight propose nothing."""
-        width = min(max(k, _CANDIDATES), self.n_labels_)
+        width = run.width(min(max(k, _CANDIDATES), self.n_labels_))
         nothing = TopK(np.full((X.n_rows, width), -1, np.int32), np.zeros((X.n_rows, width), np.float32))
         return [
             member.decisions.apply(member.topk_rows(X, width, run), width, None) if weight > 0 else nothing

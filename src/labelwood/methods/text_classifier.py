@@ -121,11 +121,19 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self
 
     def predict_topk(
-        self, texts: Iterable[str], k: int = 5, *, objective: Objective | None = None
+        self,
+        texts: Iterable[str],
+        k: int = 5,
+        *,
+        objective: Objective | None = None,
+        allowed: Iterable[Hashable] | None = None,
     ) -> tuple[npt.NDArray[Any], F32]:
-        """The k best labels of each text and their scores, best first: two arrays [texts, k]."""
+        """The k best labels of each text and their scores, best first: two arrays [texts, k].
+
+        ``allowed`` lists the only labels to predict; see the classifier's ``predict_topk``.
+        """
         vectors = self.encode(texts)
-        return self.classifier_.predict_topk(vectors, k=k, objective=objective)
+        return self.classifier_.predict_topk(vectors, k=k, objective=objective, allowed=allowed)
 
     def predict(
         self, texts: Iterable[str], *, k: int | None = None, threshold: float | None = None

@@ -153,12 +153,17 @@ class PackedTree(PicklesFieldsOnly):
         own = {"weights": weights, "link": self.link, "n_features": self.n_features}
         return _core.TreeSearcher({**shape, **arrays, **own})
 
-    def topk(self, X: CSR, k: int, *, beam_width: int, exact: bool, run: RunContext) -> TopK:
-        """The k best labels of each row by beam search, or exactly by uniform-cost search."""
+    def topk(
+        self, X: CSR, k: int, *, beam_width: int, exact: bool, run: RunContext, allowed: I32 | None = None
+    ) -> TopK:
+        """The k best labels of each row by beam search, or exactly by uniform-cost search.
+
+        With ``allowed``, the labels of the only leaves to search, the search is exact in any case.
+        """
         # A beam allocates its width for every row, and no level is wider than all nodes.
         width = min(beam_width, len(self.tree.label))
         with run.phase("search", X.nnz) as progress:
-            labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress)
+            labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress, allowed)
         return TopK(labels, scores)
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:

@@ -177,7 +177,7 @@ class RoutedForest(PicklesFieldsOnly):
         """The k labels of highest averaged probability for each row."""
         rows = self.prepare(X)
         with run.phase("route", X.nnz) as progress:
-            labels, scores = self._router.topk(rows, k, run.n_threads, progress)
+            labels, scores = self._router.topk(rows, k, run.n_threads, progress, self._mask(run.allowed))
         return TopK(labels, scores)
 
     def paths(self, X: CSR, run: RunContext) -> Paths:
@@ -211,6 +211,13 @@ class RoutedForest(PicklesFieldsOnly):
             "threshold": r.threshold or 0.0,
         }
         return _core.ForestRouter(arrays, options)
+
+    def _mask(self, allowed: I32 | None) -> npt.NDArray[np.uint8] | None:
+        if allowed is None:
+            return None
+        mask = np.zeros(self.n_labels, np.uint8)
+        mask[allowed] = 1
+        return mask
 
     def shrink(
         self, *, vector_size: int | None = None, leaf_size: int | None = None, dtype: str | None = None
@@ -322,7 +329,7 @@ def prepare(X: CSR, feature_weights: F32, *, normalize: bool, row_share: float =
     indptr, indices = X.indptr, X.indices
     data = X.data * feature_weights[indices] if len(feature_weights) else X.data
     if row_share < 1:
-        indptr, kept = _core.keep_share(indptr, data, row_share, SHORT_ROW)
+        indptr, kept = _core.keep_share(indptr, data, float(row_share), SHORT_ROW)
         indices, data = indices[kept], data[kept]
     if normalize:
         data = _core.unit_rows(indptr, data)

@@ -85,8 +85,7 @@ class Estimate:
 
     def scaled(self, setting: str, size: float) -> Choice:
         """What another setting needs, whose model has ``size`` times the bytes of this one."""
-        before = resident()
-        return Choice(setting, size * self.model_bytes.value, before + size * (self.peak_bytes.high - before))
+        return Choice(setting, size * self.model_bytes.value, size * self.peak_bytes.high + (1 - size) * resident())
 
     def check(self, limit: Limit, *, owner: str) -> None:
         """Raise unless even the upper end of the peak fits; the error names settings that need less."""

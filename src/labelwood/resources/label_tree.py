@@ -125,8 +125,7 @@ class Sampler:
         plan, totals = (self._plan, {name: other.totals(self._plan, self.kept) for name, other in smaller.items()})
         model, peak = setting.totals(plan, self.kept)
         seconds = self.seconds.times(1 / (1 + 0.8 * (setting.n_threads - 1)))  # two threads do the work of 1.8
-        if setting.threshold is None:
-            seconds = seconds.plus(_STORE_SECONDS.times(plan.weights))
+        seconds = seconds.plus(_STORE_SECONDS.times(plan.weights if setting.threshold is None else 0))
         return Estimate(
             method=method,
             n_trees=setting.n_trees,
@@ -183,15 +182,13 @@ class Sampler:
         entries, labels = entries[mine], label_of[child[mine] - first]
         found, clocks = np.zeros((len(shares), len(self._thresholds))), np.zeros(len(shares))
         for at, share in enumerate(shares):
-            some = np.flatnonzero(self._chance[entries] < share)
-            if not len(some):
-                continue
-            starts = np.flatnonzero(np.diff(self._row[entries[some]], prepend=-1))
-            rows, indptr = self._row[entries[some[starts]]], np.append(starts, len(some))
-            clock = time.process_time()
-            weights = np.abs(self._train(rows, indptr, labels[some], len(own) + 1))
-            clocks[at] = time.process_time() - clock
-            found[at] = [(weights > each).sum(axis=0)[place] @ weight for each in self._thresholds]
+            if len(some := np.flatnonzero(self._chance[entries] < share)):
+                starts = np.flatnonzero(np.diff(self._row[entries[some]], prepend=-1))
+                rows, indptr = self._row[entries[some[starts]]], np.append(starts, len(some))
+                clock = time.process_time()
+                weights = np.abs(self._train(rows, indptr, labels[some], len(own) + 1))
+                clocks[at] = time.process_time() - clock
+                found[at] = [(weights > each).sum(axis=0)[place] @ weight for each in self._thresholds]
         return found, clocks
 
 

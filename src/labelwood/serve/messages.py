@@ -1,16 +1,33 @@
-"""Requests and responses; the OpenAPI description is generated from them."""
+"""Requests and responses; the OpenAPI description is generated from them.
+
+A request is refused with its first few errors. No part of it is validated in full once it is known to be wrong: a list
+stops at its first error, and features and unknown fields make one error each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+
+from labelwood.label_names import MAX_NAME, name_problem
 
 MAX_K = 1000
 MAX_ROWS = 1000
 MAX_LABELS = 1000
 MAX_FEATURES = 100_000
+_LAST_COLUMN, _LARGEST_VALUE = 2**53, 1e30
 
 
 def _sound(text: str) -> str:
@@ -19,22 +36,97 @@ def _sound(text: str) -> str:
     return text
 
 
+def _named(name: str) -> str:
+    """Raise if a name breaks the rule for label names."""
+    problem = name_problem(name)
+    if problem is not None:
+        raise ValueError(problem)
+    return name
+
+
 Text = Annotated[str, AfterValidator(_sound)]
-LabelName = Annotated[Text, Field(min_length=1, max_length=1000)]
+LabelName = Annotated[str, AfterValidator(_named), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_NAME})]
 LabelNumber = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)]
 Label = LabelName | LabelNumber
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
-Column = Annotated[int, Field(ge=0, le=2**53)]
-Value = Annotated[float, Field(ge=-1e30, le=1e30, allow_inf_nan=False)]
 K = Annotated[int, Field(ge=1, le=MAX_K, description="the largest number of labels")]
 Threshold = Annotated[float, Field(ge=0, le=1, description="the lowest score of a suggested label")]
 Allowed = Annotated[
-    list[Label] | None, Field(max_length=10_000, description="suggest only these labels; null allows all labels")
+    Annotated[list[Label], Field(fail_fast=True, max_length=10_000)] | None,
+    Field(description="suggest only these labels; null allows all labels"),
+]
+
+
+def _read_features(given: Any) -> dict[int, float] | None:
+    """Column to value, or None; raise at the first entry that is wrong."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or len(given) > MAX_FEATURES:
+        raise ValueError(f"features must be an object of at most {MAX_FEATURES} columns and values")
+    try:
+        columns, values = [*map(int, given)], [*map(float, given.values())]
+        sound = not columns or (
+            min(columns) >= 0
+            and max(columns) <= _LAST_COLUMN
+            and all(map(math.isfinite, values))
+            and max(values) <= _LARGEST_VALUE
+            and min(values) >= -_LARGEST_VALUE
+        )
+    except (TypeError, ValueError, OverflowError):
+        sound = False
+    if sound:
+        return dict(zip(columns, values, strict=True))
+    column, value = next(entry for entry in given.items() if not _is_feature(*entry))
+    raise ValueError(
+        f"a column must be an integer from 0 to 2^53, and a value a number of at most {_LARGEST_VALUE:g}; "
+        f"got {_shown(column)}: {_shown(value)}"
+    )
+
+
+def _is_feature(column: Any, value: Any) -> bool:
+    try:
+        return 0 <= int(column) <= _LAST_COLUMN and abs(float(value)) <= _LARGEST_VALUE
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _shown(given: Any) -> str:
+    """A part of a request, cut to a few characters."""
+    if isinstance(given, str | int | float):
+        return repr(given[:40] if isinstance(given, str) else given)[:60]
+    return "an object" if isinstance(given, Mapping) else "a list" if isinstance(given, list) else "null"
+
+
+Features = Annotated[
+    dict[int, float] | None,
+    PlainValidator(_read_features),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "maxProperties": MAX_FEATURES,
+                    "propertyNames": {"pattern": "^[0-9]{1,15}$"},
+                    "additionalProperties": {"type": "number", "minimum": -_LARGEST_VALUE, "maximum": _LARGEST_VALUE},
+                },
+                {"type": "null"},
+            ]
+        }
+    ),
+    Field(description='column to value, {"12": 0.5}'),
 ]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: Any) -> Any:
+        """Refuse many unknown fields with one error; a few get one each."""
+        if isinstance(given, dict) and len(given) > 2 * len(cls.model_fields):
+            raise ValueError(f"the fields must be among {', '.join(cls.model_fields)}; got {len(given)} fields")
+        return given
 
 
 class Input(_Strict):
@@ -50,14 +142,7 @@ class Input(_Strict):
     )
 
     text: Annotated[Text | None, Field(description="the text to suggest labels for")] = None
-    features: Annotated[
-        dict[Column, Value] | None,
-        Field(
-            max_length=MAX_FEATURES,
-            description='column to value, {"12": 0.5}',
-            json_schema_extra={"propertyNames": {"pattern": "^[0-9]{1,15}$"}},
-        ),
-    ] = None
+    features: Features = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -77,7 +162,7 @@ class SuggestRequest(Input):
 class SuggestBatchRequest(_Strict):
     """Several inputs, and options of their suggestions."""
 
-    inputs: Annotated[list[Input], Field(min_length=1, max_length=MAX_ROWS)]
+    inputs: Annotated[list[Input], Field(fail_fast=True, min_length=1, max_length=MAX_ROWS)]
     k: K = 10
     threshold: Threshold = 0.0
     allowed: Allowed = None
@@ -87,20 +172,20 @@ class ExplainRequest(Input):
     """An input whose k best labels are explained, and labels that are missed among them."""
 
     k: Annotated[int, Field(ge=1, le=100)] = 5
-    missed: Annotated[list[Label], Field(max_length=100)] = []
+    missed: Annotated[list[Label], Field(fail_fast=True, max_length=100)] = []
     n_features: Annotated[int, Field(ge=1, le=1000, description="the largest number of features per step")] = 10
 
 
 class Example(Input):
     """An input and all of its labels. Labels may be new."""
 
-    labels: Annotated[list[Label], Field(max_length=MAX_LABELS)]
+    labels: Annotated[list[Label], Field(fail_fast=True, max_length=MAX_LABELS)]
 
 
 class LearnRequest(_Strict):
     """Examples. They are learned in this order."""
 
-    examples: Annotated[list[Example], Field(min_length=1, max_length=MAX_ROWS)]
+    examples: Annotated[list[Example], Field(fail_fast=True, min_length=1, max_length=MAX_ROWS)]
 
 
 class LabelChange(_Strict):
@@ -192,10 +277,15 @@ class ModelInfo(BaseModel):
 
 
 class Status(BaseModel):
-    """The state of the process; ``learning`` says why learning is refused, and is empty if it is not."""
+    """The state of the process.
+
+    ``learning`` says why learning is refused, and ``model`` why the newest model is not in use; both are empty if all
+    is well.
+    """
 
     status: str
     learning: str = ""
+    model: str = ""
 
 
 class Problem(BaseModel):

@@ -7,14 +7,15 @@ socket.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,15 +24,19 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
+from uvicorn.config import LOGGING_CONFIG
 
+from labelwood import __version__
 from labelwood.methods import load
 from labelwood.run_context import logger
+from labelwood.serve.event_log import Level, events, open_log
 from labelwood.serve.http.annif_api import read_uris
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
+from labelwood.serve.http.connections import Connections
 from labelwood.serve.http.forward import Forward
-from labelwood.serve.http.gate import Limits
+from labelwood.serve.http.gate import Gate
+from labelwood.serve.http.limits import Limits
 from labelwood.serve.service import Service
 from labelwood.serve.state.followed_model import FollowedModel
 from labelwood.serve.state.state_machine import DRIFT_WINDOW
@@ -63,6 +68,8 @@ class Options:
     keep: int = KEPT_SNAPSHOTS
     drift_window: int = DRIFT_WINDOW
     alarm_below: float = 0.0
+    log: str | None = None
+    log_level: Level = "info"
 
     @property
     def state_folder(self) -> Path:
@@ -73,10 +80,15 @@ class Options:
 def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     """Serve until SIGTERM or SIGINT; ``announce`` is called with the address when the port is open."""
     check_host(options.host, Tokens.find(options.tokens))
+    open_log(options.log, options.log_level)
     sys.setswitchinterval(_SWITCH_SECONDS)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server has started; then it compares the models
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles them, and raises them again at its end
         signal.signal(ending, lambda sig, frame: None)
     learns = options.learn and load(options.model).can_learn
+    if not learns and options.state_folder.exists():
+        text = "%s is served without learning: what %s has learned is not used"
+        logger.warning(text, options.model, options.state_folder)
     with _listen(options.host, options.port) as sock:
         _serve_on(sock, options, learns, announce)
 
@@ -87,51 +99,71 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
     facts = {"url": f"http://{shown}:{port}/", "learns": learns}
     if learns:
         facts["state"] = str(options.state_folder)
+    events.info("serving", extra={"facts": {**facts, "model": str(options.model), "version": __version__}})
     if options.workers > 1:
         _serve_many(options, sock, learns, lambda: announce(facts))
     else:
         service = _service(options, Metrics(), learns=learns)
-        _on_hangup(service, options)
-        server = _server(_app(options, service))
+        config = _public_config(_app(options, service), options, service.metrics)
+        server = _Server(config, lambda: service.reload(options.model))
         announce(facts)
         server.run(sockets=[sock])
+    events.info("stopped")
 
 
 def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
+    ended = threading.Event()
     with _private_directory(n_rows=options.workers + 1) as private:
         metrics = Metrics(private / "metrics", n_rows=options.workers + 1)
         service = _service(options, metrics, learns=learns, publish=True)
-        _on_hangup(service, options)
         readers = _Readers(options, sock, private, learns=learns)
         service.push_gauges()
-        pushing = threading.Thread(target=_push, args=(service,), daemon=True)
+        pushing = threading.Thread(target=_push, args=(service, ended), daemon=True)
         pushing.start()
-        server = _WriterServer(_config(_app(options, service), uds=str(private / "writer")), readers)
+        config = _config(_app(options, service), options, uds=str(private / "writer"))
+        server = _WriterServer(config, lambda: service.reload(options.model), readers)
         announce()
         server.run()
+        ended.set()
+        pushing.join()  # a thread that holds the model must not outlive the interpreter
 
 
 @contextlib.contextmanager
 def _private_directory(*, n_rows: int) -> Iterator[Path]:
     """A directory for the socket and the metrics: in memory if possible, so that a full disk does not matter."""
-    places = [Path("/dev/shm"), Path(tempfile.gettempdir())]
+    places = [Path("/dev/shm"), None]
     with contextlib.ExitStack() as stack:
         for place in places:
             try:
-                private = stack.enter_context(private_directory(place / "labelwood-serve"))
+                own = private_directory("labelwood-serve", {"metrics", "writer"}, folder=place)
+                private = stack.enter_context(own)
                 Metrics(private / "metrics", n_rows=n_rows)
                 break
             except OSError:
-                if place == places[-1]:
+                if place is None:
                     raise
         yield private
 
 
-class _WriterServer(uvicorn.Server):
+class _Server(uvicorn.Server):
+    """Calls ``reload`` on the event loop when it has started, and at every SIGHUP from then on."""
+
+    def __init__(self, config: uvicorn.Config, reload: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._reload = reload
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # A handler of the event loop never interrupts other code, so it may take locks.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
+        await super().startup(sockets=sockets)
+        self._reload()
+
+
+class _WriterServer(_Server):
     """Stops the readers before itself, so that requests which they have forwarded are still answered."""
 
-    def __init__(self, config: uvicorn.Config, readers: _Readers) -> None:
-        super().__init__(config)
+    def __init__(self, config: uvicorn.Config, reload: Callable[[], None], readers: _Readers) -> None:
+        super().__init__(config, reload)
         self._readers = readers
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -178,13 +210,14 @@ class _Readers:
 
 def _read(options: Options, sock: socket.socket, private: Path, learns: bool, writer: int, row: int) -> None:
     """The main function of a reader process; ``writer`` is the id of the writer process."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(writer,), daemon=True).start()
+    open_log(options.log, options.log_level)
     current = FollowedModel(lambda: view_of(options.state_folder) if learns else options.model, n_jobs=options.n_jobs)
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
     service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False, name=options.model.name)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    server = _server(_app(options, service, forward=private / "writer" if learns else None))
-    server.run(sockets=[sock])
+    app = _app(options, service, forward=private / "writer" if learns else None)
+    uvicorn.Server(_public_config(app, options, metrics)).run(sockets=[sock])
 
 
 def _end_with(parent: int) -> None:
@@ -211,7 +244,7 @@ def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool 
     return Service(store.machine, metrics, writer, name=options.model.name)
 
 
-def _app(options: Options, service: Service, *, forward: Path | None = None) -> ASGIApp:
+def _app(options: Options, service: Service, *, forward: Path | None = None) -> Gate:
     return create_app(
         service,
         tokens=Tokens.find(options.tokens),
@@ -221,37 +254,30 @@ def _app(options: Options, service: Service, *, forward: Path | None = None) -> 
     )
 
 
-def _on_hangup(service: Service, options: Options) -> None:
-    """On SIGHUP, load the model again and make it the current one."""
-
-    def swap(sig: int, frame: FrameType | None) -> None:
-        if service.writer is not None:
-            service.writer.swap(options.model)
-
-    signal.signal(signal.SIGHUP, swap)
-
-
-def _push(service: Service) -> None:
-    waiting = threading.Event()
-    while not service.closing:
+def _push(service: Service, ended: threading.Event) -> None:
+    while not ended.wait(1.0):
         service.push_gauges()
-        waiting.wait(1.0)
 
 
-def _config(app: ASGIApp, **options: Any) -> uvicorn.Config:
+def _config(gate: Gate, options: Options, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
-        log_level="warning",
+        gate,
+        ws="none",
+        log_config=LOGGING_CONFIG if options.log is None else None,
+        log_level="error",  # below are warnings about what clients send
         access_log=False,
         proxy_headers=False,
         server_header=False,
+        timeout_keep_alive=math.ceil(options.limits.idle_seconds),
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        **options,
+        **more,
     )
 
 
-def _server(app: ASGIApp) -> uvicorn.Server:
-    return uvicorn.Server(_config(app))
+def _public_config(gate: Gate, options: Options, metrics: Metrics) -> uvicorn.Config:
+    """The configuration of a process that clients connect to: with the limits of connections."""
+    connections = Connections(gate, options.limits.within_descriptors(), metrics)
+    return _config(gate, options, http=connections.protocol)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+import platform
+import threading
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from labelwood import __version__, label_names
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.estimator.prediction import as_ids
 from labelwood.explain import Explanation
+from labelwood.label_names import LabelNames
 from labelwood.methods.text_classifier import Model, estimator_of
+from labelwood.run_context import logger
 from labelwood.serve.messages import (
     ExplainRequest,
     Input,
@@ -27,14 +35,18 @@ from labelwood.serve.messages import (
     SuggestBatchRequest,
     SuggestRequest,
 )
+from labelwood.serve.state.followed_model import FollowedModel
 from labelwood.serve.state.records import Answer, check_label_numbers, rows_of
-from labelwood.serve.state.writer import Writer
+from labelwood.serve.state.writer import StoppedError, Writer
 from labelwood.serve.telemetry import Metrics
-from labelwood.sparse import CSR
+from labelwood.sparse import CSR, I32, TopK
 
-_LONG_TEXT = 20_000  # characters; a longer text is suggested for in a thread
+# A request with a longer text, more features or more labels asked for is answered in a thread.
+_LONG_TEXT, _MANY_FEATURES, _LONG_LIST = 20_000, 2_000, 100
+_NAMES_AT_ONCE = 10_000
 
 Label = str | int
+T = TypeVar("T")
 
 
 class CannotLearnError(LabelwoodError):
@@ -42,7 +54,12 @@ class CannotLearnError(LabelwoodError):
 
 
 class ModelLender(Protocol):
-    """Answers which model is current: a :class:`StateMachine` or a :class:`FollowedModel`."""
+    """Answers which model is current: a :class:`StateMachine` or a :class:`FollowedModel`.
+
+    ``reload_error`` says why the newest model of the directory is not in use; it is empty if that model is in use.
+    """
+
+    reload_error: str
 
     def read(self) -> AbstractContextManager[Model]:
         """Lend the current model. It does not change until the block ends."""
@@ -73,13 +90,13 @@ class Service:
 
     async def suggest(self, request: SuggestRequest) -> list[Suggestion]:
         """Suggest labels for one input."""
-        if request.text is not None and len(request.text) > _LONG_TEXT:
-            return (await asyncio.to_thread(self._suggest, [request], request))[0]
+        if _is_long(request):
+            return (await _in_thread(partial(self._suggest, [request], request)))[0]
         return self._suggest([request], request)[0]
 
     async def suggest_batch(self, request: SuggestBatchRequest) -> list[list[Suggestion]]:
         """Suggest labels for several inputs."""
-        return await asyncio.to_thread(self._suggest, request.inputs, request)
+        return await _in_thread(partial(self._suggest, request.inputs, request))
 
     async def explain(self, request: ExplainRequest) -> Explanation:
         """Explain why labels are suggested or missed."""
@@ -126,6 +143,41 @@ class Service:
         refused = self.writer_elsewhere and self.metrics.gauges()["learning_refused"]
         return "the writer process refuses records; its log says why" if refused else ""
 
+    def information(self) -> dict[str, dict[str, object]]:
+        """What is served by which version, as labels of metrics."""
+        with self.current.read() as model:
+            estimator = estimator_of(model)
+            facts = {
+                "method": estimator.method_name,
+                "takes": model.takes,
+                "trained_at": estimator.trained_.get("at") or "",
+                "learns": "yes" if self.writer is not None or self.writer_elsewhere else "no",
+            }
+        return {"build": {"version": __version__, "python": platform.python_version()}, "model": facts}
+
+    def reload(self, model: Path) -> None:
+        """Take up the model at a path if the current model began from another. A followed model needs no call."""
+        if self.writer is None:
+            return
+        try:
+            self.writer.swap(model)
+        except StoppedError as error:
+            logger.warning("the model in use is kept: %s", error)
+
+    @property
+    def reload_error(self) -> str:
+        """Why the newest model of the directory is not in use; empty if it is."""
+        if not self.current.reload_error and self.writer_elsewhere and self.metrics.gauges()["reload_failed"]:
+            return "the process that learns could not take up the newest model; its log says why"
+        return self.current.reload_error
+
+    def close(self) -> None:
+        """Learn what is waiting, or stop following the model. No thread holds the model afterwards."""
+        if self.writer is not None:
+            self.writer.close()
+        if isinstance(self.current, FollowedModel):
+            self.current.close()
+
     def push_gauges(self) -> None:
         """Update the gauges of this process."""
         if not self.sets_gauges:
@@ -134,10 +186,14 @@ class Service:
             self.metrics.set_gauges(self.writer.gauges())
             return
         with self.current.read() as model:
-            self.metrics.set_gauges({"labels": estimator_of(model).n_labels_})
+            labels = estimator_of(model).n_labels_
+        self.metrics.set_gauges({"labels": labels, "reload_failed": float(bool(self.reload_error))})
 
     def _suggest(
-        self, inputs: list[Input] | list[SuggestRequest], options: SuggestRequest | SuggestBatchRequest
+        self,
+        inputs: list[Input] | list[SuggestRequest],
+        options: SuggestRequest | SuggestBatchRequest,
+        cancelled: threading.Event | None = None,
     ) -> list[list[Suggestion]]:
         with self.current.read() as model:
             return suggest(
@@ -146,6 +202,7 @@ class Service:
                 k=options.k,
                 threshold=options.threshold,
                 allowed=options.allowed,
+                cancelled=cancelled,
             )
 
     def _explain(self, request: ExplainRequest) -> Explanation:
@@ -159,9 +216,10 @@ class Service:
 
     def _labels(self, start: int, limit: int, contains: str) -> LabelList:
         with self.current.read() as model:
-            entries = _entries(model)
-        found = [entry for entry in entries if contains in str(entry.label).casefold()]
-        return LabelList(total=len(found), labels=found[start : start + limit])
+            estimator = estimator_of(model)
+            found = _containing(estimator.label_names, contains) if contains else range(estimator.n_labels_)
+            page = found[start : start + limit]
+            return LabelList(total=len(found), labels=[*map(_as_message, estimator.label_entries(page))])
 
     def _writer(self) -> Writer:
         if self.writer is None:
@@ -172,37 +230,56 @@ class Service:
 
 
 def suggest(
-    estimator: TreeEstimator, rows: CSR, *, k: int, threshold: float = 0.0, allowed: Collection[Label] | None = None
+    estimator: TreeEstimator,
+    rows: CSR,
+    *,
+    k: int,
+    threshold: float = 0.0,
+    allowed: Collection[Label] | None = None,
+    cancelled: threading.Event | None = None,
 ) -> list[list[Suggestion]]:
     """The k best labels of each row that score at least ``threshold`` and are in ``allowed``, best first.
 
-    With ``allowed`` the search is repeated with more labels until k labels of each row are allowed. A beam search
-    reaches some labels only, so a row may get fewer.
+    Labels in ``allowed`` that the model does not know are skipped. Another thread may set ``cancelled`` to end the
+    search with an error.
     """
-    if allowed is None:
-        return [list(row) for row in _found(estimator, rows, k, threshold)]
-    permitted, width = frozenset(allowed), 4 * k
-    while True:
-        wide = list(_found(estimator, rows, width, threshold))
-        kept = [[one for one in row if one.label in permitted][:k] for row in wide]
-        enough = all(
-            len(few) >= min(k, len(permitted)) or len(row) < width for few, row in zip(kept, wide, strict=True)
-        )
-        if enough or width >= estimator.n_labels_:
-            return kept
-        width = min(4 * width, estimator.n_labels_)
-
-
-def _found(estimator: TreeEstimator, rows: CSR, k: int, threshold: float) -> Iterator[list[Suggestion]]:
     if estimator.n_labels_ == 0:
-        yield from ([] for _ in range(rows.n_rows))
-        return
-    top = estimator.topk_ids(rows, min(k, estimator.n_labels_))
+        return [[] for _ in range(rows.n_rows)]
+    ids = None if allowed is None else _known_ids(estimator, allowed)
+    top = estimator.topk_ids(rows, min(k, estimator.n_labels_), allowed=ids, cancelled=cancelled)
+    return list(_named(estimator, top, threshold))
+
+
+def _known_ids(estimator: TreeEstimator, labels: Collection[Label]) -> I32:
+    """The ids of the labels that the model knows."""
+    names = estimator.label_names
+    if names.kind == "ids":
+        return as_ids(label for label in labels if isinstance(label, int) and 0 <= label < len(names))
+    found = (names.index.get(label) for label in labels)
+    return as_ids(label for label in found if label is not None)
+
+
+def _named(estimator: TreeEstimator, top: TopK, threshold: float) -> Iterator[list[Suggestion]]:
     least = float(np.float32(threshold))
     for ids, scores in zip(top.labels.tolist(), top.scores.tolist(), strict=True):
         kept = [(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least]
         names = estimator.label_names.named([label for label, _ in kept])
         yield [Suggestion(_json_label(name), score) for name, (_, score) in zip(names, kept, strict=True)]
+
+
+def _is_long(request: SuggestRequest) -> bool:
+    """True if a request may take longer than handing it to a thread and back."""
+    size = len(request.text or "") / _LONG_TEXT + len(request.features or ()) / _MANY_FEATURES
+    return size > 1 or request.allowed is not None or request.k > _LONG_LIST
+
+
+async def _in_thread(work: Callable[[threading.Event], T]) -> T:
+    """Work in a thread. If the request is cancelled, by its time limit or its client, the event is set."""
+    cancelled = threading.Event()
+    try:
+        return await asyncio.to_thread(work, cancelled)
+    finally:
+        cancelled.set()
 
 
 async def _written(writer: Writer, record: dict[str, Any]) -> Answer:
@@ -234,18 +311,24 @@ def _check_examples(model: Model, examples: list[dict[str, Any]]) -> None:
     check_label_numbers(model, examples)
 
 
-def _entries(model: Model) -> list[LabelEntry]:
-    return [
-        LabelEntry(
-            label=_json_label(entry.name),
-            state=entry.state,
-            support=entry.support,
-            age=entry.age,
-            idle=entry.idle,
-            merged_into=None if entry.target is None else _json_label(entry.target),
-        )
-        for entry in estimator_of(model).label_entries()
-    ]
+def _containing(names: LabelNames, part: str) -> list[int]:
+    """The ids of the labels whose name contains a text, in lower case."""
+    found: list[int] = []
+    for start in range(0, len(names), _NAMES_AT_ONCE):
+        some = range(start, min(start + _NAMES_AT_ONCE, len(names)))
+        found += [label for label, name in zip(some, names.named(some), strict=True) if part in str(name).casefold()]
+    return found
+
+
+def _as_message(entry: label_names.LabelEntry) -> LabelEntry:
+    return LabelEntry(
+        label=_json_label(entry.name),
+        state=entry.state,
+        support=entry.support,
+        age=entry.age,
+        idle=entry.idle,
+        merged_into=None if entry.target is None else _json_label(entry.target),
+    )
 
 
 def _json_label(name: Any) -> Label:

@@ -17,6 +17,10 @@ _STATUSES = ("2xx", "3xx", "4xx", "5xx")
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _RECENT = 1024
 _PREFIX = "labelwood_"
+_COUNTERS = frozenset(
+    {"examples_learned", "snapshots_failed", "clock_went_back", "connections_shed", "connections_refused",
+     "connections_timed_out"}
+)  # fmt: skip
 GAUGES = {
     "examples_learned": "examples learned since the state began",
     "labels": "labels known to the model",
@@ -26,6 +30,7 @@ GAUGES = {
     "learning_refused": "1 while learning is refused, for example because the disk is full",
     "learning_recoveries": "times that the state was rebuilt because a record could not be applied",
     "records_skipped": "records of the log that cannot be applied and are skipped",
+    "reload_failed": "1 while the model directory holds a model that could not be taken up",
     "snapshots_failed": "snapshots that could not be written",
     "clock_went_back": "frames written while the clock was behind the time of an earlier frame",
     "drift_examples": "number of examples that the drift figures cover",
@@ -34,8 +39,19 @@ GAUGES = {
     "drift_alarm": "1 while drift_precision_at_1 is below the alarm threshold",
 }
 
-_N_COUNTS = len(ROUTES) * (len(_STATUSES) + len(_BUCKETS) + 2)
-_WIDTH = _N_COUNTS + len(GAUGES) + 1 + _RECENT
+ADDED = {
+    "connections_open": "connections that are open",
+    "connections_shed": "connections without a token that were closed to make room",
+    "connections_refused": "connections that found no room",
+    "connections_timed_out": "connections closed because a request did not arrive in time",
+}
+
+_ROUTE_WIDTH = len(_STATUSES) + len(_BUCKETS) + 2
+_N_COUNTS = len(ROUTES) * _ROUTE_WIDTH
+_BASE = {route: number * _ROUTE_WIDTH for number, route in enumerate(ROUTES)}
+_CURSOR = _N_COUNTS + len(GAUGES)
+_WIDTH = _N_COUNTS + len(GAUGES) + 1 + _RECENT + len(ADDED)
+_ADDED_AT = {name: position - len(ADDED) for position, name in enumerate(ADDED)}
 
 
 class Metrics:
@@ -48,43 +64,54 @@ class Metrics:
             if not path.exists():
                 np.zeros((n_rows, _WIDTH)).tofile(path)
             self._table = np.memmap(path, np.float64, "r+", shape=(n_rows, _WIDTH))
-        self._row = self._table[row]
-        self._row[:] = 0
+        self._table[row] = 0
+        # a cell of an array takes several times as long to change
+        self._row: memoryview[float] = memoryview(self._table[row]).cast("B").cast("d")
 
     def note(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        width = _N_COUNTS // len(ROUTES)
-        base = ROUTES.index(route) * width
-        self._row[base + status // 100 - 2] += 1
-        self._row[base + len(_STATUSES) + bisect.bisect_left(_BUCKETS, seconds)] += 1
-        self._row[base + width - 1] += seconds
+        row, base = self._row, _BASE[route]
+        row[base + status // 100 - 2] += 1
+        row[base + len(_STATUSES) + bisect.bisect_left(_BUCKETS, seconds)] += 1
+        row[base + _ROUTE_WIDTH - 1] += seconds
         if route == "suggest":
-            cursor = _N_COUNTS + len(GAUGES)
-            self._row[cursor + 1 + int(self._row[cursor]) % _RECENT] = seconds
-            self._row[cursor] += 1
+            row[_CURSOR + 1 + int(row[_CURSOR]) % _RECENT] = seconds
+            row[_CURSOR] += 1
 
     def set_gauges(self, values: Mapping[str, float]) -> None:
         """Set the gauges. Only one process of a service may do so: the rows are added up."""
         for position, name in enumerate(GAUGES):
             self._row[_N_COUNTS + position] = values.get(name, 0.0)
 
+    def add(self, name: str, amount: int) -> None:
+        """Add to one of the values that every process counts."""
+        self._row[_ADDED_AT[name]] += amount
+
+    def added(self, name: str) -> float:
+        """What this process has added to a value."""
+        return self._row[_ADDED_AT[name]]
+
     def gauges(self) -> dict[str, float]:
         """The gauges, and the median and 99th percentile of recent suggestions in seconds."""
         values = self._table[:, _N_COUNTS : _N_COUNTS + len(GAUGES)].sum(axis=0).tolist()
-        recent = self._table[:, _N_COUNTS + len(GAUGES) + 1 :]
+        recent = self._table[:, _N_COUNTS + len(GAUGES) + 1 : -len(ADDED)]
         recent = recent[recent > 0]
         p50, p99 = np.percentile(recent, [50, 99]).tolist() if len(recent) else (0.0, 0.0)
         return {**dict(zip(GAUGES, values, strict=True)), "suggest_p50_seconds": p50, "suggest_p99_seconds": p99}
 
-    def render(self) -> str:
-        """All counts, latencies and gauges in the text format of Prometheus."""
-        return "\n".join([*self._render_requests(), *self._render_gauges()]) + "\n"
+    def render(self, information: Mapping[str, Mapping[str, object]]) -> str:
+        """All counts, latencies and gauges in the text format of Prometheus.
 
-    def _render_gauges(self) -> Iterable[str]:
-        values = self.gauges()
-        for name, text in GAUGES.items():
+        ``information`` has the labels of metrics whose value is always 1, by the name of the metric.
+        """
+        parts = [*self._render_requests(), *self._render_values(), *_render_information(information)]
+        return "\n".join(parts) + "\n"
+
+    def _render_values(self) -> Iterable[str]:
+        values = self.gauges() | {name: self._table[:, place].sum() for name, place in _ADDED_AT.items()}
+        for name, text in (GAUGES | ADDED).items():
             yield f"# HELP {_PREFIX}{name} {text}"
-            yield f"# TYPE {_PREFIX}{name} gauge"
+            yield f"# TYPE {_PREFIX}{name} {'counter' if name in _COUNTERS else 'gauge'}"
             yield f"{_PREFIX}{name} {values[name]:.10g}"
 
     def _render_requests(self) -> Iterable[str]:
@@ -104,3 +131,15 @@ class Metrics:
                 yield f'{name}_bucket{{route="{route}",le="{bound}"}} {count:.0f}'
             yield f'{name}_sum{{route="{route}"}} {row[-1]:.9g}'
             yield f'{name}_count{{route="{route}"}} {steps[-1]:.0f}'
+
+
+def _render_information(information: Mapping[str, Mapping[str, object]]) -> Iterable[str]:
+    for name, labels in information.items():
+        shown = ",".join(f'{label}="{_escaped(str(value))}"' for label, value in labels.items())
+        yield f"# HELP {_PREFIX}{name}_info facts about the {name}; the value is always 1"
+        yield f"# TYPE {_PREFIX}{name}_info gauge"
+        yield f"{_PREFIX}{name}_info{{{shown}}} 1"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

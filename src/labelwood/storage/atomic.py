@@ -5,7 +5,8 @@ reader finds the old content or the new content, complete, and a failed write le
 
 A directory changes places with its predecessor in one system call (``renameat2``) where the system has that call.
 Elsewhere the predecessor is renamed first, and a crash between the two renames leaves it complete under its ``.old``
-name. A predecessor is removed only after its successor is in place and flushed.
+name. A predecessor is removed only after its successor is in place and flushed. A directory is replaced only if all of
+its files were written by Labelwood; :class:`OwnDirectory` says which files those are.
 
 A temporary is named ``.NAME.1a2b3c4d.tmp``, a predecessor that was renamed ``.NAME.1a2b3c4d.old``. A crash may leave
 either of them; the next write to the same target removes it. The writer of a temporary holds a lock on it, so that no
@@ -22,9 +23,12 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
+
+from labelwood.errors import LabelwoodError
 
 if sys.platform != "win32":
     import fcntl
@@ -33,6 +37,44 @@ _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 # The C library, the kernel, the file system or a container's system call filter does not know the call.
 _NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM)
+
+
+class OwnDirectory(NamedTuple):
+    """A kind of directory that may be replaced by one of its kind.
+
+    ``name`` is its name in errors. ``files`` lists the files that a directory of this kind consists of, and raises
+    ValueError, TypeError or LookupError if the directory is of another kind.
+    """
+
+    name: str
+    files: Callable[[Path], Iterable[str]]
+
+    def check(self, target: Path) -> None:
+        """Raise unless the target does not exist, is an empty directory, or consists of files of this kind alone."""
+        if not os.path.lexists(target):
+            return
+        advice = "Choose another path or remove it yourself."
+        present = {entry.name: entry.is_file() for entry in target.iterdir()} if target.is_dir() else None
+        if present == {}:
+            return
+        try:
+            own = set(self.files(target))
+        except (ValueError, TypeError, LookupError, RecursionError, OSError):
+            present = None
+        if present is None:
+            raise LabelwoodError(f"{target}: exists and is not a {self.name}. {advice}")
+        strange = [name for name, is_file in present.items() if name not in own or not is_file]
+        if strange:
+            raise LabelwoodError(
+                f"{target}: holds a {self.name} and also {min(strange)}, which is not part of it. {advice}"
+            )
+
+
+def _no_files(target: Path) -> Iterable[str]:
+    raise ValueError(target)
+
+
+NEW = OwnDirectory("new or empty directory", _no_files)
 
 
 @contextlib.contextmanager
@@ -58,30 +100,48 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_directory(path: str | os.PathLike[str], kind: OwnDirectory = NEW) -> Iterator[Path]:
     """Fill the directory that is yielded; it replaces ``path`` when the block ends without an error.
 
-    Missing parents are created. A link stays a link: the directory it points to is replaced. The caller checks whether
-    the existing directory may be replaced.
+    Missing parents are created. A link stays a link: the directory it points to is replaced. A directory that is not of
+    this ``kind`` is refused, before the block and again before it would be replaced.
     """
     target = Path(os.path.realpath(path))
+    kind.check(target)
     create_directory(target.parent)
     with _temporary(target, Path.mkdir) as temporary:
         yield temporary
         _sync_tree(temporary)
+        kind.check(target)
         _put_in_place(temporary, target)
         sync_directory(target.parent)
     remove_leftovers(target.parent, target.name)
 
 
 @contextlib.contextmanager
-def private_directory(path: Path) -> Iterator[Path]:
-    """A directory beside ``path`` that only this user may enter, removed at the end.
+def private_directory(name: str, files: Container[str], *, folder: Path | None = None) -> Iterator[Path]:
+    """A directory for the ``files`` of this process that only this user may enter; it is removed at the end.
 
-    The directories of processes that were killed are removed first.
+    It is made in ``folder``, by default the folder for temporary files.
+
+    Directories of this name that killed processes left are removed too, if they hold nothing but such files.
     """
-    with _temporary(path, lambda fresh: fresh.mkdir(mode=0o700)) as temporary:
-        yield temporary
+    folder = folder or Path(tempfile.gettempdir())
+    leftover = re.compile(rf"{re.escape(name)}-[0-9a-f]{{16}}")
+    for path in folder.iterdir():
+        if not leftover.fullmatch(path.name) or path.is_symlink() or path.stat().st_uid != os.getuid():
+            continue
+        lock = _lock(path, wait=False)
+        if lock is not None:
+            if all(entry.name in files for entry in path.iterdir()):
+                _remove(path)
+            os.close(lock)
+
+    def name_one() -> Path:
+        return folder / f"{name}-{secrets.token_hex(8)}"
+
+    with _locked(name_one, lambda path: path.mkdir(mode=0o700)) as private:
+        yield private
 
 
 def create_directory(path: Path) -> None:
@@ -124,13 +184,24 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
 def _temporary(target: Path, create: Callable[[Path], None]) -> Iterator[Path]:
     """Create a temporary for the target, locked; what bears its name at the end is removed."""
     remove_leftovers(target.parent, target.name)
-    while True:
-        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+
+    def create_or_say(path: Path) -> None:
         try:
             create(path)
         except OSError as error:
             error.filename = str(target)  # the temporary's name would mean nothing to the caller
             raise
+
+    with _locked(lambda: target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp"), create_or_say) as path:
+        yield path
+
+
+@contextlib.contextmanager
+def _locked(name_one: Callable[[], Path], create: Callable[[Path], None]) -> Iterator[Path]:
+    """Create a file or a directory and hold a lock on it; what bears its name at the end is removed."""
+    while True:
+        path = name_one()
+        create(path)
         lock = _lock(path, wait=True)
         if path.exists():
             break

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.storage.atomic import atomic_directory
+from labelwood.storage.atomic import OwnDirectory, atomic_directory
 from labelwood.storage.mapped_file import map_file
 
 FORMAT = "labelwood-model"
@@ -54,8 +54,7 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
 
     ``manifest`` holds JSON values. The format, the versions, the list of files and the checksums are added.
     """
-    check_target(Path(os.path.realpath(path)))
-    with atomic_directory(path) as folder:
+    with atomic_directory(path, _MODEL) as folder:
         write_model_files(folder, manifest, arrays)
 
 
@@ -87,6 +86,12 @@ def _read(folder: _Folder, *, verify: bool | None) -> tuple[dict[str, Any], Arra
     if verify is None:
         verify = sum(entry["bytes"] for entry in files.values()) <= VERIFY_UP_TO_BYTES
     return manifest, {name: _map_array(folder, name, entry, verify=verify) for name, entry in files.items()}
+
+
+def fingerprint(path: str | os.PathLike[str]) -> str:
+    """A digest of a model's manifest, and so of its files: equal for copies of one model, different for any other."""
+    with _Folder(path) as folder:
+        return hashlib.sha256(_canonical(_read_manifest(folder))).hexdigest()
 
 
 class _Folder:
@@ -281,24 +286,17 @@ def check_counts(name: str, counts: npt.NDArray[Any], length: int) -> None:
         raise FormatError(f"{name} must be one integer per label, at least 0")
 
 
-def check_target(target: Path) -> None:
-    """Raise unless the target does not exist, is an empty directory, or holds a model and nothing else."""
-    if not os.path.lexists(target):
-        return
-    advice = "Choose another path or remove it yourself."
-    if not target.is_dir():
-        raise LabelwoodError(f"save: {target} exists and is not a Labelwood model. {advice}")
-    present = {entry.name for entry in target.iterdir()}
-    if not present:
-        return
-    try:
-        with _Folder(target) as folder, folder.open(MANIFEST) as file:
-            manifest = json.load(file)
-        if manifest["format"] != FORMAT:
-            raise ValueError
-        own = {MANIFEST, *(f"{name}.npy" for name in manifest["files"])}
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise LabelwoodError(f"save: {target} exists and is not a Labelwood model. {advice}") from None
-    if present - own:
-        stray = min(present - own)
-        raise LabelwoodError(f"save: {target} holds a model and also {stray}, which is not part of the model. {advice}")
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raise unless the path does not exist, is an empty directory, or holds a model and nothing else."""
+    _MODEL.check(Path(os.path.realpath(path)))
+
+
+def _files_of(target: Path) -> list[str]:
+    with _Folder(target) as folder, folder.open(MANIFEST) as file:
+        manifest = json.load(file)
+    if manifest["format"] != FORMAT:
+        raise ValueError(manifest["format"])
+    return [MANIFEST, *(f"{name}.npy" for name in manifest["files"])]
+
+
+_MODEL = OwnDirectory("Labelwood model", _files_of)

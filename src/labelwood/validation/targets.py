@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from labelwood.errors import LabelwoodError
-from labelwood.label_names import LabelNames
+from labelwood.label_names import LabelNames, name_problem
 from labelwood.sparse import CSR, I64, from_scipy
 from labelwood.validation.column_names import column_names, n_dimensions
 
@@ -144,6 +144,9 @@ def distinct_names(rows: list[list[Hashable]], *, owner: str) -> list[Hashable]:
         raise LabelwoodError(f"{owner}: a label name must be hashable, such as a string or a tuple; {error}") from None
     if any(isinstance(name, float | np.floating) and math.isnan(name) for name in seen):
         raise LabelwoodError(f"{owner}: a label name must not be NaN; Y contains missing values")
+    problem = next((problem for name in seen if (problem := name_problem(name)) is not None), None)
+    if problem is not None:
+        raise LabelwoodError(f"{owner}: {problem}")
     try:
         return sorted(seen)  # type: ignore[type-var]  # names that do not compare raise TypeError
     except TypeError:

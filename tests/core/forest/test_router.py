@@ -158,6 +158,26 @@ def test_large_nodes_go_the_same_way_when_they_get_blocks(projection, per_node, 
             assert leaves_of(whole, row, tree, n_trees) == twin.route(forest, dense[row], tree)
 
 
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1), shape=SHAPES, n_labels=st.sampled_from([9, 3000]), k=st.integers(1, 12))
+def test_the_best_of_the_allowed_labels(seed, shape, n_labels, k):
+    random = np.random.default_rng(seed)
+    forest = random_forest(random, n_labels=n_labels, **shape)
+    X = random_rows(random, 6, forest.n_features)
+    dense = X.to_scipy().toarray().astype(np.float64)
+    run = RunContext(n_threads=1)
+    run.allowed = np.flatnonzero(random.random(n_labels) < 0.3).astype(np.int32)
+    labels, scores = forest.topk(X, k, run)
+    for row in range(X.n_rows):
+        expected = np.zeros(n_labels)
+        expected[run.allowed] = twin.scores(forest, dense[row])[run.allowed]
+        wanted = np.sort(expected[expected > 0])[::-1][:k]
+        np.testing.assert_allclose(scores[row][: len(wanted)], wanted, rtol=1e-5)
+        found = labels[row][labels[row] >= 0]
+        assert len(found) == len(wanted)
+        np.testing.assert_allclose(expected[found], wanted, rtol=1e-5)
+
+
 def test_many_labels_are_summed_like_few():
     random = np.random.default_rng(4)
     forest = random_forest(random, n_labels=5000)

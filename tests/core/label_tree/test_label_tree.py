@@ -231,6 +231,29 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
         np.testing.assert_allclose(sparse_scores[clear], scores[clear], atol=1e-5)
 
 
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(0, 4), st.integers(1, 8), st.data())
+def test_search_of_allowed_labels_scores_them_all(seed, n_labels, link, k, data):
+    X, Y = planted(seed, 20, 10, n_labels)
+    Y[:, 0] |= ~Y.any(axis=1)
+    options = solve.Options(link == 0, 1.0, 0.1, 0.1, 5, 0.3, -1.0 if link else 0.0)
+    tree = tree_shape.random_tree(n_labels, arity=3, max_leaf=4, seed=seed)
+    arrays = trained(X, Y, tree, options, seed=seed)
+    model = searcher(tree, arrays, 10, link)
+    allowed = data.draw(st.sets(st.integers(0, n_labels - 1), min_size=1))
+    ids = np.array(sorted(allowed), np.int32)
+    labels, scores = model.search(csr(X), k, 1, False, 1, None, ids)
+    for i, row in enumerate(X):
+        margins = margins_of(tree, arrays, row)
+        expected = search.score_allowed(tree.child_ptr, tree.label, margins, allowed=allowed, k=k, link=link)
+        assert_same_lists(labels[i], scores[i], expected)
+        assert set(labels[i][labels[i] >= 0]) <= allowed
+    every = np.arange(n_labels, dtype=np.int32)
+    free, bound = model.search(csr(X), k, 1, True, 1, None), model.search(csr(X), k, 1, True, 2, None, every)
+    np.testing.assert_array_equal(free[0], bound[0])
+    np.testing.assert_array_equal(free[1], bound[1])
+
+
 def test_wide_beam_is_exact():
     X, Y = planted(5, 60, 12, 50)
     tree = tree_shape.random_tree(50, arity=3, max_leaf=4, seed=1)

@@ -235,6 +235,40 @@ def test_features_of_sixty_three_bits():
     assert tree.classifier(0, False)[0].tolist() == [-1, 3, 2**40 + 7, 2**62]
 
 
+@settings(max_examples=60)
+@given(stream=streams, parameters=settings_of_tree, k=st.sampled_from([1, 5, 100]), data=st.data())
+def test_search_of_allowed_labels_scores_them_all(stream, parameters, k, data):
+    tree, reference = learn(kernel(**parameters), stream), twin.OnlineTree(**parameters).train(stream)
+    allowed = data.draw(st.sets(st.integers(0, N_LABELS + 3), min_size=1))
+    ids = np.array(sorted(allowed), np.int32)
+    labels, scores = tree.search(matrices(stream)[0], k, 1, None, ids)
+    for row, (features, _) in enumerate(stream[:10]):
+        expected = [(label, score) for label, score in reference.topk(features, N_LABELS) if label in allowed][:k]
+        assert (labels[row] >= 0).sum() == len(expected)
+        assert set(labels[row][labels[row] >= 0]) <= allowed
+        np.testing.assert_allclose(scores[row, : len(expected)], [p for _, p in expected], atol=1e-4)
+    every, their_scores = tree.search(matrices(stream)[0], 200, 1, None)
+    for row in range(len(stream)):
+        kept = np.isin(every[row], ids)
+        np.testing.assert_array_equal(labels[row][labels[row] >= 0], every[row][kept][:k])
+        np.testing.assert_array_equal(scores[row][labels[row] >= 0], their_scores[row][kept][:k])
+
+
+def test_allowed_labels_are_found_at_the_leaves_of_labels_merged_into_them():
+    stream = make_stream(3, 200, 30)
+    tree = learn(kernel(), stream)
+    x = matrices(stream)[0]
+    tree.set_lifecycle(4, True, 4)
+    tree.set_lifecycle(5, False, 6)
+    every, their_scores = tree.search(x, 30, 1, None)
+    allowed = np.array([4, 5, 6, 7], np.int32)
+    labels, scores = tree.search(x, 4, 1, None, allowed)
+    for row in range(len(stream)):
+        kept = np.isin(every[row], allowed)
+        np.testing.assert_array_equal(labels[row], [*every[row][kept], -1, -1])
+        np.testing.assert_array_equal(scores[row][:2], their_scores[row][kept])
+
+
 def test_retired_and_merged_labels_are_not_suggested():
     stream = make_stream(3, 200, 30)
     tree = learn(kernel(), stream)

@@ -21,6 +21,18 @@ def test_roles():
     assert not allows("open", "read")
 
 
+def test_a_number_sign_within_a_token_belongs_to_it():
+    tokens = Tokens([f"read {READ}#1", "# write " + WRITE, f"write {WRITE} # for those who teach"])
+    assert tokens.role_of(f"Bearer {READ}#1") == "read"
+    assert tokens.role_of(f"Bearer {READ}") == "open"
+    assert tokens.role_of(f"Bearer {WRITE}") == "write"
+    with pytest.raises(LabelwoodError, match="line 1: a line must be"):
+        Tokens([f"read #{READ}"])
+    for unsendable in ("é" * 16, "a" * 15 + "\x7f"):
+        with pytest.raises(LabelwoodError, match="line 1: a token must consist of printable ASCII"):
+            Tokens([f"read {unsendable}"])
+
+
 def test_without_tokens_loopback_only():
     for host in ("127.0.0.1", "::1", "localhost", "127.8.8.8"):
         check_host(host, Tokens())

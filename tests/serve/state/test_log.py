@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 
 import pytest
 from hypothesis import assume, given, settings
@@ -29,6 +30,24 @@ def test_what_is_written_is_read(tmp_path):
     assert [frame.sequence for frame in frames] == [1, 3, 5, 7, 9]
     assert list(read_log(tmp_path, after=4)) == frames[2:]
     assert list(read_log(tmp_path, after=5)) == frames[2:]  # a frame is one piece
+
+
+def test_the_size_is_told_while_files_are_removed(tmp_path):
+    log, ended = LogWriter(tmp_path), threading.Event()
+
+    def turn_over():
+        while not ended.is_set():
+            log.append([RECORD])
+            log.rotate()
+            log.drop_before(log.next_sequence)
+
+    thread = threading.Thread(target=turn_over)
+    thread.start()
+    try:
+        assert all(log.size >= 0 for _ in range(3000))
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_a_new_writer_goes_on(tmp_path):

@@ -38,14 +38,15 @@ def test_a_large_number_behind_a_swap_to_numbered_labels(writer_at, numbered, la
     """The record was checked against the model before the swap, whose labels are names."""
     writer = writer_at()
     record = {**POISON, "examples": [{"text": "tax", "labels": [label]}]}
-    futures = [writer.swap(numbered), writer.submit(record), writer.submit(learn_number(1001)), writer.submit(record)]
-    answers = [future.result(60) for future in futures]
-    assert "numbers from 0 to 1001" in answers[1].answer["refused"]
-    assert answers[2].answer["learned"] == 1
-    assert answers[3].answer == answers[1].answer
+    writer.swap(numbered).result(60)
+    futures = [writer.submit(one) for one in (record, learn_number(1001), record)]
+    answers = [future.result(60).answer for future in futures]
+    assert "numbers from 0 to 1001" in answers[0]["refused"]
+    assert answers[1]["learned"] == 1
+    assert answers[2] == answers[0]
     writer.close(snapshot=False)
-    writer = writer_at()
-    assert writer.submit(record).result(60).answer == answers[1].answer
+    writer = writer_at(numbered)
+    assert writer.submit(record).result(60).answer == answers[0]
     assert estimator_of(writer.store.machine.model).n_labels_ == 1002
     assert writer.store.machine.skipped == 0
 

@@ -8,6 +8,7 @@ import pytest
 from serving import LABELS, TEXTS, assert_same_state, learn, taught
 
 from labelwood.errors import FormatError, LabelwoodError
+from labelwood.methods.text_classifier import estimator_of
 from labelwood.serve.state.recovery import restore, snapshots
 from labelwood.serve.state.store import Store
 
@@ -134,3 +135,21 @@ def test_a_start_that_fails_releases_the_locks(tmp_path, model):
     with pytest.raises(LabelwoodError, match="no model to start from"):
         Store(tmp_path / "state")
     Store(tmp_path / "state", model=model).close()
+
+
+def test_names_that_are_refused_now_are_escaped_when_an_old_log_is_replayed(model, tmp_path):
+    """An earlier version logged and acknowledged them: the service starts, and nothing that was taught is lost."""
+    store = Store(tmp_path / "state", model=model)
+    store.log.append([
+        {"kind": "learn", "examples": [{"text": "a wolf howls", "labels": ["wild\x1b[2J", "a\x7fb"]}] * 5},
+        {"kind": "labels", "action": "rename", "label": "a\x7fb", "to": "c\x00d"},
+        {"kind": "learn", "examples": [{"text": "a wolf howls", "labels": ["c\x00d"]}]},
+    ])  # fmt: skip
+    store.close()
+    for _ in range(2):
+        again = Store(tmp_path / "state")
+        entries = {entry.name: entry.support for entry in estimator_of(again.machine.model).label_entries()}
+        assert entries["wild\\x1b[2J"] == 5
+        assert entries["c\\x00d"] == 6
+        again.write_snapshot(again.machine.snapshot())
+        again.close()

@@ -121,7 +121,7 @@ def test_a_thread_stands_back_with_those_it_starts_and_no_other():
     assert standing() == here
 
 
-@pytest.fixture(params=["before the frame", "after the frame", "in the second copy", "before the log", "in a task"])
+@pytest.fixture(params=["before the frame", "after the frame", "in the second copy", "before the log", "in a swap"])
 def failing(request, monkeypatch):
     """Lets a writer fail once, as if memory were short at one place or another."""
 
@@ -132,7 +132,7 @@ def failing(request, monkeypatch):
             "after the frame": (machine, "apply", True),
             "in the second copy": (machine, "catch_up", False),
             "before the log": (log, "append", False),
-            "in a task": (writer.store, "adopt", False),
+            "in a swap": (writer.store, "adopt", False),
         }[request.param]
         real = getattr(owner, name)
 
@@ -148,12 +148,13 @@ def failing(request, monkeypatch):
     return fail
 
 
-def test_the_writer_survives_any_error(writer_at, any_model, failing):
+def test_the_writer_survives_any_error(writer_at, any_model, failing, tmp_path):
     """Clients are answered, learning goes on, and no record that reached the log is lost or counts twice."""
     writer = writer_at()
     writer.submit(learn(0, key="0")).result()
     place = failing(writer)
-    swapped = writer.swap(any_model) if place == "in a task" else None
+    taught(any_model, [9]).save(tmp_path / "other")
+    swapped = writer.swap(tmp_path / "other") if place == "in a swap" else None
     first, second = writer.submit(learn(1, key="1")), writer.submit(learn(2, key="2"))
     if swapped is not None:
         with pytest.raises(StoppedError):

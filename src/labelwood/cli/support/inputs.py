@@ -22,10 +22,13 @@ DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
 
 
-def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = "data", **more: Any) -> None:
+def add_data_arguments(
+    parser: Parser, *, label_names: bool = True, flag: str = "data", max_memory: str | None = "", **more: Any
+) -> None:
     """Add DATA and the flags that say how to read it; ``label_names`` is False if the labels are not read.
 
-    ``flag`` is ``--data`` for commands in which DATA is optional; ``more`` goes to the parser.
+    ``flag`` is ``--data`` for commands in which DATA is optional. ``max_memory`` says what else ``--max-memory``
+    limits; None leaves the flag to the command. ``more`` goes to the parser.
     """
     parser.value(
         flag,
@@ -43,6 +46,10 @@ def add_data_arguments(parser: Parser, *, label_names: bool = True, flag: str = 
         convert=_names,
         help="texts: columns with the text (default: recognized by name)",
     )
+    if max_memory is None:
+        parser.set_defaults(max_memory=None)
+    else:
+        memory_flag(parser, max_memory)
     if not label_names:
         parser.set_defaults(label_names=False, labels=None, sep=None)
         return
@@ -85,13 +92,23 @@ def add_threads_argument(parser: Parser) -> None:
     )
 
 
-def size_flag(parser: Parser, flag: str, *, help: str) -> None:
+def memory_flag(parser: Parser, more: str = "") -> None:
+    """Add ``--max-memory``; ``more`` says what it limits beside the memory that a data file makes its reader need."""
+    size_flag(
+        parser,
+        "--max-memory",
+        help=f"memory limit{more}: a data file that decompresses to more, or whose labels need more, is refused "
+        "(default: 1 GB or 100 times the file)",
+    )
+
+
+def size_flag(parser: Parser, flag: str, *, help: str, **more: Any) -> None:
     """Add a flag that takes a number of bytes."""
 
     def convert(text: str) -> int:
         return parse_bytes(text, owner=parser.prog, name=flag)
 
-    parser.value(flag, metavar="SIZE", takes="a number of bytes, such as 500MB", convert=convert, help=help)
+    parser.value(flag, metavar="SIZE", takes="a number of bytes, such as 500MB", convert=convert, help=help, **more)
 
 
 def has_texts(options: argparse.Namespace) -> bool:
@@ -110,12 +127,19 @@ def read_texts(options: argparse.Namespace, *, needs_labels: bool = True) -> Tex
         labels=options.labels,
         sep=options.sep,
         needs_labels=needs_labels,
+        max_memory=options.max_memory,
     )
 
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
     """Read the vectors in DATA; ``n_features`` is the number of features of the model."""
-    return data.load(options.data, format=options.format, label_names=options.label_names, n_features=n_features)
+    return data.load(
+        options.data,
+        format=options.format,
+        label_names=options.label_names,
+        n_features=n_features,
+        max_memory=options.max_memory,
+    )
 
 
 def read_model(options: argparse.Namespace) -> Model:

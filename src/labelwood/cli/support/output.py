@@ -120,6 +120,6 @@ def open_output(path: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     with atomic_file(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8")
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace")
         yield text
         text.detach()  # flushes the text; atomic_file closes the file

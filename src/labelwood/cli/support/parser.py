@@ -152,6 +152,18 @@ def at_least(minimum: int) -> Callable[[str], int]:
     return convert
 
 
+def between(minimum: int, maximum: int) -> Callable[[str], int]:
+    """A converter to integers in a range."""
+
+    def convert(text: str) -> int:
+        value = at_least(minimum)(text)
+        if value > maximum:
+            raise ValueError(text)
+        return value
+
+    return convert
+
+
 def number(*, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
     """A converter to finite numbers in a range.
 

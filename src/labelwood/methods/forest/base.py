@@ -117,7 +117,7 @@ class ForestEstimator(TreeEstimator):
         """The k labels of highest averaged leaf probability, reranked if asked for."""
         if not self.rerank:
             return self.forest_.topk(X, k, run)
-        top = self.forest_.topk(X, min(CANDIDATES, self.n_labels_), run)
+        top = self.forest_.topk(X, run.width(min(CANDIDATES, self.n_labels_)), run)
         return self.tail_.order(self.forest_.prepare(X), top, k, run)
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:

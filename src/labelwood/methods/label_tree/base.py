@@ -228,8 +228,11 @@ class LinearModel(TreeEstimator):
 
     def _members(self, rows: CSR, k: int, run: RunContext) -> list[TopK]:
         beam_width, exact = self._search()
-        wide = k if len(self.trees_) == 1 else min(_ENSEMBLE_CANDIDATES * k, self.n_labels_)
-        return [tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run) for tree in self.trees_]
+        wide = k if len(self.trees_) == 1 else run.width(min(_ENSEMBLE_CANDIDATES * k, self.n_labels_))
+        return [
+            tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run, allowed=run.allowed)
+            for tree in self.trees_
+        ]
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """The paths to the labels in every tree."""

@@ -107,7 +107,7 @@ class GrowingEstimator(StreamLearner):
             return self._topk_packed(X, k, run)
         with run.phase("search", X.nnz) as progress:
             tree = self._growing_tree()
-            return TopK(*tree.search(X, k, run.n_threads, progress))
+            return TopK(*tree.search(X, k, run.n_threads, progress, run.allowed))
 
     def _packed_rows(self, X: CSR) -> CSR:
         """Rows for a packed tree: scaled if the method scales, without columns that the tree has not seen."""
@@ -119,12 +119,25 @@ class GrowingEstimator(StreamLearner):
         if len(self._leaf_labels) == 0:  # every label is retired
             return TopK(np.full((X.n_rows, k), -1, np.int32), np.zeros((X.n_rows, k), np.float32))
         rows = self._packed_rows(X)
+        leaves = self._allowed_leaves(run.allowed)
+        suggested = self._leaf_labels if leaves is None else self._leaf_labels[leaves]
+        if len(suggested) == 0:
+            return TopK(np.full((X.n_rows, k), -1, np.int32), np.zeros((X.n_rows, k), np.float32))
         # Leaves of merged labels suggest the same label: ask for more, by the number of such leaves.
-        doubles = len(self._leaf_labels) - len(np.unique(self._leaf_labels))
-        wide = min(k + doubles, len(self._leaf_labels))
-        top = self._packed.topk(rows, wide, beam_width=self.beam_width, exact=self.search == "exact", run=run)
+        doubles = len(suggested) - int(np.count_nonzero(np.bincount(suggested)))
+        wide = min(k + doubles, len(suggested))
+        is_exact = self.search == "exact"
+        top = self._packed.topk(rows, wide, beam_width=self.beam_width, exact=is_exact, run=run, allowed=leaves)
         found = np.where(top.labels >= 0, self._leaf_labels[top.labels], -1).astype(np.int32)
         return TopK(found, top.scores) if doubles == 0 else _first_of_each(TopK(found, top.scores), k)
+
+    def _allowed_leaves(self, allowed: I32 | None) -> I32 | None:
+        """The leaves of the packed tree that suggest an allowed label; None if all labels are allowed."""
+        if allowed is None:
+            return None
+        wanted = np.zeros(self.n_labels_, bool)
+        wanted[allowed] = True
+        return np.flatnonzero(wanted[self._leaf_labels]).astype(np.int32)
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """Explain on the packed tree; of a live tree, the paths to the labels are packed for it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.label_names import LabelEntry
@@ -12,27 +14,33 @@ if TYPE_CHECKING:
     from labelwood.methods.online.learner import StreamLearner
 
 
+_RECORDS = ("support", "first_seen", "last_seen", "retired", "answers_as")
+
+
 class Labels:
     """The labels of a model that learns from a stream, as ``model.labels``."""
 
     def __init__(self, model: StreamLearner) -> None:
         self._model, self._owner = model, f"{type(model).__name__}.labels"
 
-    def list(self) -> list[LabelEntry]:
-        """Every label in the order of its id."""
+    def list(self, ids: Sequence[int] | None = None) -> list[LabelEntry]:
+        """Every label in the order of its id, or the labels of ``ids``."""
         model = self._model
         with model.reading:
-            records, seen, names = model.label_records(), model.n_seen_, model.label_names.array.tolist()
-        columns = [records[name].tolist() for name in ("support", "first_seen", "last_seen", "retired", "answers_as")]
+            records, seen = model.label_records(), model.n_seen_
+            wanted = range(model.n_labels_) if ids is None else ids
+            names = model.label_names.named(wanted)
+        known = np.array([label for label in wanted if label < len(records["support"])], np.int64)
+        columns = (records[name][known].tolist() for name in _RECORDS)
+        of_known = dict(zip(known.tolist(), zip(*columns, strict=True), strict=True))
         entries = []
-        for label, name in enumerate(names):
-            support, first, last, retired, target = (
-                (column[label] for column in columns) if label < len(columns[0]) else (0, -1, -1, 0, label)
-            )
+        for name, label in zip(names, wanted, strict=True):
+            support, first, last, retired, target = of_known.get(label, (0, -1, -1, 0, label))
             merged = target != label
             state = "merged" if merged else "retired" if retired else "active" if first >= 0 else "unseen"
             age, idle = (None, None) if first < 0 else (seen - first, seen - last - 1)
-            entries.append(LabelEntry(name, label, state, support, age, idle, names[target] if merged else None))
+            (into,) = model.label_names.named([target]) if merged else (None,)
+            entries.append(LabelEntry(name, label, state, support, age, idle, into))
         return entries
 
     def rename(self, old: Hashable, new: Hashable) -> None:

@@ -154,9 +154,9 @@ class StreamLearner(Locked, TreeEstimator):
         self._check_fitted()
         return Labels(self)
 
-    def label_entries(self) -> list[LabelEntry]:
-        """Every label with its records, in the order of ids."""
-        return self.labels.list()
+    def label_entries(self, ids: Sequence[int] | None = None) -> list[LabelEntry]:
+        """Labels with their records: all labels in the order of ids, or those of ``ids``."""
+        return self.labels.list(ids)
 
     def encode(self, X: Any) -> CSR:
         """A user's X as checked rows; features may be new."""

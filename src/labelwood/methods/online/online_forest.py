@@ -200,7 +200,7 @@ class OnlineForest(StreamLearner):
 
     def topk_by_tree(self, X: CSR, k: int, run: RunContext) -> list[TopK]:
         """The labels that each tree proposes for rows."""
-        return [tree.topk_rows(X, self._candidates(k), run) for tree in self.trees_]
+        return [tree.topk_rows(X, run.width(self._candidates(k)), run) for tree in self.trees_]
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
         """The k labels of highest averaged score."""

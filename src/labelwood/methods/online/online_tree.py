@@ -114,7 +114,7 @@ class OnlineTree(GrowingEstimator):
         """
         tree, records = self._packable_tree(), self.label_records()
         frozen: Self = clone(self)
-        arrays = tree.pack(-1.0 if weight_threshold is None else weight_threshold)
+        arrays = tree.pack(-1.0 if weight_threshold is None else float(weight_threshold))
         frozen._packed, frozen._leaf_labels = self._packed_from(arrays)
         frozen._tree, frozen._seed, frozen._kept_records = None, self._seed, records
         frozen._names = GrowingNames(self._names)
@@ -166,6 +166,8 @@ class OnlineTree(GrowingEstimator):
             shape, names = trees[0].packed.tree, tree.label_names
         elif isinstance(tree, LabelTree):
             shape = tree
+            for name in label_names or ():
+                check_name(name, type(self).__name__)
             names = LabelNames.columns(tree.n_labels) if label_names is None else LabelNames.of(label_names)
         else:
             raise LabelwoodError(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError, nearest
-from labelwood.label_names import LabelNames
+from labelwood.label_names import LabelNames, name_problem
 from labelwood.sparse import CSR, MAX_COLUMNS, as_features
 from labelwood.validation.column_names import column_names
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows
@@ -82,7 +82,7 @@ class GrowingNames(LabelNames):
 
 
 def check_name(name: Any, owner: str) -> None:
-    """Refuse names that look like a missing value, or that cannot be looked up."""
+    """Refuse names that break the rule for names, look like a missing value, or cannot be looked up."""
     if name is None:
         raise LabelwoodError(f"{owner}: a label name must not be None, which stands for no label")
     try:
@@ -91,6 +91,9 @@ def check_name(name: Any, owner: str) -> None:
         raise LabelwoodError(f"{owner}: a label name must be hashable; {error}") from None
     if name != name:  # noqa: PLR0124 - the test of NaN that asks nothing of the type
         raise LabelwoodError(f"{owner}: a label name must not be NaN")
+    problem = name_problem(name)
+    if problem is not None:
+        raise LabelwoodError(f"{owner}: {problem}")
 
 
 def read_targets(Y: Any, label_names: Sequence[Hashable] | None, names: GrowingNames, *, owner: str) -> CSR:

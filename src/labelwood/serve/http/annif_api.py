@@ -10,6 +10,7 @@ the label. Labels without a URI are left out.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,13 +19,16 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel, ValidationError
 
+from labelwood.data.label_file import numbered_lines
 from labelwood.errors import FormatError
+from labelwood.label_names import name_problem
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.serve.messages import MAX_K, Problem, SuggestRequest
 from labelwood.serve.service import Service
 
 PROJECT = "labelwood"
 _DEFAULT_LIMIT = 10
+_LONG_FORM = 20_000  # bytes; a longer form is decoded in a thread
 _FORM = {
     "requestBody": {
         "required": True,
@@ -86,11 +90,14 @@ class Hits(BaseModel):
 def read_uris(path: Path) -> dict[str, str]:
     """The URI of each label, from an Annif vocabulary: lines of <uri> TAB label."""
     uris = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in numbered_lines(path.read_bytes(), str(path)):
         uri, tab, label = line.partition("\t")
         if not tab or not uri.startswith("<") or not uri.endswith(">"):
             raise FormatError(f"{path}, line {number}: a line must be <uri> TAB label; got {line!r}")
-        uris[label.partition("\t")[0]] = uri[1:-1]
+        name = label.partition("\t")[0]
+        if (problem := name_problem(name) or name_problem(uri)) is not None:
+            raise FormatError(f"{path}, line {number}: {problem}")
+        uris[name] = uri[1:-1]
     return uris
 
 
@@ -132,7 +139,8 @@ def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, An
     async def suggest(project_id: str, request: Annotated[Request, "a form"]) -> Hits:
         """Suggest subjects for a text."""
         known(project_id)
-        wanted = _read_form(await request.body())
+        body = await request.body()
+        wanted = await asyncio.to_thread(_read_form, body) if len(body) > _LONG_FORM else _read_form(body)
         found = await service.suggest(wanted)
         hits = [
             Hit(uri=uri, label=str(one.label), score=one.score)

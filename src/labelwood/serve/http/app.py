@@ -20,7 +20,8 @@ from labelwood.explain import Explanation
 from labelwood.serve.http.annif_api import annif_routes
 from labelwood.serve.http.auth import Tokens
 from labelwood.serve.http.fast_path import FastPath
-from labelwood.serve.http.gate import Gate, Limits
+from labelwood.serve.http.gate import Gate
+from labelwood.serve.http.limits import Limits
 from labelwood.serve.messages import (
     BatchSuggestions,
     ChangedLabel,
@@ -50,10 +51,12 @@ _STATUS: dict[type[Exception], int] = {
 }
 _READ: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "the body is not JSON"},
-    401: {"model": Problem, "description": "a token is required"},
+    401: {"model": Problem, "description": "the token is missing or wrong"},
     403: {"model": Problem, "description": "the token may not do this"},
-    413: {"model": Problem, "description": "the body is too large"},
+    408: {"model": Problem, "description": "the request arrived too slowly"},
+    413: {"model": Problem, "description": "the body is too large, or the route takes none"},
     422: {"model": Problem, "description": "the request is invalid"},
+    431: {"model": Problem, "description": "the headers are too large"},
     503: {"model": Problem, "description": "too many requests, a timeout, or a shutdown; try again"},
 }
 _WRITE: dict[int | str, dict[str, Any]] = {
@@ -62,6 +65,7 @@ _WRITE: dict[int | str, dict[str, Any]] = {
     429: {"model": Problem, "description": "too many examples are waiting to be learned; try again"},
     507: {"model": Problem, "description": "the disk is full; nothing was learned"},
 }
+_MOST_ERRORS, _LONGEST_ERROR = 10, 2000  # errors and characters in the answer to a wrong request
 _PAGE = {
     "/": ("page.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
@@ -80,7 +84,7 @@ def create_app(
     limits: Limits | None = None,
     uris: Mapping[str, str] | None = None,
     inner: Callable[[ASGIApp], ASGIApp] | None = None,
-) -> ASGIApp:
+) -> Gate:
     """The application behind its gate; ``inner`` may add middleware between the two."""
     app = FastAPI(
         title="Labelwood",
@@ -107,8 +111,7 @@ def _lifespan(service: Service) -> Any:
     async def live(app: FastAPI) -> AsyncIterator[None]:
         yield
         service.closing = True
-        if service.writer is not None:
-            await asyncio.to_thread(service.writer.close)
+        await asyncio.to_thread(service.close)
 
     return live
 
@@ -169,8 +172,8 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
         trouble = service.learning_trouble()
         if service.closing:
             response.status_code = 503
-            return Status(status="shutting down", learning=trouble)
-        return Status(status="ready", learning=trouble)
+        status = "shutting down" if service.closing else "ready"
+        return Status(status=status, learning=trouble, model=service.reload_error)
 
     text = {"description": "Prometheus' text format", "content": {"text/plain": {}}}
 
@@ -178,7 +181,7 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
     async def metrics() -> PlainTextResponse:
         """Report counts, latencies and drift for Prometheus."""
         service.push_gauges()
-        return PlainTextResponse(service.metrics.render(), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(service.metrics.render(service.information()), media_type="text/plain; version=0.0.4")
 
 
 def _add_page(app: FastAPI) -> None:
@@ -200,8 +203,24 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        lines = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in error.errors()]
-        return JSONResponse({"detail": _printable("; ".join(lines[:10]))}, 422)
+        if (told := _told_about_json(request, error)) is not None:
+            return JSONResponse({"detail": told}, 422)
+        problems = list(error.errors())[:_MOST_ERRORS]
+        lines = [f"{'.'.join(str(part)[:100] for part in problem['loc'])}: {problem['msg']}" for problem in problems]
+        return JSONResponse({"detail": _printable("; ".join(lines)[:_LONGEST_ERROR])}, 422)
+
+
+def _told_about_json(request: Request, error: RequestValidationError) -> str | None:
+    """What is wrong if the body is no JSON, or does not say that it is; None if something else is wrong."""
+    first = error.errors()[0]
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if first["type"] == "json_invalid":
+        return f"the body must be JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
+    if first["loc"] == ("body",) and kind != "application/json" and not kind.endswith("+json"):
+        return f"send Content-Type: application/json; got {kind or 'none'}"
+    if first["loc"] == ("body",) and first["type"] == "missing":
+        return "the body must be JSON; got an empty body"
+    return None
 
 
 def _refusal(error: LabelwoodError) -> JSONResponse:

@@ -1,7 +1,8 @@
 """Bearer tokens and their roles, from a file or the environment.
 
-A line is ``read TOKEN`` or ``write TOKEN``; ``#`` opens a comment. A write token also allows reading. Tokens are stored
-as digests. Every request is compared with all of them, so that the time of a comparison tells nothing about a token.
+A line is ``read TOKEN`` or ``write TOKEN``. A word that begins with ``#`` opens a comment. A write token also allows
+reading. Tokens are stored as digests. Every request is compared with all of them, so that the time of a comparison
+tells nothing about a token.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import base64
 import hashlib
 import hmac
 import ipaddress
+import itertools
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,7 +31,7 @@ class Tokens:
     def __init__(self, lines: Iterable[str] = (), *, where: str = "tokens") -> None:
         self._digests: list[tuple[bytes, Role]] = []
         for number, line in enumerate(lines, 1):
-            words = line.partition("#")[0].split()
+            words = list(itertools.takewhile(lambda word: not word.startswith("#"), line.split()))
             if not words:
                 continue
             if len(words) != 2 or words[0] not in ("read", "write"):
@@ -37,6 +39,8 @@ class Tokens:
             role: Role = "read" if words[0] == "read" else "write"
             if len(words[1]) < _SHORTEST:
                 raise LabelwoodError(f"{where}, line {number}: a token must have at least {_SHORTEST} characters")
+            if not (words[1].isascii() and words[1].isprintable()):
+                raise LabelwoodError(f"{where}, line {number}: a token must consist of printable ASCII characters")
             self._digests.append((_digest(words[1]), role))
 
     @classmethod

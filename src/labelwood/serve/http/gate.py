@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from labelwood.serve.event_log import access
 from labelwood.serve.http.auth import Role, Tokens, allows, names_loopback
+from labelwood.serve.http.limits import Limits
 from labelwood.serve.telemetry import Metrics
 
 _OPEN = frozenset({"/", "/page.js", "/page.css", "/healthz", "/readyz"})
@@ -22,6 +24,12 @@ _ROUTES = {
     "/explain": "explain",
     "/model": "model",
 }
+_WITH_BODY = frozenset(
+    {("POST", "/suggest"), ("POST", "/suggest-batch"), ("POST", "/explain"), ("POST", "/learn"), ("PATCH", "/labels")}
+)
+_WRONG_TOKEN = "the token is wrong: the service does not know it"
+_GONE = 499  # counted for requests whose client is gone; nobody receives it
+VERDICT = "labelwood.verdict"  # the key under which a connection that has asked for the verdict puts it in the scope
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -29,17 +37,22 @@ HEADERS = [
 ]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of one request (bytes of the body, seconds) and of all requests together (number at once)."""
+class Verdict(NamedTuple):
+    """What the headers of a request decide: its role, whether its body is read, or the status and text of a refusal."""
 
-    body_bytes: int = 4 * 2**20
-    seconds: float = 30.0
-    at_once: int = 256
+    role: Role
+    takes_body: bool
+    refusal: tuple[int, str] | None = None
 
 
-class _TooLargeError(Exception):
-    pass
+class _RefusedError(Exception):
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.detail = status, detail
+
+
+class _GoneError(Exception):
+    """The client has closed the connection, or was too slow."""
 
 
 class Gate:
@@ -48,6 +61,30 @@ class Gate:
     def __init__(self, app: ASGIApp, *, limits: Limits, tokens: Tokens, metrics: Metrics) -> None:
         self._app, self._limits, self._tokens, self._metrics = app, limits, tokens, metrics
         self._inside = 0
+        self._body_bytes = 0  # of all bodies in memory
+        self._too_large = f"the body must have at most {limits.body_bytes} bytes"
+
+    @property
+    def has_tokens(self) -> bool:
+        """True if requests need a token."""
+        return bool(self._tokens)
+
+    def admit(self, scope: Scope) -> Verdict:
+        """Decide about a request by its headers, before its body is read."""
+        headers, method, path = dict(scope["headers"]), scope["method"], scope["path"]
+        authorization = headers.get(b"authorization", b"").decode("latin-1")
+        role = self._tokens.role_of(authorization)
+        refusal = self._refusal_by_token(
+            role, authorization, headers.get(b"host", b"localhost"), needed_role(method, path)
+        )
+        length = headers.get(b"content-length", b"0")
+        has_body = length != b"0" or b"transfer-encoding" in headers
+        if refusal is None and has_body:
+            if method in ("GET", "HEAD"):
+                refusal = 413, f"{method} takes no body"
+            elif length.isdigit() and int(length) > self._limits.body_bytes:
+                refusal = 413, self._too_large
+        return Verdict(role, refusal is None and has_body and takes_body(method, path), refusal)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -64,58 +101,79 @@ class Gate:
                 message["headers"] = [*message.get("headers", []), *HEADERS]
             await send(message)
 
-        self._inside += 1
+        verdict: Verdict = scope.get(VERDICT) or self.admit(scope)
         try:
-            await self._enter(scope, receive, counted)
-        except _TooLargeError:
-            text = f"the body must have at most {self._limits.body_bytes} bytes"
-            await _refuse(counted, 413, text)
+            if verdict.refusal is not None:
+                await _refuse(counted, *verdict.refusal)
+            else:
+                await self._enter(scope, verdict, receive, counted)
+        except _RefusedError as refused:
+            await _refuse(counted, refused.status, refused.detail)
+        except _GoneError:
+            status = _GONE
         except TimeoutError:
             if status == 0:
                 text = f"not answered within {self._limits.seconds:g} seconds"
                 await _refuse(counted, 503, text)
         finally:
-            self._inside -= 1
-            self._metrics.note(route_of(scope["path"]), status or 500, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            self._metrics.note(route_of(scope["path"]), status or 500, seconds)
+            if access.isEnabledFor(logging.INFO):
+                self._log(scope, verdict, status or 500, seconds)
 
-    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        refusal = self._refusal(scope, headers)
-        if refusal is not None:
-            await _refuse(send, *refusal)
-            return
-        async with asyncio.timeout(self._limits.seconds):
-            body = await self._read(headers, receive)
-            await self._app(scope, replay(body, receive), send)
+    async def _enter(self, scope: Scope, verdict: Verdict, receive: Receive, send: Send) -> None:
+        body, is_inside = bytearray(), 0
+        try:
+            if verdict.takes_body:
+                await self._read(body, receive)
+            is_inside = 1
+            self._inside += 1
+            if self._inside > self._limits.at_once and scope["path"] != "/healthz":
+                raise _RefusedError(503, "too many requests at once; try again")
+            async with asyncio.timeout(self._limits.seconds):
+                await self._app(scope, replay(bytes(body), receive), send)
+        finally:
+            self._inside -= is_inside
+            self._body_bytes -= len(body)
 
-    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
-        path = scope["path"]
-        if self._inside > self._limits.at_once and path != "/healthz":
-            return 503, "too many requests at once; try again"
-        if not self._tokens and not names_loopback(headers.get(b"host", b"localhost").decode("latin-1")):
-            return 403, "without tokens the service answers requests to localhost only"
-        role = self._tokens.role_of(headers.get(b"authorization", b"").decode("latin-1"))
-        if allows(role, needed_role(scope["method"], path)):
-            return None
-        if role == "open":
-            return 401, "a bearer token is required"
-        return 403, "this token allows reading, not writing"
-
-    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        most = self._limits.body_bytes
-        declared = headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > most:
-            raise _TooLargeError
-        body = bytearray()
+    async def _read(self, body: bytearray, receive: Receive) -> None:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return bytes(body)
-            body += message.get("body", b"")
-            if len(body) > most:
-                raise _TooLargeError
+                raise _GoneError
+            part = message.get("body", b"")
+            body += part
+            self._body_bytes += len(part)
+            if len(body) > self._limits.body_bytes:
+                raise _RefusedError(413, self._too_large)
+            if self._body_bytes > self._limits.bodies_bytes:
+                raise _RefusedError(503, "too many large requests at once; try again")
             if not message.get("more_body", False):
-                return bytes(body)
+                return
+
+    def _refusal_by_token(self, role: Role, authorization: str, host: bytes, needed: Role) -> tuple[int, str] | None:
+        if not self._tokens and not names_loopback(host.decode("latin-1")):
+            return 403, "without tokens the service answers requests to localhost only"
+        if allows(role, needed):
+            return None
+        if role != "open":
+            return 403, "this token allows reading, not writing"
+        if not authorization:
+            return 401, "a token is required: send Authorization: Bearer TOKEN"
+        return 401, _WRONG_TOKEN
+
+    def _log(self, scope: Scope, verdict: Verdict, status: int, seconds: float) -> None:
+        """Log a request: neither its path, which may hold anything, nor its body."""
+        client = scope.get("client")
+        facts = {
+            "method": scope["method"],
+            "route": route_of(scope["path"]),
+            "status": status,
+            "ms": round(1000 * seconds, 3),
+            "role": verdict.role,
+            "client": client[0] if client else None,
+        }
+        access.info("request", extra={"facts": facts})
 
 
 def needed_role(method: str, path: str) -> Role:
@@ -123,6 +181,11 @@ def needed_role(method: str, path: str) -> Role:
     if path in _OPEN:
         return "open"
     return "write" if path == "/learn" or (path == "/labels" and method not in ("GET", "HEAD")) else "read"
+
+
+def takes_body(method: str, path: str) -> bool:
+    """True if a route reads a body. The body of any other request is dropped, and its route says what is wrong."""
+    return (method, path) in _WITH_BODY or (method == "POST" and path.startswith("/v1/"))
 
 
 def route_of(path: str) -> str:
@@ -148,7 +211,7 @@ async def _refuse(send: Send, status: int, detail: str) -> None:
     body = json.dumps({"detail": detail}).encode()
     headers: list[Any] = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
+        headers.append((b"www-authenticate", b'Bearer error="invalid_token"' if detail == _WRONG_TOKEN else b"Bearer"))
     if status in (429, 503):
         headers.append((b"retry-after", b"1"))
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -27,6 +27,7 @@ class FollowedModel:
         self._find, self._n_jobs = find, n_jobs
         self._seen = self._mark()
         self._model = self._load()
+        self.reload_error = ""  # why the newest model of the directory is not in use
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="follow", daemon=True)
         self._thread.start()
@@ -39,14 +40,16 @@ class FollowedModel:
     def look(self) -> bool:
         """Load the model if the directory was replaced; return True if there is a new model."""
         mark = self._mark()
-        if mark is None or mark == self._seen:
+        if mark == self._seen:
             return False
         self._seen = mark
         try:
             self._model = self._load()
-        except (LabelwoodError, OSError) as error:
-            logger.warning("the model in use is kept; the new model cannot be read: %s", error)
+        except (LabelwoodError, OSError, MemoryError) as error:
+            self.reload_error = str(error) or type(error).__name__
+            logger.warning("the model in use is kept: %s", self.reload_error)
             return False
+        self.reload_error = ""
         return True
 
     def close(self) -> None:

@@ -1,9 +1,10 @@
 """What a record of the log does to a model.
 
-    {"kind": "model", "model": name}                              replace the model by models/name
+    {"kind": "model", "model": name, "fingerprint"}               replace the model by models/name
     {"kind": "learn", "examples": [...], "key", "digest"}         learn examples
     {"kind": "labels", "action", "label", "to", "key", "digest"}  rename, retire, merge or restore a label
 
+Label names in logs of earlier versions may break the rule for names; they are escaped as in models of these versions.
 A record that the model refuses changes nothing. Every replay refuses it again with the same answer. The state machine
 applies records of kind "model" itself; this module applies the others.
 """
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
+from labelwood.label_names import readable
 from labelwood.methods.online.learner import StreamLearner, learner_of
 from labelwood.methods.online.stream_inputs import as_i32
 from labelwood.methods.text_classifier import Model, estimator_of
@@ -110,7 +112,7 @@ def _feature_rows(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CS
 
 
 def _change_label(model: Model, record: Record, steps: list[Step]) -> Answer:
-    action, label, to = record["action"], record["label"], record.get("to")
+    action, label, to = record["action"], readable(record["label"]), readable(record.get("to"))
 
     def step(learner: StreamLearner) -> None:
         getattr(learner.labels, action)(*([label] if to is None else [label, to]))
@@ -127,7 +129,7 @@ def _learn(model: Model, records: list[Record], drift: Drift, steps: list[Step],
     """Learn several records in one call. If one of them is refused, learn them one by one: the result is the same."""
     learner = learner_of(model, owner="serve")
     examples = [example for record in records for example in record["examples"]]
-    n_known, labels = learner.n_labels_, [example["labels"] for example in examples]
+    n_known, labels = learner.n_labels_, [list(map(readable, example["labels"])) for example in examples]
     try:
         check_label_numbers(model, examples, spare=spare)
         rows = rows_of(model, examples)

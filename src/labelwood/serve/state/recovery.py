@@ -156,7 +156,9 @@ def _first_state(folder: Path, frame: Frame, drift_window: int) -> StateMachine:
         raise FormatError(f"{folder}: the first record must have number 1; got {frame.sequence}")
     models = folder / MODELS
     model = load(models / frame.records[0]["model"], verify=True)
-    return StateMachine(model, models, sequence=frame.last, time=frame.time, drift_window=drift_window)
+    machine = StateMachine(model, models, sequence=frame.last, time=frame.time, drift_window=drift_window)
+    machine.fingerprint = frame.records[0].get("fingerprint")
+    return machine
 
 
 def _read_counters(path: Path) -> dict[str, Any]:

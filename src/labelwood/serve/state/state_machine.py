@@ -20,7 +20,7 @@ from labelwood.methods.online.learner import learner_of
 from labelwood.methods.registry import load, model_from_saved
 from labelwood.methods.text_classifier import Model
 from labelwood.serve.state.drift import Drift
-from labelwood.serve.state.frames import Frame
+from labelwood.serve.state.frames import Frame, Record
 from labelwood.serve.state.records import SPARE_IN_VERSION_1, SPARE_LABEL_NUMBERS, Answer, Step, apply_records
 
 DRIFT_WINDOW = 1000
@@ -62,6 +62,8 @@ class StateMachine:
         self.keys: OrderedDict[str, tuple[str, Answer]] = OrderedDict()
         self.drift = Drift(drift_window)
         self.skipped = 0  # records that cannot be applied
+        self.fingerprint: str | None = None  # of the model directory that the current model began from
+        self.reload_error = ""  # why the newest model of that directory is not in use
         self._models = models
         self._front = _Copy(model)
         self._back: _Copy | None = None
@@ -76,6 +78,7 @@ class StateMachine:
         machine.learned = counters["learned"]
         machine.keys.update((key, (digest, answer)) for key, digest, answer in counters["keys"])
         machine.drift = Drift.restore(counters["drift"], drift_window)
+        machine.fingerprint = counters.get("fingerprint")  # states of earlier versions have none
         return machine
 
     def snapshot(self) -> Snapshot:
@@ -87,6 +90,8 @@ class StateMachine:
             "keys": [[key, digest, answer] for key, (digest, answer) in self.keys.items()],
             "drift": self.drift.state(),
         }
+        if self.fingerprint is not None:
+            counters["fingerprint"] = self.fingerprint
         return Snapshot(counters, *self.model.to_saved())
 
     @property
@@ -121,7 +126,7 @@ class StateMachine:
         """
         self.catch_up()
         if frame.records[0]["kind"] == "model":  # always alone in its frame
-            answers = [self._replace_model(frame.records[0]["model"])]
+            answers = [self._replace_model(frame.records[0])]
         else:
             answers = self._learn(frame, skipped or {})
         for offset, (record, answer) in enumerate(zip(frame.records, answers, strict=True)):
@@ -153,6 +158,7 @@ class StateMachine:
         self._put_copies(other.model)
         self.sequence, self.time, self.learned = other.sequence, other.time, other.learned
         self.keys, self.drift, self.skipped = other.keys, other.drift, other.skipped
+        self.fingerprint = other.fingerprint
 
     def _learn(self, frame: Frame, skipped: Mapping[int, str]) -> list[Answer]:
         numbered = dict(enumerate(frame.records, frame.sequence))
@@ -167,9 +173,11 @@ class StateMachine:
         answers = dict(zip(kept, found, strict=True))
         return [answers.get(number) or {"refused": skipped[number]} for number in numbered]
 
-    def _replace_model(self, name: str) -> Answer:
+    def _replace_model(self, record: Record) -> Answer:
+        name = record["model"]
         self._put_copies(load(self._models / name, verify=True))
         self.drift = Drift(self.drift.window)
+        self.fingerprint = record.get("fingerprint")
         return {"model": name}
 
     def _put_copies(self, model: Model) -> None:

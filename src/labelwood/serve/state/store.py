@@ -10,6 +10,9 @@
 Opening a state directory loads the newest sound snapshot and replays the log behind it. A new snapshot removes older
 snapshots and the log before them, except for the last ``keep`` snapshots: if the newest one is damaged, the replay is
 longer and nothing is lost.
+
+A state belongs to the model directory that it began from, by the fingerprint in both. If the directory holds another
+model when the state is opened, that model becomes the current one, by a record of the log.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from labelwood.serve.state.log import Clock, LogWriter, wall_clock
 from labelwood.serve.state.recovery import LOG, MODEL, MODELS, SNAPSHOTS, STATE, canonical, restore, snapshots
 from labelwood.serve.state.state_machine import DRIFT_WINDOW, Snapshot, StateMachine
 from labelwood.storage.atomic import atomic_directory, create_directory, remove_leftovers
-from labelwood.storage.model_directory import write_model, write_model_files
+from labelwood.storage.model_directory import fingerprint, write_model, write_model_files
 
 _VIEWS, _VIEW = "views", "view"
 KEPT_SNAPSHOTS = 2
@@ -77,6 +80,12 @@ class Store:
             self.log.append([self.adopt(model)])
         self.machine = self._restored()
         self.log.last_time = max(self.log.last_time, self.machine.time)
+        if model is not None:
+            self._compare(model)
+
+    def holds(self, path: Path) -> bool:
+        """True if the current model began from the model at ``path``."""
+        return self.machine.fingerprint == fingerprint(path)
 
     def recover(self) -> None:
         """Rebuild the state from the newest snapshot and the log, after a frame could not be applied."""
@@ -86,11 +95,32 @@ class Store:
 
     def adopt(self, path: Path) -> Record:
         """Copy a model into the state directory; return the record that makes it the current model."""
-        name = f"{self.log.next_sequence:020d}"
+        name, mark = f"{self.log.next_sequence:020d}", fingerprint(path)
         model = load(path, verify=True)
         learner_of(model, owner="serve")
+        if fingerprint(path) != mark:
+            raise LabelwoodError(f"{path}: the model was replaced while it was read; try again")
         write_model(self.folder / MODELS / name, *model.to_saved())
-        return {"kind": "model", "model": name}
+        return {"kind": "model", "model": name, "fingerprint": mark}
+
+    def _compare(self, path: Path) -> None:
+        """Make the model at ``path`` the current one if the state began from another."""
+        if self.machine.fingerprint is None:  # a state of an earlier version does not say
+            self.machine.fingerprint = fingerprint(path)
+        if self.holds(path):
+            return
+        learned = self.machine.learned
+        try:
+            self.machine.apply(self.log.append([self.adopt(path)]))
+        except (LabelwoodError, OSError) as error:
+            self.machine.reload_error = str(error)
+            logger.warning("the model in use is kept, although %s holds another: %s", path, error)
+            return
+        logger.warning(
+            "%s holds another model than the one that %s began from: the new model is served. The state has learned %s "
+            "so far; the log keeps what was learned, the new model does not contain it",
+            path, self.folder, "1 example" if learned == 1 else f"{learned} examples",
+        )  # fmt: skip
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
         """Write a snapshot, then remove what the kept snapshots do not need."""

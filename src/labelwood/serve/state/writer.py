@@ -7,11 +7,13 @@ send the record again with the same key; the record counts once.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -57,6 +59,12 @@ class _Request:
     future: Future[Learned] = field(default_factory=Future)
 
 
+@dataclass(frozen=True)
+class _Swap:
+    model: Path
+    future: Future[Learned] = field(default_factory=Future)
+
+
 Task = Callable[[], None]
 
 
@@ -83,6 +91,7 @@ class Writer:
         self._snapshots_failed = self._snapshots_in_vain = 0  # since the start; since the last one that was written
         self._alarm_below = alarm_below
         self._queue: queue.Queue[_Request | Task] = queue.Queue(queue_length)
+        self._swaps: deque[_Swap] = deque()
         self._snapshot_seconds, self._snapshot_records = snapshot_seconds, snapshot_records
         self._snapshot_at, self._snapshot_sequence = time.monotonic(), self._machine.sequence
         self._snapshot_thread: threading.Thread | None = None
@@ -112,6 +121,7 @@ class Writer:
             "learning_refused": float(bool(self.trouble)),
             "learning_recoveries": self._recoveries,
             "records_skipped": machine.skipped,
+            "reload_failed": float(bool(self._machine.reload_error)),
             "snapshots_failed": self._snapshots_failed,
             "clock_went_back": self.store.log.backwards,
             "drift_examples": drift.examples,
@@ -131,22 +141,17 @@ class Writer:
         return request.future
 
     def swap(self, model: Path) -> Future[Learned]:
-        """Replace the current model by the one at ``model``, from the next record on."""
-        future: Future[Learned] = Future()
+        """Replace the current model by the one at ``model`` if the current one began from another.
 
-        def work() -> None:
-            try:
-                record = self.store.adopt(model)
-                self._apply([_Request(record, future)])
-            except (LabelwoodError, OSError) as error:
-                logger.warning("the model in use is kept: %s", error)
-                future.set_exception(StoppedError(str(error)))
-            except BaseException as error:
-                future.set_exception(StoppedError(f"the model in use is kept: {error!r}"))
-                raise
-
-        self._put(work)
-        return future
+        Calls that come before the writer gets to them count as one. A full queue does not matter.
+        """
+        if self._stopping or self._failed:
+            raise StoppedError(self._failed or "the service is shutting down")
+        swap = _Swap(model)
+        self._swaps.append(swap)
+        with contextlib.suppress(queue.Full):  # a full queue: the writer is awake
+            self._queue.put_nowait(lambda: None)
+        return swap.future
 
     def close(self, *, snapshot: bool = True) -> None:
         """Apply what is in the queue, write a last snapshot, close the store; do nothing the second time."""
@@ -155,6 +160,8 @@ class Writer:
         self._stopping = True
         self._queue.put(self._end)
         self._thread.join()
+        for swap in self._swaps:
+            swap.future.set_exception(StoppedError("the service is shutting down"))
         if self._snapshot_thread is not None:
             self._snapshot_thread.join()
         if snapshot and not self._failed and self._machine.sequence > self._snapshot_sequence:
@@ -188,6 +195,7 @@ class Writer:
             self._apply(self._taken)
         if task is not None:
             task()
+        self._maybe_swap()
         self._maybe_snapshot()
 
     def _take(self) -> Task | None:
@@ -283,6 +291,34 @@ class Writer:
             raise StoppedError(self._refused) from error
         self._refused = ""
         return self._machine.apply(frame)
+
+    def _maybe_swap(self) -> None:
+        asked = [self._swaps.popleft() for _ in range(len(self._swaps))]
+        waiting = [swap for swap in asked if swap.future.set_running_or_notify_cancel()]
+        if not waiting:
+            return
+        try:
+            learned = self._swap(waiting[-1].model)
+        except (LabelwoodError, OSError) as error:
+            self._machine.reload_error = str(error)
+            logger.warning("the model in use is kept: %s", error)
+            for swap in waiting:
+                swap.future.set_exception(StoppedError(str(error)))
+            return
+        except BaseException as error:
+            for swap in waiting:
+                swap.future.set_exception(StoppedError(f"the model in use is kept: {error!r}"))
+            raise
+        self._machine.reload_error = ""
+        for swap in waiting:
+            swap.future.set_result(learned)
+
+    def _swap(self, model: Path) -> Learned:
+        if self.store.holds(model):
+            return Learned({}, replayed=True)
+        (answer,) = self._durable_answers([self.store.adopt(model)])
+        self._snapshot_at = -math.inf  # processes that only read see the new model with the next snapshot
+        return Learned(answer)
 
     def _take_snapshot(self) -> Snapshot:
         self._snapshot_at = time.monotonic()

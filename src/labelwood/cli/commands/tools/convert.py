@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from labelwood.cli.support.inputs import memory_flag
 from labelwood.cli.support.output import print_dataset
 from labelwood.cli.support.parser import Parser
 from labelwood.data import convert, load, save
@@ -29,6 +30,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     )
     parser.format_flag("--from", "IN")
     parser.format_flag("--to", "OUT")
+    memory_flag(parser)
     parser.json_flag()
 
 
@@ -38,10 +40,16 @@ def run(options: argparse.Namespace) -> int:
     given = getattr(options, "from")
     if guess_format(Path(options.target), options.to) == "lw":
         with clock.phase("convert"):
-            dataset = convert(options.source, options.target, source_format=given, target_format=options.to)
+            dataset = convert(
+                options.source,
+                options.target,
+                source_format=given,
+                target_format=options.to,
+                max_memory=options.max_memory,
+            )
     else:
         with clock.phase("load"):
-            dataset = load(options.source, format=given)
+            dataset = load(options.source, format=given, max_memory=options.max_memory)
         with clock.phase("save"):
             save(options.target, dataset, format=options.to)
     print_dataset(Path(options.target), dataset, clock.seconds, as_json=options.json)

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = {name: getattr(options, name) for name in ("threshold", "target_size", "dtype")}
     asked = {name: value for name, value in chosen.items() if value is not None}
     if options.output is not None:
-        check_target(Path(options.output).resolve())
+        check_target(options.output)
         if not asked:
             raise UsageError(f"{_PROG}: -o needs --threshold, --target-size or --dtype")
     whole = read_model(options)

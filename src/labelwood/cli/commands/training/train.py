@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import add_data_arguments, executor_flag, size_flag
+from labelwood.cli.support.inputs import add_data_arguments, executor_flag
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
@@ -28,13 +28,8 @@ _PROG = "labelwood train"
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments, with the parameters of the method and the encoder that ``argv`` names."""
-    add_data_arguments(parser)
+    add_data_arguments(parser, max_memory=", of training too (default: the free memory)")
     parser.value("-o", "--output", metavar="MODEL", takes="the directory for the model", required=True)
-    size_flag(
-        parser,
-        "--max-memory",
-        help="memory limit: training that needs more is refused before it starts (default: the free memory)",
-    )
     executor_flag(parser, "train")
     parser.value(
         "--checkpoint",
@@ -51,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume and options.checkpoint is None:
         raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to resume from")
     target = Path(options.output)
-    check_target(target.resolve())  # before the training, not after it
+    check_target(target)  # before the training, not after it
     clock = RunContext()
     task = read_task(options, clock, _PROG)
     with clock.phase("fit"), explained(task, _PROG):

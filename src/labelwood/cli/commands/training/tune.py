@@ -37,7 +37,7 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_data_arguments(parser)
+    add_data_arguments(parser, max_memory=None)
     parser.value(
         "--budget",
         metavar="TIME",
@@ -55,7 +55,10 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="the metric to maximize (default P@5)",
     )
     size_flag(
-        parser, "--max-memory", help="skip candidates whose model for all rows would be larger (default: no limit)"
+        parser,
+        "--max-memory",
+        help="skip candidates whose model for all rows would be larger (default: no limit)",
+        dest="max_model_memory",
     )
     parser.value(
         "-o",
@@ -72,7 +75,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load the data, run the trials, print the result; with -o, train the winner."""
     if options.output is not None:
-        check_target(options.output.resolve())  # before the trials, not after them
+        check_target(options.output)  # before the trials, not after them
     encoder: TextEncoder | None = None
     X: CSR
     if has_texts(options):
@@ -85,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         dataset = read_data(options)
         X, Y, label_names = dataset.X, dataset.Y, dataset.label_names
     found = tune(
-        X, Y, budget=options.budget, metric=options.metric, max_bytes=options.max_memory, n_jobs=options.n_jobs,
+        X, Y, budget=options.budget, metric=options.metric, max_bytes=options.max_model_memory, n_jobs=options.n_jobs,
         report=None if options.json else _report,
     )  # fmt: skip
     if options.output is not None:

@@ -34,7 +34,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Replay the log up to the time and save the model."""
-    check_target(Path(options.output))
+    check_target(options.output)
     state = restore(options.state, at=options.at)
     state.model.save(options.output)
     facts = {

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.output import print_json
-from labelwood.cli.support.parser import Parser, at_least, number
+from labelwood.cli.support.parser import Parser, at_least, between, number, one_of
 from labelwood.errors import LabelwoodError
+from labelwood.serve.event_log import LEVELS
+from labelwood.serve.http.limits import Limits
 
 EXAMPLES = (
     "labelwood serve model",
     "labelwood serve model --host 0.0.0.0 --tokens tokens.txt --workers 4",
     "labelwood serve model --state /var/lib/labelwood --drift-alarm 0.5",
 )
+_LIMITS = Limits()
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -28,7 +31,10 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "--host", metavar="HOST", takes="an address", default="127.0.0.1",
         help="address to listen on; addresses other than loopback need tokens (default 127.0.0.1)",
     )  # fmt: skip
-    _number(parser, "--port", 0, 8765, "port to listen on; 0 picks a free port")
+    parser.value(
+        "--port", metavar="N", takes="an integer from 0 to 65535", convert=between(0, 65535), default=8765,
+        help="port to listen on; 0 picks a free port (default 8765)",
+    )  # fmt: skip
     parser.value(
         "--state", metavar="DIR", takes="a directory", convert=Path,
         help="directory for what the model learns (default: MODEL.state)",
@@ -50,9 +56,15 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "--uris", metavar="FILE", takes="an Annif vocabulary in TSV format", convert=Path,
         help="Annif vocabulary in TSV format, with the URIs of the labels",
     )  # fmt: skip
-    _number(parser, "--max-body", 1, 4 * 2**20, "largest request body in bytes")
-    _positive(parser, "--timeout", 30.0, "time limit of a request in seconds")
-    _number(parser, "--at-once", 1, 256, "requests handled at the same time")
+    _add_limits(parser)
+    parser.value(
+        "--log", metavar="FILE", takes="a file, or - for stderr",
+        help="write requests and events as JSON lines to FILE, - for stderr (default: no log)",
+    )  # fmt: skip
+    parser.value(
+        "--log-level", metavar="LEVEL", takes=f"one of {', '.join(LEVELS)}", convert=one_of(LEVELS),
+        default="info", help="least level to log; requests are logged at info (default info)",
+    )  # fmt: skip
     _number(parser, "--queue", 1, 1000, "learning requests that may wait")
     _positive(parser, "--snapshot-seconds", 60.0, "seconds between snapshots while the model learns")
     _number(parser, "--keep", 2, 2, "snapshots to keep; labelwood restore reaches back to the oldest")
@@ -61,10 +73,26 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
+def _add_limits(parser: Parser) -> None:
+    _number(parser, "--max-body", 1, _LIMITS.body_bytes, "largest request body in bytes")
+    _number(
+        parser, "--max-bodies", 1, _LIMITS.bodies_bytes, "bytes of all request bodies in memory, at least --max-body"
+    )
+    _number(parser, "--max-header", 1024, _LIMITS.header_bytes, "largest request headers in bytes")
+    _positive(parser, "--timeout", _LIMITS.seconds, "seconds to answer a request")
+    _positive(parser, "--header-timeout", _LIMITS.header_seconds, "seconds for the headers of a request to arrive")
+    _positive(
+        parser, "--body-timeout", _LIMITS.body_seconds, "seconds for a body to arrive, or for an answer to be read"
+    )
+    _positive(parser, "--idle-timeout", _LIMITS.idle_seconds, "seconds that a connection stays open without a request")
+    _number(parser, "--at-once", 1, _LIMITS.at_once, "requests answered at the same time")
+    _number(parser, "--max-connections", 1, _LIMITS.connections, "open connections per process")
+    _number(parser, "--max-per-address", 1, _LIMITS.per_address, "open connections per client address and process")
+
+
 def run(options: argparse.Namespace) -> int:
     """Serve until interrupted."""
     try:
-        from labelwood.serve.http.gate import Limits  # noqa: PLC0415 - an optional dependency
         from labelwood.serve.processes import Options, serve  # noqa: PLC0415 - an optional dependency
     except ImportError as error:
         raise LabelwoodError(f"serve: {error.name} is needed; pip install 'labelwood[serve]'") from None
@@ -87,12 +115,25 @@ def run(options: argparse.Namespace) -> int:
             n_jobs=options.n_jobs,
             tokens=options.tokens,
             uris=options.uris,
-            limits=Limits(options.max_body, options.timeout, options.at_once),
+            limits=Limits(
+                body_bytes=options.max_body,
+                seconds=options.timeout,
+                at_once=options.at_once,
+                header_bytes=options.max_header,
+                header_seconds=options.header_timeout,
+                body_seconds=options.body_timeout,
+                idle_seconds=options.idle_timeout,
+                bodies_bytes=max(options.max_bodies, options.max_body),
+                connections=options.max_connections,
+                per_address=options.max_per_address,
+            ),
             queue_length=options.queue,
             snapshot_seconds=options.snapshot_seconds,
             keep=options.keep,
             drift_window=options.drift_window,
             alarm_below=options.drift_alarm or 0.0,
+            log=options.log,
+            log_level=options.log_level,
         ),
         announce,
     )
