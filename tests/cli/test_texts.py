@@ -93,7 +93,7 @@ def test_complaints(labelwood, model, table, tmp_path):
     said = labelwood("train", table, "-o", tmp_path / "m", "--ngram-range", "2,1").complaint(2)
     assert said.startswith("labelwood train: --ngram-range must be two integers")
     said = labelwood("train", table, "-o", tmp_path / "m", "--min-df", "99").complaint(1)
-    assert "texts have no terms" in said or "max_df" in said
+    assert "texts have no terms" in said or "--max-df" in said
     said = labelwood("train", table, "-o", tmp_path / "m", "--encoder", "bert").complaint(2)
     assert "--encoder takes one of tfidf, hashing; got 'bert'" in said
     assert not (tmp_path / "m").exists()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from labelwood.errors import LabelwoodError, nearest
 from labelwood.label_names import LabelNames, name_problem
 from labelwood.sparse import CSR, MAX_COLUMNS, as_features
-from labelwood.validation.column_names import column_names
+from labelwood.validation.column_names import column_names, n_dimensions
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows
 
 _NOTHING = np.empty(0, np.int32)
@@ -161,8 +161,7 @@ def read_features(X: Any, n_known: int, *, owner: str) -> CSR:
     """
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
         return _from_dicts(X, n_known, owner)
-    shape = getattr(X, "shape", None)
-    wide = shape is not None and len(shape) == 2 and shape[1] > MAX_COLUMNS
+    wide = not isinstance(X, CSR) and n_dimensions(X) == 2 and X.shape[1] > MAX_COLUMNS
     features = _wide(X, owner) if wide else as_features(X, owner=owner)
     if features.n_cols < n_known:
         raise LabelwoodError(
