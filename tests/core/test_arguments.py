@@ -28,7 +28,18 @@ from labelwood.packed.tree_shape import flat_tree
 from labelwood.sparse import CSR, from_lists
 
 TEXTS = ["one two three", "two three four", "four five", "one five six"]
-NO_ARGUMENTS = {"isa", "give_back", "unicode_properties", "facts", "records", "state", "seen", "growing", "n_blocks"}
+NO_ARGUMENTS = {
+    "isa",
+    "give_back",
+    "unicode_properties",
+    "facts",
+    "records",
+    "state",
+    "seen",
+    "growing",
+    "n_blocks",
+    "ModelLock",
+}
 ANY_WIDTH = {"check_csr", "OnlineTree.learn", "OnlineTree.search", "OnlineTree.progressive"}
 DTYPES = (np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float32, np.float64)
 
@@ -39,11 +50,15 @@ def bindings():
     for name, item in vars(_core).items():
         if isinstance(item, type):
             found[name] = (_core, name)
-            methods = [method for method in vars(item) if not method.startswith("__")]
+            methods = [method for method, made in vars(item).items() if method[:2] != "__" and is_function(made)]
             found |= {f"{name}.{method}": (item, method) for method in methods}
         elif callable(item):
             found[name] = (_core, name)
     return {name: place for name, place in found.items() if place[1] not in NO_ARGUMENTS}
+
+
+def is_function(made):
+    return callable(made) and not isinstance(made, type)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +97,7 @@ def use_everything(folder, noted):
     online = OnlineTree(n_jobs=1, warm_share=0.5).fit(X, Y)
     online.partial_fit(X, Y).progressive(X, Y)
     online.predict_topk(X, k=2)
+    online.explain(X[:1], k=1)
     online.labels.retire(1)
     online.freeze().predict_topk(X, k=2)
     online.save(folder / "online")
