@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
 from sklearn.utils.estimator_checks import check_estimator
@@ -113,6 +113,38 @@ def test_scorers_take_texts():
         TextClassifier(LinearTree(n_jobs=1)), TEXTS, TAGS, scoring=scorer("P@1"), cv=3, error_score="raise"
     )
     assert found.min() > 0.5
+
+
+def test_held_out_predictions_of_every_row(model):
+    binarizer = MultiLabelBinarizer()
+    Y = binarizer.fit_transform([*TAGS[:-1], ["rare"]])  # a label that some parts of the rows lack
+    pipeline = make_pipeline(TfidfVectorizer(), model)
+    folds = KFold(3)
+    for whole in (TextClassifier(model), TextClassifier(model, TfidfVectorizer()), pipeline):
+        found = cross_val_predict(whole, TEXTS, Y, cv=folds)
+        assert found.shape == Y.shape
+        assert (cross_val_predict(whole, TEXTS, sp.csr_array(Y), cv=folds) != found).nnz == 0
+        scores = cross_val_predict(whole, TEXTS, Y, cv=folds, method="predict_proba")
+        for train, test in folds.split(TEXTS):
+            fitted = clone(whole).fit([TEXTS[i] for i in train], Y[train])
+            own = [TEXTS[i] for i in test]
+            assert (found[test] != fitted.predict(own)).nnz == 0
+            assert (scores[test] != fitted.predict_proba(own)).nnz == 0
+
+
+def test_the_best_labels_behind_a_pipeline(model):
+    pipeline = make_pipeline(TfidfVectorizer(), model).fit(TEXTS, TAGS)
+    whole = TextClassifier(model, make_pipeline(TfidfVectorizer())).fit(TEXTS, TAGS)
+    behind = pipeline[-1].predict_topk(pipeline[:-1].transform(TEXTS), k=2)
+    for one, other in zip(behind, whole.predict_topk(TEXTS, k=2), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("whole", [LinearTree(), TextClassifier(), make_pipeline(TfidfVectorizer(), LinearTree())])
+def test_weights_of_rows_are_refused_by_name(whole):
+    weights = {"lineartree__sample_weight" if hasattr(whole, "steps") else "sample_weight": np.ones(len(TEXTS))}
+    with pytest.raises(TypeError, match=r"fit\(\) got an unexpected keyword argument 'sample_weight'"):
+        whole.fit(TEXTS, TAGS, **weights)
 
 
 def test_metadata_routing():

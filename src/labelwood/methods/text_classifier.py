@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from labelwood.errors import FormatError
+from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.estimator.prediction import Kind
 from labelwood.executors import Executor
@@ -23,7 +23,7 @@ from labelwood.run_context import RunContext
 from labelwood.scoring.thresholds import Objective, Target
 from labelwood.sparse import CSR, F32, TopK
 from labelwood.storage import model_directory
-from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder
+from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder, as_encoder
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -37,8 +37,9 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     """A model of texts: an encoder turns texts into vectors, a classifier learns from the vectors.
 
     ``classifier`` is any method of the library (default: ``LinearTree()``), ``encoder`` a text encoder (default:
-    ``TfidfEncoder()``). Both stay as they are; ``classifier_`` and ``encoder_`` are the fitted copies. They are saved
-    together in one directory.
+    ``TfidfEncoder()``) or a transformer of scikit-learn that takes texts, such as a ``TfidfVectorizer``.
+    Both stay as they are; ``classifier_`` and ``encoder_`` are the fitted copies. They are saved together in one
+    directory. The parameters of both are parameters of the model: ``encoder__min_df``, ``classifier__n_trees``.
 
     >>> texts = ["cats and dogs", "a dog barks", "tax law", "income tax"]
     >>> model = TextClassifier().fit(texts, [["pets"], ["pets"], ["law"], ["law", "money"]])
@@ -49,11 +50,28 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     takes: ClassVar[Literal["features", "text"]] = "text"
 
     classifier_: TreeEstimator
-    encoder_: TextEncoder
+    encoder_: Any  # a TextEncoder, or a transformer of scikit-learn, which has no types
 
-    def __init__(self, classifier: TreeEstimator | None = None, encoder: TextEncoder | None = None) -> None:
+    def __init__(self, classifier: TreeEstimator | None = None, encoder: Any = None) -> None:
         self.classifier = classifier
         self.encoder = encoder
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` also those of the parts, of the default part where none is given."""
+        found: dict[str, Any] = super().get_params(deep=deep)
+        absent = [part for part in _DEFAULTS if deep and found[part] is None]
+        for part in absent:
+            found |= {f"{part}__{name}": value for name, value in _DEFAULTS[part]().get_params().items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; one of a part that is not given, such as ``encoder__min_df``, makes the default part."""
+        for part, default in _DEFAULTS.items():
+            named = any(name.startswith(f"{part}__") for name in params)
+            if named and params.get(part, getattr(self, part)) is None:
+                params[part] = default()
+        super().set_params(**params)
+        return self
 
     def fit(
         self,
@@ -85,26 +103,55 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.encoder_, self.classifier_ = encoder, classifier
         return self
 
+    def partial_fit(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
+        """Learn some texts on top of what is known; the classifier learns from a stream, as ``OnlineTree`` does.
+
+        The first call fits the encoder. A ``TfidfEncoder`` then knows the words of these texts only; a
+        ``HashingEncoder`` takes up new words at any time.
+        """
+        is_fitted = self.__sklearn_is_fitted__()
+        encoder, classifier = (self.encoder_, self.classifier_) if is_fitted else self._unfitted_parts()
+        if not hasattr(classifier, "partial_fit"):
+            raise LabelwoodError(
+                f"TextClassifier: {type(classifier).__name__} does not learn from a stream; "
+                "for partial_fit, classifier must be an OnlineTree or an OnlineForest"
+            )
+        vectors = self.encode(texts) if is_fitted else as_encoder(encoder).fit_encode(texts)
+        classifier.partial_fit(vectors, Y, label_names=label_names)
+        self.encoder_, self.classifier_ = encoder, classifier
+        return self
+
     def estimate(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Estimate:
         """What fit would need on these texts; see the classifier's ``estimate``. The texts are encoded for it."""
         _, classifier, features, _ = self._encode_first(texts)
         return classifier.estimate(features, Y, label_names=label_names)
 
-    def _encode_first(self, texts: Iterable[str]) -> tuple[TextEncoder, TreeEstimator, CSR, RunContext]:
+    def _encode_first(self, texts: Iterable[str]) -> tuple[Any, TreeEstimator, CSR, RunContext]:
         """A fitted encoder, a classifier to fit, and the encoded texts."""
-        encoder = TfidfEncoder() if self.encoder is None else clone(self.encoder)
-        classifier = _default_classifier() if self.classifier is None else clone(self.classifier)
+        encoder, classifier = self._unfitted_parts()
         run = RunContext(verbose=bool(classifier.verbose))
         with run.phase("encode", _MILLION) as progress:
-            features = encoder.fit_encode(texts, progress=progress)
+            features = as_encoder(encoder).fit_encode(texts, progress=progress)
         return encoder, classifier, features, run
+
+    def _unfitted_parts(self) -> tuple[Any, TreeEstimator]:
+        """Copies of the encoder and the classifier, or the default ones."""
+        encoder, classifier = (
+            default() if getattr(self, part) is None else getattr(self, part) for part, default in _DEFAULTS.items()
+        )
+        as_encoder(encoder)
+        if not isinstance(classifier, TreeEstimator):
+            raise LabelwoodError(
+                f"TextClassifier: classifier must be a method of this library, such as LinearTree(); got {classifier!r}"
+            )
+        return clone(encoder), clone(classifier)
 
     def encode(self, texts: Iterable[str]) -> CSR:
         """The vectors of texts."""
         self._check_fitted()
         run = RunContext(verbose=bool(self.classifier_.verbose))
         with run.phase("encode", _MILLION) as progress:
-            return self.encoder_.encode(texts, progress=progress)
+            return as_encoder(self.encoder_).encode(texts, progress=progress)
 
     def calibrate(self, texts: Iterable[str], Y: Any, *, method: Kind = "auto", by_depth: bool | None = None) -> Self:
         """Turn scores into probabilities, on held-out texts; see the classifier's ``calibrate``."""
@@ -152,7 +199,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ) -> list[Explanation]:
         """Why the k best labels of each text are suggested, by its words; see the classifier's ``explain``."""
         listed = list(texts)
-        vectors = self.encode(listed)
+        vectors, reader = self.encode(listed), as_encoder(self.encoder_)
         found = []
         for number, text in enumerate(listed):
             found += self.classifier_.explain(
@@ -160,7 +207,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 k,
                 missed=missed,
                 n_features=n_features,
-                feature_name=self.encoder_.term_of(text),
+                feature_name=reader.term_of(text),
             )
         return found
 
@@ -176,29 +223,34 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self.classifier_.classes_
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write encoder and classifier to one directory, replacing a model that is already there."""
+        """Write encoder and classifier to one directory, replacing a model that is already there.
+
+        A vectorizer of scikit-learn is saved as the encoder of this library that gives the same vectors. Another
+        transformer cannot be saved without pickle and is refused.
+        """
         model_directory.write_model(path, *self.to_saved())
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """The manifest and the arrays that :meth:`save` writes and :meth:`from_saved` reads."""
         self._check_fitted()
+        encoder = as_encoder(self.encoder_).native()
         manifest, arrays = self.classifier_.to_saved()
         manifest |= {
             "class": type(self).__name__,
             "classifier": manifest["class"],
             ENCODER: {
-                "name": self.encoder_.encoder_name,
+                "name": encoder.encoder_name,
                 "parameters": {
                     name: value.item() if isinstance(value, np.generic) else value
-                    for name, value in self.encoder_.get_params().items()
+                    for name, value in encoder.get_params().items()
                 },
             },
         }
-        learnt = {_PREFIX + name: array for name, array in self.encoder_.state().items()}
+        learnt = {_PREFIX + name: array for name, array in encoder.state().items()}
         return manifest, {**arrays, **learnt}
 
     @classmethod
-    def of(cls, encoder: TextEncoder, classifier: TreeEstimator) -> Self:
+    def of(cls, encoder: Any, classifier: TreeEstimator) -> Self:
         """The model of a fitted encoder and of a classifier fitted to its vectors."""
         model = cls(clone(classifier), clone(encoder))
         model.classifier_, model.encoder_ = classifier, encoder
@@ -262,12 +314,13 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def feature_namer(self) -> Callable[[int], str | None]:
         """A function from a column to its word; None where the encoder keeps no vocabulary."""
-        return self.encoder_.term_of("")
+        return as_encoder(self.encoder_).term_of("")
 
     def set_threads(self, n_jobs: int) -> None:
         """Encode and predict with this many threads from here on."""
         self.classifier_.set_threads(n_jobs)
-        self.encoder_.n_jobs = n_jobs
+        if hasattr(self.encoder_, "n_jobs"):
+            self.encoder_.n_jobs = n_jobs
 
     def with_classifier(self, classifier: TreeEstimator) -> Self:
         """A model that reads texts as this one does and predicts by ``classifier``."""
@@ -300,6 +353,10 @@ def _default_classifier() -> TreeEstimator:
     from labelwood.methods.label_tree.linear_tree import LinearTree  # noqa: PLC0415 - loading another method does without it
 
     return LinearTree()
+
+
+# What stands for a part that is not given.
+_DEFAULTS: dict[str, Callable[[], Any]] = {"encoder": TfidfEncoder, "classifier": _default_classifier}
 
 
 def _read_encoder(saved: Mapping[str, Any], learnt: Mapping[str, npt.NDArray[Any]]) -> TextEncoder:

@@ -7,7 +7,7 @@ same parameters; they are faster, because texts are lower-cased and cut into wor
 
 from labelwood.text.encoder import TextEncoder
 from labelwood.text.hashing import HashingEncoder
-from labelwood.text.registry import ENCODERS
+from labelwood.text.registry import ENCODERS, as_encoder
 from labelwood.text.tfidf import TfidfEncoder
 
-__all__ = ["ENCODERS", "HashingEncoder", "TextEncoder", "TfidfEncoder"]
+__all__ = ["ENCODERS", "HashingEncoder", "TextEncoder", "TfidfEncoder", "as_encoder"]

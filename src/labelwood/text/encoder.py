@@ -77,6 +77,10 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Take the arrays that :meth:`state` returned, and check them, because the file may be damaged."""
         raise NotImplementedError
 
+    def native(self) -> TextEncoder:
+        """Return the encoder of this library that gives the same vectors: itself."""
+        return self
+
     def _check(self) -> None:
         check_parameters(self)
         owner, span = type(self).__name__, self.ngram_range
@@ -87,19 +91,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
             )
 
     def _pack(self, texts: Iterable[str]) -> tuple[U8, I64]:
-        owner = type(self).__name__
-        if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-            raise LabelwoodError(
-                f"{owner}: texts must be a list of strings; got {type(texts).__name__}. "
-                "Pass a single text as a list of one."
-            )
-        listed = texts if isinstance(texts, list) else list(texts)
-        for position, text in enumerate(listed):
-            if not isinstance(text, str):
-                raise LabelwoodError(
-                    f"{owner}: every text must be a string; got {type(text).__name__} at position {position}"
-                )
-        return packed_strings.pack(listed)
+        return packed_strings.pack(list_texts(texts, owner=type(self).__name__))
 
     def _cut(self) -> dict[str, Any]:
         """The kernels' options for cutting a text into terms."""
@@ -120,3 +112,19 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+def list_texts(texts: Iterable[str], *, owner: str) -> list[str]:
+    """Texts as a list; anything else is refused with advice."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise LabelwoodError(
+            f"{owner}: texts must be a list of strings; got {type(texts).__name__}. "
+            "Pass a single text as a list of one."
+        )
+    listed = texts if isinstance(texts, list) else list(texts)
+    for position, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise LabelwoodError(
+                f"{owner}: every text must be a string; got {type(text).__name__} at position {position}"
+            )
+    return listed

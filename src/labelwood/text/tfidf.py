@@ -139,8 +139,12 @@ class TfidfEncoder(TextEncoder):
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the vocabulary and the idf as arrays."""
         self._check_fitted()
-        arrays: dict[str, npt.NDArray[Any]] = {_UTF8: self._utf8, _OFFSETS: self._offsets}
-        return arrays if self.idf_ is None else {**arrays, _IDF: self.idf_}
+        return _arrays(self._utf8, self._offsets, self.idf_)
+
+    @staticmethod
+    def state_of(terms: list[str], idf: F64 | None) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays of a vocabulary, in the order of its columns, as :meth:`state` does."""
+        return _arrays(*packed_strings.pack(terms), idf)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """Take the arrays that :meth:`state` returned, checked."""
@@ -190,6 +194,10 @@ class TfidfEncoder(TextEncoder):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_offsets" in vars(self)
+
+
+def _arrays(utf8: U8, offsets: I64, idf: F64 | None) -> dict[str, npt.NDArray[Any]]:
+    return {_UTF8: utf8, _OFFSETS: offsets, **({} if idf is None else {_IDF: idf})}
 
 
 def _share(bound: float, name: str) -> float:
