@@ -228,6 +228,8 @@ def test_the_columns_of_tables_are_remembered_and_compared(model, tmp_path):
             each.predict(Table(X[:, :3], names[:3]))
         with pytest.warns(UserWarning, match="X does not have valid feature names, but"):
             each.predict(X)
+    assert fitted.predict(Table(X, names)).shape == Y.shape  # a warning would be an error here
+    fitted.calibrate(Table(X, names), Y).choose_thresholds(Table(X, names), Y)
     assert not hasattr(plain, "feature_names_in_")
     with pytest.warns(UserWarning, match=r"X has feature names, but .* was fitted without"):
         plain.predict_topk(Table(X, names))

@@ -166,7 +166,7 @@ class FittedModel:
 
     def _check_columns(self, X: Any, *, may_grow: bool = False) -> None:
         """Compare the names of X's columns with those at fit; rows from within the library have none."""
-        if n_dimensions(X) == 2:
+        if n_dimensions(X) == 2 and not isinstance(X, CSR):
             check_columns(self._feature_names, column_names(X), owner=type(self).__name__, may_grow=may_grow)
 
     def _check_fitted(self) -> None:
