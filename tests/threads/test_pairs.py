@@ -109,6 +109,9 @@ class Shared:
             total = sum(path.score for path in suggestion.paths if path.listed)
             assert suggestion.score == pytest.approx(total / self.n_trees, rel=1e-3, abs=1e-6)
 
+    def top_features(self):
+        assert all(weight > 0 for _, weight in self.model.top_features("label 1"))
+
     def facts(self):
         names = self.model.classes_.tolist()
         assert len(names) == len(set(names))
@@ -150,8 +153,8 @@ class Shared:
 
 CHANGES = ["partial_fit", "progressive", "fit", "calibrate", "choose_thresholds", "rename", "retire", "merge"]
 READS = [
-    "predict", "predict_topk", "predict_proba", "score", "explain", "facts", "list_labels", "freeze", "save",
-    "save_for_prediction", "deepcopy", "pickle",
+    "predict", "predict_topk", "predict_proba", "score", "explain", "top_features", "facts", "list_labels", "freeze",
+    "save", "save_for_prediction", "deepcopy", "pickle",
 ]  # fmt: skip
 PAIRS = [*itertools.combinations_with_replacement(CHANGES, 2), *itertools.product(CHANGES, READS)]
 

@@ -30,6 +30,7 @@ class FittedModel:
     method_name: ClassVar[str] = ""
     takes: ClassVar[Literal["features", "text"]] = "features"
     can_shrink: ClassVar[bool] = False  # the model has prune, quantize and shrink_curve
+    has_label_weights: ClassVar[bool] = False  # trees() are label trees: features have weights for each label
     takes_new_features: ClassVar[bool] = False  # rows may have columns beyond those of training
 
     n_jobs: int | None

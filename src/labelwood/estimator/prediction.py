@@ -21,6 +21,8 @@ from labelwood.estimator.fitted import FittedModel
 from labelwood.executors import Executor
 from labelwood.executors.predict_shards import sharded_topk
 from labelwood.explain import Asked, Explanation, places_in
+from labelwood.explain.coefficients import coefficients
+from labelwood.packed.routed_forest import RoutedForest
 from labelwood.run_context import RunContext
 from labelwood.scoring.calibration import KINDS, Listed, choose
 from labelwood.scoring.thresholds import Decisions, Objective, Target, choose_thresholds, label_weights
@@ -101,7 +103,14 @@ class Prediction(FittedModel):
         return self._names.take(top.labels), top.scores
 
     def predict_proba(self, X: Any, *, k: int = 10) -> sp.csr_array[np.float32]:
-        """The scores of the k best labels of each row as a sparse matrix, rows x labels."""
+        """The scores of the k best labels of each row as a sparse matrix, rows x labels; all other entries are 0.
+
+        A score lies between 0 and 1. In a label tree it is the product of the probabilities on the path to the label,
+        averaged over the trees; in a forest it is the share of the training rows in the reached leaves that have the
+        label. It orders labels well and tends to differ from the frequency with which they are right. After
+        :meth:`calibrate` it is a probability: of the labels with 0.7, about seven in ten are right. A row may have
+        several labels, so its scores do not add up to 1. An ``objective`` other than ``precision`` weights them.
+        """
         top = self.topk_ids(X, k)
         return self._matrix(len(top.labels), *_entries(top))
 
@@ -147,6 +156,40 @@ class Prediction(FittedModel):
             explanation = self.explain_one(row, min(k, self.n_labels_), asked, places, run)
             found.append(replace(self._with_probabilities(explanation), row_is_empty=not self.knows_any(row)))
         return found
+
+    def coef_of(self, label: Hashable) -> sp.csr_array[np.float64]:
+        """The weights of a label, a sparse row 1 x features; only label trees have them.
+
+        ``OneVsRest`` has one classifier per label, and these are its weights. In other label trees the weights on the
+        path to the label are added up, then averaged over the trees. Biases are left out. The weights hold for rows as
+        the classifiers see them: of unit length if ``normalize`` is true.
+        """
+        import scipy.sparse as sp  # noqa: PLC0415 - predict_topk does without it
+
+        self._check_fitted()
+        if not self.has_label_weights:
+            raise LabelwoodError(
+                f"{type(self).__name__}: a label has no weights in this method; explain(X) shows what decides. "
+                "Label trees have weights: LinearTree, OneVsRest, OnlineTree, OnlineForest."
+            )
+        trees, label_id = self.trees(), self.id_of(label)
+        assert not isinstance(trees, RoutedForest)
+        columns, weights = coefficients(trees, label_id)
+        return sp.csr_array((weights, columns, [0, len(columns)]), shape=(1, self.n_features_in_))
+
+    def top_features(
+        self, label: Hashable, n: int = 10, *, feature_name: Callable[[int], str | None] | None = None
+    ) -> list[tuple[Any, float]]:
+        """The n features that speak most for a label, largest weight of :meth:`coef_of` first, with their weights.
+
+        A feature is named by ``feature_name``, else by the columns of X at fit, else by its column.
+        """
+        n, named = self._checked_k(n, "n"), feature_name or self.feature_namer()
+        row = self.coef_of(label)
+        order = np.argsort(-row.data, kind="stable")[:n]
+        best = zip(row.indices[order].tolist(), row.data[order].tolist(), strict=True)
+        shown = [(column, named(column), weight) for column, weight in best if weight > 0]
+        return [(column if name is None else name, weight) for column, name, weight in shown]
 
     def score(self, X: Any, y: Any) -> float:
         """Precision at 1: the share of rows whose best label is right; ``y`` is what ``fit`` takes as Y."""
@@ -275,9 +318,9 @@ class Prediction(FittedModel):
         matrix.sort_indices()
         return matrix
 
-    def _checked_k(self, k: Any) -> int:
+    def _checked_k(self, k: Any, name: str = "k") -> int:
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise LabelwoodError(f"{type(self).__name__}: k must be an integer, at least 1; got {k!r}")
+            raise LabelwoodError(f"{type(self).__name__}: {name} must be an integer, at least 1; got {k!r}")
         return int(k)
 
 

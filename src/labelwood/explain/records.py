@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from labelwood.explain.render import as_html, as_text
 from labelwood.sparse import TopK
 
 Reason = Literal["listed", "beam", "rank", "branch", "share", "absent"]
@@ -156,6 +157,7 @@ class Explanation:
 
     Forests have ``routes``, blends ``members``; ``missed`` has the labels that the caller named as missing.
     ``row_is_empty`` is true if no feature of the row is known to the model: every such row gets the same labels.
+    ``str`` and ``print`` give it in words, as ``labelwood explain`` does; a notebook shows it as HTML.
     """
 
     suggestions: tuple[Suggestion, ...]
@@ -163,6 +165,13 @@ class Explanation:
     missed: tuple[Missed, ...] = ()
     members: tuple[Member, ...] = ()
     row_is_empty: bool = False
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """The explanation in a notebook."""
+        return as_html(self)
 
 
 @dataclass(frozen=True)

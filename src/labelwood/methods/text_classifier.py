@@ -190,7 +190,10 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self.classifier_.predict(vectors, k=k, threshold=threshold)
 
     def predict_proba(self, texts: Iterable[str], *, k: int = 10) -> sp.csr_array[np.float32]:
-        """The scores of the k best labels of each text as a sparse matrix, texts x labels."""
+        """The scores of the k best labels of each text as a sparse matrix, texts x labels.
+
+        They are probabilities after :meth:`calibrate`; see the classifier's ``predict_proba``.
+        """
         vectors = self.encode(texts)
         return self.classifier_.predict_proba(vectors, k=k)
 
@@ -210,6 +213,19 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 feature_name=reader.term_of(text),
             )
         return found
+
+    def coef_of(self, label: Hashable) -> sp.csr_array[np.float64]:
+        """The weights of a label, a sparse row 1 x features; see the classifier's ``coef_of``."""
+        self._check_fitted()
+        return self.classifier_.coef_of(label)
+
+    def top_features(self, label: Hashable, n: int = 10) -> list[tuple[Any, float]]:
+        """The n words that speak most for a label, with their weights; see the classifier's ``top_features``.
+
+        A ``HashingEncoder`` keeps no words: columns stand for them.
+        """
+        self._check_fitted()
+        return self.classifier_.top_features(label, n, feature_name=self.feature_namer())
 
     def score(self, texts: Iterable[str], y: Any) -> float:
         """Precision at 1: the share of texts whose best label is right."""

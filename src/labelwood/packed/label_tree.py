@@ -23,7 +23,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.packed.base import PicklesFieldsOnly, check_pointer, require
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, F32, HEAVIEST, I32, I64, TopK, are_light
+from labelwood.sparse import CSR, F32, F64, HEAVIEST, I32, I64, TopK, are_light
 
 _OWNER = "NodeWeights"
 _require = partial(require, _OWNER)
@@ -165,6 +165,20 @@ class PackedTree(PicklesFieldsOnly):
         with run.phase("search", X.nnz) as progress:
             labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress, allowed)
         return TopK(labels, scores)
+
+    def weights_of(self, child: int) -> tuple[I32, F64]:
+        """The features by which the parent of a node scores it, and their weights."""
+        parent, own = int(self.tree.parent[child]), self.node_weights
+        first_child, last_child = (int(bound) for bound in self.tree.child_ptr[parent : parent + 2])
+        inner, place = int(self.tree.inner_of[parent]), child - first_child
+        features = own.features[own.feature_ptr[inner] : own.feature_ptr[inner + 1]]
+        weights = own.weights_of(inner)
+        if own.dense:
+            return features, weights.reshape(-1, last_child - first_child)[:, place].astype(np.float64)
+        start = int(own.weight_ptr[inner])
+        pairs = np.flatnonzero(own.child[start : start + len(weights)] == place)
+        starts = own.row_start[own.feature_ptr[inner] : own.feature_ptr[inner + 1]]
+        return features[np.searchsorted(starts, pairs, side="right") - 1], weights[pairs].astype(np.float64)
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """The arrays to save, under names that start with ``prefix``."""

@@ -67,6 +67,7 @@ class LinearModel(TreeEstimator):
     """A method whose fitted state is a list of packed label trees, ``trees_``."""
 
     can_shrink: ClassVar[bool] = True
+    has_label_weights: ClassVar[bool] = True
 
     trees_: list[PackedTree]
     loss: str

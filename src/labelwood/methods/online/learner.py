@@ -33,6 +33,7 @@ class StreamLearner(Locked, TreeEstimator):
     """
 
     takes_new_features: ClassVar[bool] = True
+    has_label_weights: ClassVar[bool] = True
 
     rows_learned_: int
     _names: GrowingNames
@@ -245,7 +246,7 @@ lock_inherited(
     StreamLearner,
     reading=(
         "topk_ids", "predict_topk", "predict_proba", "predict", "explain", "score", "thresholds_of", "encode_labels",
-        "to_saved",
+        "to_saved", "coef_of", "top_features",
     ),
     changing=("calibrate", "choose_thresholds"),
 )  # fmt: skip
