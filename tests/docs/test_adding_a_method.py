@@ -16,7 +16,7 @@ import labelwood
 
 PAGE = ROOT / "docs" / "develop" / "adding-a-method.md"
 NAME, FILE = "frequency-tree", "src/labelwood/methods/label_tree/frequency_tree.py"
-COPIED = ("src/labelwood", "tests", "docs", "notebook", "experiments")
+COPIED = ("src", "tests", "docs", "notebook", "experiments")
 CLI = "import sys; from labelwood.cli import main; sys.exit(main(sys.argv[1:]))"
 if not (ROOT / "experiments").is_dir():
     pytest.skip("experiments are not part of this checkout", allow_module_level=True)
@@ -47,11 +47,11 @@ def apply_changes(text: str, folder: Path) -> int:
 def scratch(tmp_path_factory):
     """A copy of the repository with the method of the page, and a small data file."""
     folder = tmp_path_factory.mktemp("scratch")
-    for part in COPIED:
+    for part in COPIED:  # the core as well, because test_house.py counts its files
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyi"))
     for compiled in Path(labelwood.__file__).parent.glob("_core*"):
         shutil.copy(compiled, folder / "src" / "labelwood")
-    for name in ("pyproject.toml", "mkdocs.yml"):
+    for name in ("pyproject.toml", "mkdocs.yml", "README.md"):
         shutil.copy(ROOT / name, folder)
     text = PAGE.read_text(encoding="utf-8")
     assert FILE in write_new_files(text, folder)
@@ -84,6 +84,20 @@ def test_the_tests_of_every_method_pass_for_it(scratch):
     assert done.returncode == 0, done.stdout[-5000:]
     assert f"{ROOT}/src" not in done.stdout
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 60, done.stdout[-500:]
+
+
+def test_the_tests_of_the_whole_pass_with_it(scratch):
+    """Tests that look at all methods, names or pages at once."""
+    files = (
+        "test_house.py",
+        "docs/test_names.py",
+        "docs/test_method_pages.py",
+        "tuning",
+        "cli/test_tune.py",
+        "experiments",
+    )
+    done = run(scratch, "-m", "pytest", "-q", "-p", "no:xdist", *(f"tests/{file}" for file in files))
+    assert done.returncode == 0, done.stdout[-5000:]
 
 
 def test_its_example_and_its_page_pass(scratch):

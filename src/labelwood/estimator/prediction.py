@@ -107,9 +107,9 @@ class Prediction(FittedModel):
 
         A score lies between 0 and 1. In a label tree it is the product of the probabilities on the path to the label,
         averaged over the trees; in a forest it is the share of the training rows in the reached leaves that have the
-        label. It orders labels well and tends to differ from the frequency with which they are right. After
-        :meth:`calibrate` it is a probability: of the labels with 0.7, about seven in ten are right. A row may have
-        several labels, so its scores do not add up to 1. An ``objective`` other than ``precision`` weights them.
+        label; ``rerank`` and ``Blend`` combine several. It orders the labels of a row. After :meth:`calibrate` it is a
+        probability: of the labels with 0.7, about seven in ten are right. A row may have several labels, so its scores
+        do not add up to 1. An ``objective`` other than ``precision`` weights them, and they may then exceed 1.
         """
         top = self.topk_ids(X, k)
         return self._matrix(len(top.labels), *_entries(top))
