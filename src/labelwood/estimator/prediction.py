@@ -109,7 +109,7 @@ class Prediction(FittedModel):
         averaged over the trees; in a forest it is the share of the training rows in the reached leaves that have the
         label; ``rerank`` and ``Blend`` combine several. It orders the labels of a row. After :meth:`calibrate` it is a
         probability: of the labels with 0.7, about seven in ten are right. A row may have several labels, so its scores
-        do not add up to 1. An ``objective`` other than ``precision`` weights them, and they may then exceed 1.
+        do not add up to 1. An ``objective`` other than ``precision`` lowers those of frequent labels.
         """
         top = self.topk_ids(X, k)
         return self._matrix(len(top.labels), *_entries(top))

@@ -17,13 +17,13 @@ from labelwood.estimator.prediction import Kind
 from labelwood.executors import Executor
 from labelwood.explain import Explanation
 from labelwood.label_names import LabelNames
-from labelwood.params import declared
 from labelwood.resources.estimate import Estimate
 from labelwood.run_context import RunContext
 from labelwood.scoring.thresholds import Objective, Target
 from labelwood.sparse import CSR, F32, TopK
 from labelwood.storage import model_directory
-from labelwood.text import ENCODERS, TextEncoder, TfidfEncoder, as_encoder
+from labelwood.text import TfidfEncoder, as_encoder
+from labelwood.text.registry import describe, read_encoder
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -251,17 +251,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self._check_fitted()
         encoder = as_encoder(self.encoder_).native()
         manifest, arrays = self.classifier_.to_saved()
-        manifest |= {
-            "class": type(self).__name__,
-            "classifier": manifest["class"],
-            ENCODER: {
-                "name": encoder.encoder_name,
-                "parameters": {
-                    name: value.item() if isinstance(value, np.generic) else value
-                    for name, value in encoder.get_params().items()
-                },
-            },
-        }
+        manifest |= {"class": type(self).__name__, "classifier": manifest["class"], ENCODER: describe(encoder)}
         learnt = {_PREFIX + name: array for name, array in encoder.state().items()}
         return manifest, {**arrays, **learnt}
 
@@ -296,7 +286,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         own = {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
         fitted = classifier.from_saved(manifest, own, where=where)
         try:
-            encoder = _read_encoder(manifest[ENCODER], learnt)
+            encoder = read_encoder(manifest[ENCODER], learnt)
             if encoder.n_features_ != fitted.n_features_in_:
                 raise FormatError(
                     f"the encoder has {encoder.n_features_} columns, the classifier {fitted.n_features_in_}"
@@ -373,16 +363,3 @@ def _default_classifier() -> TreeEstimator:
 
 # What stands for a part that is not given.
 _DEFAULTS: dict[str, Callable[[], Any]] = {"encoder": TfidfEncoder, "classifier": _default_classifier}
-
-
-def _read_encoder(saved: Mapping[str, Any], learnt: Mapping[str, npt.NDArray[Any]]) -> TextEncoder:
-    name = saved["name"]
-    if name not in ENCODERS:
-        raise FormatError(f"unknown encoder {name!r}; this version has {', '.join(ENCODERS)}")
-    cls = ENCODERS[name]
-    tuples = {name for name, parameter in declared(cls).items() if tuple in parameter.kinds}
-    given = {
-        name: tuple(value) if name in tuples else value  # JSON has lists only
-        for name, value in saved["parameters"].items()
-    }
-    return cls(**given).restore(learnt)

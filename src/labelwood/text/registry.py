@@ -1,4 +1,4 @@
-"""The encoders by name, and transformers of scikit-learn as encoders."""
+"""The encoders by name, in a manifest, and transformers of scikit-learn as encoders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from labelwood.errors import LabelwoodError
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import FormatError, LabelwoodError
+from labelwood.params import declared
 from labelwood.text.encoder import TextEncoder
 from labelwood.text.hashing import HashingEncoder
 from labelwood.text.tfidf import TfidfEncoder
@@ -28,3 +32,24 @@ def as_encoder(encoder: Any) -> TextEncoder:
     from labelwood.text.transformer import TransformerEncoder  # noqa: PLC0415 - imports scikit-learn's vectorizers
 
     return TransformerEncoder(encoder)
+
+
+def describe(encoder: TextEncoder) -> dict[str, Any]:
+    """The name and the parameters of an encoder, as JSON has them."""
+    given = encoder.get_params().items()
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given}
+    return {"name": encoder.encoder_name, "parameters": plain}
+
+
+def read_encoder(saved: Mapping[str, Any], learnt: Mapping[str, npt.NDArray[Any]]) -> TextEncoder:
+    """The encoder that :func:`describe` described and whose state is ``learnt``."""
+    name = saved["name"]
+    if name not in ENCODERS:
+        raise FormatError(f"unknown encoder {name!r}; this version has {', '.join(ENCODERS)}")
+    cls = ENCODERS[name]
+    tuples = {name for name, parameter in declared(cls).items() if tuple in parameter.kinds}
+    given = {
+        name: tuple(value) if name in tuples else value  # JSON has lists only
+        for name, value in saved["parameters"].items()
+    }
+    return cls(**given).restore(learnt)
