@@ -40,7 +40,7 @@ NO_ARGUMENTS = {
     "n_blocks",
     "ModelLock",
 }
-ANY_WIDTH = {"check_csr", "OnlineTree.learn", "OnlineTree.search", "OnlineTree.progressive"}
+ANY_WIDTH = {"check_csr", "OnlineTree.learn", "OnlineTree.search", "OnlineTree.progressive", "OnlineTree.knows_any"}
 DTYPES = (np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float32, np.float64)
 
 
