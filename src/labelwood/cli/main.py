@@ -63,6 +63,7 @@ _GROUPS = {
         "data and shell",
         {
             "convert": "convert a data file to another format",
+            "split": "split a data file into rows to train on and held-out rows",
             "data": "generate a data set",
             "completion": "print a completion script for your shell",
             "demo": "train on the source code of this Python and show suggestions",

@@ -13,6 +13,7 @@ Text files may be compressed (``.gz``, ``.bz2``, ``.xz``).
 
 from labelwood.data.dataset import Dataset
 from labelwood.data.load_save import convert, load, save
+from labelwood.data.text_tables import Columns
 from labelwood.data.texts import TEXT_FORMATS, TextDataset, holds_text, load_text
 
-__all__ = ["TEXT_FORMATS", "Dataset", "TextDataset", "convert", "holds_text", "load", "load_text", "save"]
+__all__ = ["TEXT_FORMATS", "Columns", "Dataset", "TextDataset", "convert", "holds_text", "load", "load_text", "save"]

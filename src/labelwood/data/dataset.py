@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from labelwood.errors import LabelwoodError
 from labelwood.label_names import name_problem
@@ -46,3 +49,25 @@ class Dataset:
             if problem is not None:
                 raise LabelwoodError(f"Dataset: {problem}")
         return self
+
+    @classmethod
+    def joined(cls, parts: Sequence[Dataset]) -> Dataset:
+        """The rows of several data sets, one after the other; all have the same label names, or none."""
+        names = {part.label_names for part in parts}
+        if len(names) > 1:
+            raise LabelwoodError("Dataset: data sets that are joined must have the same label names, or all have none")
+        X, Y = ([part.X for part in parts], [part.Y for part in parts])
+        return cls(_stacked(X), _stacked(Y), next(iter(names)))
+
+
+def _stacked(parts: Sequence[CSR]) -> CSR:
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(part.nnz for part in parts)])
+    pointers = [part.indptr[1:] + start for part, start in zip(parts, starts.tolist(), strict=False)]
+    return CSR(
+        np.concatenate([np.zeros(1, np.int64), *pointers]),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.data for part in parts]),
+        max(part.n_cols for part in parts),
+    )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from labelwood.data._files import check_claim, reading
 from labelwood.errors import FormatError, LabelwoodError
@@ -27,22 +27,63 @@ _SHOWN_COLUMNS = 12
 _NAME_LIMIT = 40
 _BYTES_PER_ROW = 64  # the least that a text and its list of labels take in memory
 
-Documents = tuple[list[str], list[list[str]] | None]
+Table = dict[str, list[Any]]  # the cells of a table by column
+
+
+class Documents(NamedTuple):
+    """What is read from a file: texts, the labels of each, and with ``keep_table`` the cells of all columns."""
+
+    texts: list[str]
+    labels: list[list[str]] | None
+    table: Table | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of the text and of the labels, and the separator between two labels.
+
+    None where they are recognized by the file.
+    """
+
+    text: tuple[str, ...] | None = None
+    labels: str | None = None
+    sep: str | None = None
+
+    def or_else(self, other: Columns) -> Columns:
+        """These columns, and those of ``other`` where these are None."""
+        return Columns(self.text or other.text, self.labels or other.labels, self.sep or other.sep)
+
+    def saved(self) -> dict[str, Any]:
+        """The names that are not None, for a manifest."""
+        text = {} if self.text is None else {"text": list(self.text)}
+        return text | {name: getattr(self, name) for name in ("labels", "sep") if getattr(self, name) is not None}
+
+    @classmethod
+    def restore(cls, saved: Any) -> Columns:
+        """The columns that a manifest describes; raises a FormatError if it is malformed."""
+        named = dict(saved) if isinstance(saved, dict) else {"": ""}
+        text = named.pop("text", None)
+        names = [*named.values(), *(text if isinstance(text, list) else ())]
+        is_sound = (text is None or (isinstance(text, list) and text)) and named.keys() <= {"labels", "sep"}
+        if not is_sound or not all(isinstance(name, str) and name for name in names):
+            raise FormatError(f"columns must be an object of names with the keys text, labels and sep; got {saved!r}")
+        return cls(None if text is None else tuple(text), **named)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns that the caller named, None where they are to be recognized; and the limit of memory."""
+    """The columns that the caller named, None where they are to be recognized, and what else is to be read."""
 
     text: Sequence[str] | None = None
     labels: str | None = None
     sep: str | None = None
     needs_labels: bool = True
     max_memory: int | None = None
+    keep_table: bool = False
 
     def columns(self, names: Sequence[str], where: str) -> tuple[list[str], str | None]:
         """Choose the columns of the text and of the labels among the columns of a file."""
-        for name in [*(self.text or ()), *([self.labels] if self.labels else ())]:
+        for name in [*(self.text or ()), *([self.labels] if self.labels and self.needs_labels else ())]:
             if name not in names:
                 raise FormatError(
                     f"{where}: there is no column {name!r}; the columns are {_shown(names)}. "
@@ -72,8 +113,7 @@ def looks_like_header(line: str, delimiter: str) -> bool:
 def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str | None) -> Documents:
     """Read a CSV or TSV file whose first line names the columns."""
     csv.field_size_limit(2**31 - 1)
-    first = content.partition("\n")[0]
-    delimiter = delimiter or max(",;\t", key=first.count)
+    delimiter = delimiter or delimiter_of(content)
     stream = io.StringIO(content, newline="")
     reader = csv.reader(stream, delimiter=delimiter)
     names = [name.strip() for name in next(reader, [])]
@@ -83,6 +123,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
     places, label_place = ([names.index(name) for name in text], None if labels is None else names.index(labels))
     texts: list[str] = []
     cells: list[Any] = []
+    kept: list[list[str]] = []
     try:
         for row in watched(reader, "read table", len(content), lambda _: stream.tell()):
             if not row:
@@ -95,14 +136,22 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
             texts.append(_joined([row[place] for place in places]))
             if label_place is not None:
                 cells.append(row[label_place])
+            if wanted.keep_table:
+                kept.append(row)
     except csv.Error as error:
         raise FormatError(f"{where}, line {reader.line_num}: {error}") from None
-    return texts, None if label_place is None else split_labels(cells, wanted.sep, where)
+    table = {name: [row[place] for row in kept] for place, name in enumerate(names)} if wanted.keep_table else None
+    return Documents(texts, None if label_place is None else split_labels(cells, wanted.sep, where), table)
 
 
-def read_json(content: str, where: str, wanted: Wanted) -> Documents:
-    """Read one JSON object per line, or one JSON array of objects."""
-    return _from_records(_records(content, where), where, wanted)
+def delimiter_of(content: str) -> str:
+    """The delimiter of a CSV file: the mark that its first line has most often."""
+    return max(",;\t", key=content.partition("\n")[0].count)
+
+
+def read_json(content: str, where: str, wanted: Wanted, *, first_line: int = 1) -> Documents:
+    """Read one JSON object per line, or one JSON array of objects; ``first_line`` is the number of the first line."""
+    return _from_records(_records(content, where, first_line), where, wanted)
 
 
 def parquet_files(path: Path) -> list[Path]:
@@ -112,13 +161,21 @@ def parquet_files(path: Path) -> list[Path]:
 
 def read_parquet(path: Path, wanted: Wanted) -> Documents:
     """Read a Parquet file or a directory of Parquet files; needs pyarrow."""
-    texts: list[str] = []
-    labels: list[list[str]] | None = []
-    for file in parquet_files(path):
-        more_texts, more_labels = _read_parquet_file(file, wanted)
-        texts += more_texts
-        labels = None if labels is None or more_labels is None else labels + more_labels
-    return texts, labels
+    return joined([_read_parquet_file(file, wanted) for file in parquet_files(path)])
+
+
+def joined(parts: Sequence[Documents]) -> Documents:
+    """The documents of several files, one file after the other; a column that a file lacks is None there."""
+    texts = [text for part in parts for text in part.texts]
+    labels = None if any(part.labels is None for part in parts) else [row for part in parts for row in part.labels or ()]
+    if any(part.table is None for part in parts):
+        return Documents(texts, labels)
+    names = dict.fromkeys(name for part in parts for name in part.table or ())
+    table = {
+        name: [cell for part in parts for cell in (part.table or {}).get(name, [None] * len(part.texts))]
+        for name in names
+    }
+    return Documents(texts, labels, table)
 
 
 def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
@@ -135,7 +192,8 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
                 check_claim(path, f"{file.metadata.num_rows} rows", claimed, wanted.max_memory)
                 names = file.schema_arrow.names
                 text, labels = wanted.columns(names, str(path))
-                table = file.read(columns=[*text, *([labels] if labels else [])]).to_pydict()
+                needed = None if wanted.keep_table else [*text, *([labels] if labels else [])]
+                table = file.read(columns=needed).to_pydict()
         except (pyarrow.lib.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # an error of the system, not of pyarrow
                 raise
@@ -146,10 +204,11 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
         _joined([_as_text(value, f"{path}, row {row}") for value in values])
         for row, values in enumerate(zip(*columns, strict=True), start=1)
     ]
-    return texts, None if labels is None else split_labels(table[labels], wanted.sep, str(path))
+    marked = None if labels is None else split_labels(table[labels], wanted.sep, str(path))
+    return Documents(texts, marked, table if wanted.keep_table else None)
 
 
-def _records(content: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _records(content: str, where: str, first_line: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects and the place of each."""
     found: Iterable[tuple[str, str | Any]]
     if content.lstrip().startswith("["):
@@ -157,7 +216,7 @@ def _records(content: str, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
         found = [(f"{where}, item {number}", item) for number, item in enumerate(whole, start=1)]
     else:
         lines = content.split("\n")  # splitlines would also split at separators within strings
-        numbered = watched(enumerate(lines, start=1), "read lines", len(lines))
+        numbered = watched(enumerate(lines, start=first_line), "read lines", len(lines))
         found = (
             (place := f"{where}, line {number}", _parsed(line, place)) for number, line in numbered if line.strip()
         )
@@ -185,6 +244,7 @@ def _from_records(records: Iterator[tuple[str, dict[str, Any]]], where: str, wan
     cells: list[Any] = []
     text: list[str] = []
     labels: str | None = None
+    kept: list[dict[str, Any]] = []
     for place, record in records:
         if not texts:
             text, labels = wanted.columns(list(record), where)
@@ -194,7 +254,11 @@ def _from_records(records: Iterator[tuple[str, dict[str, Any]]], where: str, wan
         texts.append(_joined([_as_text(record.get(name), place) for name in text]))
         if labels is not None:
             cells.append(record.get(labels))
-    return texts, None if labels is None else split_labels(cells, wanted.sep, where)
+        if wanted.keep_table:
+            kept.append(record)
+    names = dict.fromkeys(name for record in kept for name in record)
+    table = {name: [record.get(name) for record in kept] for name in names} if wanted.keep_table else None
+    return Documents(texts, None if labels is None else split_labels(cells, wanted.sep, where), table)
 
 
 def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list[str]]:

@@ -10,10 +10,10 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from labelwood.data import text_tables
 from labelwood.data._files import COMPRESSIONS, read_start, read_text
@@ -24,6 +24,7 @@ from labelwood.label_names import name_problem
 TextFormat = Literal["jsonl", "csv", "tsv", "parquet", "annif", "fasttext", "lines"]
 TEXT_FORMATS: tuple[str, ...] = get_args(TextFormat)
 STANDARD_INPUT = "-"
+STANDARD_INPUT_NAME = "standard input"  # in messages
 
 _SUFFIXES: dict[str, TextFormat] = {
     ".jsonl": "jsonl",
@@ -44,10 +45,14 @@ _FASTTEXT_LABEL = "__label__"
 
 @dataclass(frozen=True)
 class TextDataset:
-    """Texts and the label names of each text; ``labels`` is None if the source has no labels."""
+    """Texts and the label names of each text; ``labels`` is None if the source has no labels.
+
+    ``table`` holds the cells of all columns of the source, by column, if :func:`load_text` was asked to keep them.
+    """
 
     texts: list[str]
     labels: list[list[str]] | None
+    table: dict[str, list[Any]] | None = field(default=None, repr=False)
 
     def check(self) -> TextDataset:
         """Check that there is one list of labels per text, and return self."""
@@ -57,6 +62,12 @@ class TextDataset:
                 f"for {len(self.texts)} texts"
             )
         return self
+
+    @classmethod
+    def joined(cls, parts: Sequence[TextDataset]) -> TextDataset:
+        """The texts of several files, one file after the other; a column that a file lacks is None there."""
+        found = [text_tables.Documents(part.texts, part.labels, part.table) for part in parts]
+        return cls(*text_tables.joined(found))
 
 
 def load_text(
@@ -68,6 +79,7 @@ def load_text(
     sep: str | None = None,
     needs_labels: bool = True,
     max_memory: int | None = None,
+    keep_table: bool = False,
 ) -> TextDataset:
     """Read texts and their labels; without ``format``, the suffix or the first line of the file decides.
 
@@ -75,8 +87,9 @@ def load_text(
     two labels of a cell. By default, the columns are recognized by their names, and the separator by the cells. With
     ``format="lines"``, one text per line, ``labels`` is a file with the labels of each line: an XMC or svmlight file of
     the same rows, or a text file with names. ``path`` may be ``-`` for standard input. ``needs_labels=False`` does not
-    read labels: use it for texts to predict. A file that decompresses to more than ``max_memory`` bytes is refused; by
-    default, to more than a gigabyte and than 100 times its size.
+    read labels: use it for texts to predict. ``keep_table=True`` keeps the cells of all columns. A file that
+    decompresses to more than ``max_memory`` bytes is refused; by default, to more than a gigabyte and than 100 times
+    its size.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "docs.csv")
@@ -84,34 +97,61 @@ def load_text(
     >>> load_text(path)
     TextDataset(texts=['Cats and dogs', 'Tax law'], labels=[['pets', 'animals'], ['law']])
     """
-    where = "standard input" if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
-    if format is not None and format not in TEXT_FORMATS:
-        raise LabelwoodError(f"load_text: format must be one of {', '.join(map(repr, TEXT_FORMATS))}; got {format!r}")
-    kind = format or (_format_of_suffix(Path(path)) if where == os.fspath(path) else None)
+    where = STANDARD_INPUT_NAME if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
     columns = [text] if isinstance(text, str) else text
-    wanted = text_tables.Wanted(columns, labels, sep, needs_labels, max_memory)
+    wanted = text_tables.Wanted(columns, labels, sep, needs_labels, max_memory, keep_table)
+    kind = named_format(path, format)
     if kind == "parquet":
         return _checked(text_tables.read_parquet(Path(path), wanted), where)
-    content = _read(path, where, max_memory)
-    lines = content.split("\n")
-    if kind is None or (kind == "tsv" and format is None and _ANNIF.fullmatch(lines[0])):
-        kind = _format_of_line(lines[0])
-    if kind in ("annif", "fasttext", "lines"):
-        while lines and not lines[-1].strip():
-            lines.pop()
-    if kind == "lines":
-        found = _with_label_file([line.removesuffix("\r") for line in lines], where, wanted)
-    elif kind == "annif":
-        found = _read_annif(lines, where)
-    elif kind == "fasttext":
-        found = _read_fasttext(lines)
-    elif kind == "jsonl":
-        found = text_tables.read_json(content, where, wanted)
-    else:
-        found = text_tables.read_delimited(content, where, wanted, delimiter="\t" if kind == "tsv" else None)
-    if not found[0]:
+    found = read_content(content_of(path, max_memory), kind, where, wanted, is_named=format is not None)
+    if not found.texts:
         raise FormatError(f"{where}: the file contains no texts")
-    return _checked((found[0], found[1] if needs_labels else None), where)
+    return _checked(found, where)
+
+
+def read_content(
+    content: str, kind: TextFormat | None, where: str, wanted: text_tables.Wanted, *, is_named: bool
+) -> text_tables.Documents:
+    """Read texts from the content of a file; ``is_named`` says that the caller named the format ``kind``."""
+    kind = recognized_format(content.partition("\n")[0], kind, is_named=is_named)
+    if kind == "jsonl":
+        return text_tables.read_json(content, where, wanted)
+    if kind in ("csv", "tsv"):
+        return text_tables.read_delimited(content, where, wanted, delimiter="\t" if kind == "tsv" else None)
+    lines = content.split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return read_lines(lines, kind, where, wanted)
+
+
+def read_lines(
+    lines: list[str], kind: TextFormat, where: str, wanted: text_tables.Wanted, *, first_line: int = 1
+) -> text_tables.Documents:
+    """Read texts from lines of Annif, fastText, JSON or plain text; ``first_line`` is the number of the first line."""
+    if kind == "jsonl":
+        return text_tables.read_json("\n".join(lines), where, wanted, first_line=first_line)
+    if kind == "annif":
+        texts, labels = _read_annif(lines, where, first_line)
+    elif kind == "fasttext":
+        texts, labels = _read_fasttext(lines)
+    else:
+        texts, labels = _with_label_file([line.removesuffix("\r") for line in lines], where, wanted)
+    table: text_tables.Table | None = {"text": list(texts)} if wanted.keep_table else None
+    return text_tables.Documents(texts, labels if wanted.needs_labels else None, table)
+
+
+def named_format(path: PathLike, format: TextFormat | None) -> TextFormat | None:
+    """The format that the caller or the suffix names; None if neither does."""
+    if format is not None and format not in TEXT_FORMATS:
+        raise LabelwoodError(f"load_text: format must be one of {', '.join(map(repr, TEXT_FORMATS))}; got {format!r}")
+    return format or (None if os.fspath(path) == STANDARD_INPUT else _format_of_suffix(Path(path)))
+
+
+def recognized_format(first_line: str, kind: TextFormat | None, *, is_named: bool) -> TextFormat:
+    """The format of a file: the one that was named, else the one of its suffix unless the first line says otherwise."""
+    if kind is None or (kind == "tsv" and not is_named and _ANNIF.fullmatch(first_line)):
+        return _format_of_line(first_line)
+    return kind
 
 
 def holds_text(path: PathLike) -> bool:
@@ -127,16 +167,15 @@ def holds_text(path: PathLike) -> bool:
 
 def _checked(found: text_tables.Documents, where: str) -> TextDataset:
     """The texts and their labels, after every label name was checked."""
-    texts, labels = found
     good: set[str] = set()
-    for row, names in enumerate(labels or (), start=1):
+    for row, names in enumerate(found.labels or (), start=1):
         for name in names:
             if name not in good:
                 problem = name_problem(name)
                 if problem is not None:
                     raise FormatError(f"{where}, row {row}: {problem}")
                 good.add(name)
-    return TextDataset(texts, labels).check()
+    return TextDataset(*found).check()
 
 
 def _format_of_suffix(path: Path) -> TextFormat | None:
@@ -160,22 +199,28 @@ def _format_of_line(line: str) -> TextFormat:
     return "lines"
 
 
-def _read(path: PathLike, where: str, max_memory: int | None) -> str:
-    is_file = where == os.fspath(path)
-    content = read_text(Path(path), max_memory)[0].tobytes() if is_file else sys.stdin.buffer.read()
+def content_of(path: PathLike, max_memory: int | None = None) -> str:
+    """The decoded content of a file, or of standard input; ``max_memory`` is that of :func:`load_text`."""
+    if os.fspath(path) == STANDARD_INPUT:
+        return decoded(sys.stdin.buffer.read(), STANDARD_INPUT_NAME)
+    return decoded(read_text(Path(path), max_memory)[0].tobytes(), os.fspath(path))
+
+
+def decoded(content: bytes, where: str, *, first_line: int = 1) -> str:
+    """Decode UTF-8; ``first_line`` is the number of the first line in messages."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = content.count(b"\n", 0, error.start) + first_line
         raise FormatError(
             f"{where}, line {line}: byte 0x{content[error.start]:02X} is not UTF-8; "
             "save the file as UTF-8, or convert it: iconv -f latin1 -t utf-8"
         ) from None
 
 
-def _read_annif(lines: list[str], where: str) -> tuple[list[str], list[list[str]]]:
+def _read_annif(lines: list[str], where: str, first_line: int) -> tuple[list[str], list[list[str]]]:
     texts, labels = [], []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first_line):
         text, tab, uris = line.partition("\t")
         if not tab:
             raise FormatError(
@@ -213,9 +258,8 @@ def _with_label_file(
             f"{where}: plain text, one text per line, needs a file of labels; --labels {wanted.labels} is not a file"
         )
     if holds_text(source):
-        names = text_tables.split_labels(
-            _read(source, str(source), wanted.max_memory).split("\n")[:-1], wanted.sep, str(source)
-        )
+        content = content_of(source, wanted.max_memory)
+        names = text_tables.split_labels(content.split("\n")[:-1], wanted.sep, str(source))
     else:
         dataset = load(source, max_memory=wanted.max_memory)
         known, used = dataset.label_names, dataset.Y.indices.tolist()

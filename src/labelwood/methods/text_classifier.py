@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
+from labelwood.data import Columns
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.estimator.prediction import Kind
@@ -28,7 +29,8 @@ from labelwood.text.registry import describe, read_encoder
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-ENCODER = "encoder"  # the key of the manifest
+ENCODER = "encoder"  # a key of the manifest
+_COLUMNS = "columns"  # likewise
 _PREFIX = ENCODER + "."  # starts the names of the encoder's arrays
 _MILLION = 1_000_000
 
@@ -40,6 +42,8 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ``TfidfEncoder()``) or a transformer of scikit-learn that takes texts, such as a ``TfidfVectorizer``.
     Both stay as they are; ``classifier_`` and ``encoder_`` are the fitted copies. They are saved together in one
     directory. The parameters of both are parameters of the model: ``encoder__min_df``, ``classifier__n_trees``.
+    ``columns_`` names the columns of the table that the texts came from, if the command line was told them: it reads
+    other tables alike.
 
     >>> texts = ["cats and dogs", "a dog barks", "tax law", "income tax"]
     >>> model = TextClassifier().fit(texts, [["pets"], ["pets"], ["law"], ["law", "money"]])
@@ -51,6 +55,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     classifier_: TreeEstimator
     encoder_: Any  # a TextEncoder, or a transformer of scikit-learn, which has no types
+    columns_: Columns = Columns()
 
     def __init__(self, classifier: TreeEstimator | None = None, encoder: Any = None) -> None:
         self.classifier = classifier
@@ -100,7 +105,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             resume=resume,
         )
         classifier.fit_seconds_ = {**run.seconds, **classifier.fit_seconds_}
-        self.encoder_, self.classifier_ = encoder, classifier
+        self.encoder_, self.classifier_, self.columns_ = encoder, classifier, Columns()
         return self
 
     def partial_fit(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
@@ -252,14 +257,16 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         encoder = as_encoder(self.encoder_).native()
         manifest, arrays = self.classifier_.to_saved()
         manifest |= {"class": type(self).__name__, "classifier": manifest["class"], ENCODER: describe(encoder)}
+        if self.columns_ != Columns():
+            manifest[_COLUMNS] = self.columns_.saved()
         learnt = {_PREFIX + name: array for name, array in encoder.state().items()}
         return manifest, {**arrays, **learnt}
 
     @classmethod
-    def of(cls, encoder: Any, classifier: TreeEstimator) -> Self:
-        """The model of a fitted encoder and of a classifier fitted to its vectors."""
+    def of(cls, encoder: Any, classifier: TreeEstimator, columns: Columns | None = None) -> Self:
+        """The model of a fitted encoder and of a classifier fitted to its vectors; ``columns`` are kept."""
         model = cls(clone(classifier), clone(encoder))
-        model.classifier_, model.encoder_ = classifier, encoder
+        model.classifier_, model.encoder_, model.columns_ = classifier, encoder, columns or Columns()
         return model
 
     @classmethod
@@ -287,6 +294,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         fitted = classifier.from_saved(manifest, own, where=where)
         try:
             encoder = read_encoder(manifest[ENCODER], learnt)
+            columns = Columns.restore(manifest.get(_COLUMNS, {}))
             if encoder.n_features_ != fitted.n_features_in_:
                 raise FormatError(
                     f"the encoder has {encoder.n_features_} columns, the classifier {fitted.n_features_in_}"
@@ -295,7 +303,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise FormatError(f"{where}: the model lacks {error}") from None
         except model_directory.UNSOUND as error:
             raise FormatError(f"{where}: {' '.join(str(error).split())}") from error
-        return cls.of(encoder, fitted)
+        return cls.of(encoder, fitted, columns)
 
     @property
     def can_learn(self) -> bool:
@@ -330,7 +338,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def with_classifier(self, classifier: TreeEstimator) -> Self:
         """A model that reads texts as this one does and predicts by ``classifier``."""
-        return self.of(self.encoder_, classifier)
+        return self.of(self.encoder_, classifier, self.columns_)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labelwood import data
 from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
-from labelwood.data import Dataset, TextDataset
+from labelwood.data import Columns, Dataset, TextDataset
 from labelwood.methods import METHODS, load
-from labelwood.methods.text_classifier import Model, estimator_of
+from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.resources.memory import parse_bytes
 from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
@@ -32,10 +33,10 @@ def add_data_arguments(
     """
     parser.value(
         flag,
-        **more,
+        **{"nargs": "+", **more},
         metavar="DATA",
         takes="a data file",
-        help="texts: .csv, .tsv, .jsonl, .parquet, Annif, fastText, one text per line, or - for standard input; "
+        help="one or more files; texts: .csv, .tsv, .jsonl, .parquet, Annif, fastText, one text per line, or - for standard input; "
         "vectors: .txt or .xmc (XMC repository), .svm (svmlight), .npz, .lw; text files may be .gz, .bz2 or .xz",
     )
     parser.format_flag("--format", "DATA", (*data.TEXT_FORMATS, *VECTOR_FORMATS))
@@ -44,7 +45,7 @@ def add_data_arguments(
         metavar="NAME,NAME",
         takes="names of columns, separated by commas",
         convert=_names,
-        help="texts: columns with the text (default: recognized by name)",
+        help="texts: columns with the text (default: those of the model's training, else recognized by name)",
     )
     if max_memory is None:
         parser.set_defaults(max_memory=None)
@@ -57,8 +58,8 @@ def add_data_arguments(
         "--labels",
         metavar="NAME",
         takes="the name of a column, or a file with the labels of each line",
-        help="texts: column with the labels (default: recognized by name); for one text per line, a file with the "
-        "labels of each line",
+        help="texts: column with the labels (default: that of the model's training, else recognized by name); for one "
+        "text per line, a file with the labels of each line",
     )
     parser.value(
         "--sep",
@@ -112,33 +113,68 @@ def size_flag(parser: Parser, flag: str, *, help: str, **more: Any) -> None:
 
 
 def has_texts(options: argparse.Namespace) -> bool:
-    """True if DATA holds texts, False if it holds vectors: the flags decide, else the file."""
+    """True if DATA holds texts, False if it holds vectors: the flags decide, else the files."""
     if options.format is not None:
         return options.format in data.TEXT_FORMATS
-    return any((options.text, options.labels, options.sep)) or data.holds_text(options.data)
+    if any((options.text, options.labels, options.sep)):
+        return True
+    found = {data.holds_text(path): path for path in options.data}
+    if len(found) > 1:
+        raise UsageError(f"labelwood: {found[True]} holds texts, but {found[False]} holds vectors; pass one kind of data")
+    return found.popitem()[0]
 
 
-def read_texts(options: argparse.Namespace, *, needs_labels: bool = True) -> TextDataset:
-    """Read the texts in DATA."""
-    return data.load_text(
-        options.data,
-        format=options.format,
-        text=options.text,
-        labels=options.labels,
-        sep=options.sep,
-        needs_labels=needs_labels,
-        max_memory=options.max_memory,
-    )
+def columns_of(options: argparse.Namespace) -> Columns:
+    """The columns that the flags name."""
+    return Columns(None if options.text is None else tuple(options.text), options.labels, options.sep)
+
+
+def columns_to_keep(options: argparse.Namespace) -> Columns:
+    """The columns that a model keeps of its training; the file of labels of plain lines is no column."""
+    named = columns_of(options)
+    return replace(named, labels=None) if named.labels is not None and Path(named.labels).is_file() else named
+
+
+def read_texts(
+    options: argparse.Namespace, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
+) -> TextDataset:
+    """Read the texts in DATA: the columns that the flags name, else those that the model was trained on."""
+    columns = columns_for(options, model)
+    parts = [
+        data.load_text(
+            path,
+            format=options.format,
+            text=columns.text,
+            labels=columns.labels,
+            sep=columns.sep,
+            needs_labels=needs_labels,
+            keep_table=keep_table,
+            max_memory=options.max_memory,
+        )
+        for path in options.data
+    ]
+    return TextDataset.joined(parts)
+
+
+def columns_for(options: argparse.Namespace, model: Model | None) -> Columns:
+    """The columns to read for a model: those that the flags name, else those of its training."""
+    known = model.columns_ if isinstance(model, TextClassifier) else Columns()
+    return columns_of(options).or_else(known)
 
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
     """Read the vectors in DATA; ``n_features`` is the number of features of the model."""
-    return data.load(
-        options.data,
-        format=options.format,
-        label_names=options.label_names,
-        n_features=n_features,
-        max_memory=options.max_memory,
+    return Dataset.joined(
+        [
+            data.load(
+                path,
+                format=options.format,
+                label_names=options.label_names,
+                n_features=n_features,
+                max_memory=options.max_memory,
+            )
+            for path in options.data
+        ]
     )
 
 
@@ -155,10 +191,10 @@ def read_model(options: argparse.Namespace) -> Model:
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     """Read the rows to predict: vectors, or texts, which the model encodes; DATA may be a literal text."""
     if model.takes == "text" and is_a_text(options):
-        return model.encode([options.data])
+        return model.encode(options.data)
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
-    return _encoder_of(model, options).encode(read_texts(options, needs_labels=False).texts)
+    return text_model(model, options).encode(read_texts(options, model, needs_labels=False).texts)
 
 
 def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR, CSR]:
@@ -173,15 +209,16 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
         if dataset.label_names is not None and estimator.label_names.kind != "ids":
             labels = named_rows(dataset.Y, dataset.label_names)
         return dataset.X, estimator.encode_labels(labels)
-    encoder = _encoder_of(model, options)
-    documents = read_texts(options)
+    encoder = text_model(model, options)
+    documents = read_texts(options, model)
     return encoder.encode(documents.texts), estimator.encode_labels(documents.labels)
 
 
-def _encoder_of(model: Model, options: argparse.Namespace) -> Model:
+def text_model(model: Model, options: argparse.Namespace) -> Model:
+    """The model, if it takes texts; else a usage error, because DATA holds texts."""
     if model.takes != "text":
         raise UsageError(
-            f"labelwood: {options.model} was trained on vectors, but {options.data} holds texts. "
+            f"labelwood: {options.model} was trained on vectors, but {named_data(options)} holds texts. "
             "Train a model on texts, or pass vectors."
         )
     return model
@@ -189,10 +226,17 @@ def _encoder_of(model: Model, options: argparse.Namespace) -> Model:
 
 def is_a_text(options: argparse.Namespace) -> bool:
     """True if DATA is literal text rather than a path."""
-    word = options.data
-    if word == "-" or options.format is not None or _exists(word):
+    word = options.data[0]
+    if word == "-" or options.format is not None or any(map(_exists, options.data)):
         return False
-    return " " in word.strip() or not Path(word).suffix
+    if len(options.data) > 1 and not any(Path(path).suffix for path in options.data):
+        raise UsageError(f"labelwood: there is no file {word}; put a text in quotes: {' '.join(options.data)!r}")
+    return len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
+
+
+def named_data(options: argparse.Namespace) -> str:
+    """DATA as it was given."""
+    return " ".join(options.data)
 
 
 def label_of(model: Model, text: str) -> Hashable:

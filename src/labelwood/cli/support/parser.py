@@ -164,7 +164,9 @@ def between(minimum: int, maximum: int) -> Callable[[str], int]:
     return convert
 
 
-def number(*, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
+def number(
+    *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf, below: float = math.inf
+) -> Callable[[str], float]:
     """A converter to finite numbers in a range.
 
     >>> number(above=0, most=1)("0.5")
@@ -173,7 +175,7 @@ def number(*, above: float = -math.inf, least: float = -math.inf, most: float = 
 
     def convert(text: str) -> float:
         value = float(text)
-        if not (math.isfinite(value) and above < value and least <= value <= most):
+        if not (math.isfinite(value) and above < value < below and least <= value <= most):
             raise ValueError(text)
         return value
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import data
+from labelwood.cli.support.inputs import columns_for
 from labelwood.data.mapped_directory import is_directory
 from labelwood.data.text_tables import parquet_files
 from labelwood.executors import RayExecutor
@@ -28,15 +29,19 @@ atexit.register(_RESTORED.clear)  # free the kernels before the interpreter exit
 
 
 def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Split DATA into shards: row ranges of a data set directory, or Parquet files; none for other formats."""
-    path = Path(options.data)
+    """Split DATA into shards: row ranges of a data set directory, or Parquet files; none if a file has another format."""
+    found = [_shards_of(Path(path), options.format) for path in options.data]
+    return [shard for shards in found for shard in shards] if all(found) else []
+
+
+def _shards_of(path: Path, format: str | None) -> list[dict[str, Any]]:
     if is_directory(path):
         n_rows = data.load(path).n_rows
         starts = range(0, n_rows, _SHARD_ROWS)
         return [
             {"path": str(path.resolve()), "start": start, "stop": min(n_rows, start + _SHARD_ROWS)} for start in starts
         ]
-    if options.format == "parquet" or path.suffix == ".parquet":
+    if format == "parquet" or path.suffix == ".parquet":
         return [{"path": str(file.resolve()), "start": 0, "stop": 0} for file in parquet_files(path)]
     return []
 
@@ -47,7 +52,7 @@ def predict_shards(
     """Yield the labels and scores of each shard, in order."""
     ray = RayExecutor(options.executor if options.executor != "ray" else None).connect()
     ray_data = import_module("ray.data")
-    asked = {"k": options.k, "objective": objective, "text": options.text, "token": secrets.token_hex(8)}
+    asked = {"k": options.k, "objective": objective, "text": columns_for(options, model).text, "token": secrets.token_hex(8)}
     held = ray.put((model.to_saved(), asked))
     context = ray_data.DataContext.get_current()
     context.execution_options.preserve_order = True

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 from labelwood.cli.support.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
+    columns_to_keep,
     encoder_flag,
     has_texts,
     method_flag,
+    named_data,
     named_in,
     read_data,
     read_texts,
@@ -20,6 +22,7 @@ from labelwood.cli.support.inputs import (
 from labelwood.cli.support.method_flags import ENCODER, add_method_flags, as_usage_error, flag_of, given_parameters
 from labelwood.cli.support.output import remark
 from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.data import Columns
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS
@@ -39,6 +42,7 @@ class Task(NamedTuple):
     """An unfitted model, its data, and the parameters given for the model and for its encoder.
 
     ``encoder`` is set if the encoder is already fitted, because the method was chosen by the encoded vectors.
+    ``columns`` are kept by a model of texts.
     """
 
     model: Model
@@ -48,10 +52,15 @@ class Task(NamedTuple):
     given: dict[str, Any]
     encoder_given: dict[str, Any]
     encoder: TextEncoder | None = None
+    columns: Columns = Columns()
 
     def fitted(self) -> Model:
         """Return the model to save, after it was fitted."""
-        return self.model if self.encoder is None else TextClassifier.of(self.encoder, self.model.classifier_)
+        if isinstance(self.model, TextClassifier):
+            return TextClassifier.of(self.model.encoder_, self.model.classifier_, self.columns)
+        if self.encoder is not None:
+            return TextClassifier.of(self.encoder, self.model.classifier_, self.columns)
+        return self.model
 
 
 def add_training_options(parser: Parser, argv: list[str]) -> None:
@@ -82,7 +91,7 @@ def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task
     if not has_texts(options):
         if options.encoder or encoder_given:
             flag = "--encoder" if options.encoder else flag_of(next(iter(encoder_given)))
-            raise UsageError(f"{prog}: {flag} is for texts, but {options.data} holds vectors; see {prog} --help")
+            raise UsageError(f"{prog}: {flag} is for texts, but {named_data(options)} holds vectors; see {prog} --help")
         with clock.phase("load"):
             dataset = read_data(options)
         model = _method(options, given, dataset.X, dataset.Y)
@@ -90,15 +99,16 @@ def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task
     encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
     with clock.phase("load"):
         documents = read_texts(options)
+    columns = columns_to_keep(options)
     if options.method == AUTO:
         names, targets = read_labels(documents.labels, None, prog)
         with clock.phase("fit"):
             features = encoder.fit_encode(documents.texts)
         chosen = _method(options, given, features, targets)
-        return Task(chosen, features, targets, names.array.tolist(), given, encoder_given, encoder)
+        return Task(chosen, features, targets, names.array.tolist(), given, encoder_given, encoder, columns)
     classifier = METHODS[options.method](**{**_SET_HERE, **given})
     whole = TextClassifier(classifier, encoder)
-    return Task(whole, documents.texts, documents.labels, None, given, encoder_given)
+    return Task(whole, documents.texts, documents.labels, None, given, encoder_given, columns=columns)
 
 
 def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:

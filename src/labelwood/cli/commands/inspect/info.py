@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     facts = {
         "model": str(folder),
         "method": manifest["method"],
-        **({"encoder": manifest["encoder"]} if "encoder" in manifest else {}),
+        **{name: manifest[name] for name in ("encoder", "columns") if name in manifest},
         "features": model.n_features_in_,
         "labels": model.n_labels_,
         "label_names": manifest["labels"]["kind"],

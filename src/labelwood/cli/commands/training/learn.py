@@ -35,7 +35,7 @@ _THRESHOLD = 0.1  # weights of at most this size are dropped by --inference-only
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
     add_model_argument(parser)
-    add_data_arguments(parser, nargs="?")
+    add_data_arguments(parser, nargs="*")
     parser.value(
         "-o",
         "--output",
@@ -62,9 +62,9 @@ def run(options: argparse.Namespace) -> int:
     with clock.phase("learn"):
         if whole.takes == "text":
             _learn_texts(whole, model, options)
-        elif options.data == "-":
+        elif options.data == ["-"]:
             failure = _learn_lines(model, sys.stdin)
-        elif options.data is not None:
+        elif options.data:
             _learn_file(model, options)
     with clock.phase("save"):
         small = model.freeze(weight_threshold=_THRESHOLD) if options.inference_only else model
@@ -89,8 +89,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _learn_texts(whole: Model, model: StreamLearner, options: argparse.Namespace) -> None:
     """Learn texts through the encoder; its vocabulary stays fixed, only a hashing encoder takes new words."""
-    if options.data is not None:
-        documents = read_texts(options)
+    if options.data:
+        documents = read_texts(options, whole)
         model.partial_fit(whole.encode(documents.texts), documents.labels)
 
 

@@ -13,7 +13,9 @@ from typing import Any
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_threads_argument,
+    columns_to_keep,
     has_texts,
+    named_data,
     read_data,
     read_texts,
     size_flag,
@@ -94,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         model = found.estimator(n_jobs=options.n_jobs, verbose=True)
         model.fit(X, Y, label_names=label_names)
-        (model if encoder is None else TextClassifier.of(encoder, model)).save(options.output)
+        (model if encoder is None else TextClassifier.of(encoder, model, columns_to_keep(options))).save(options.output)
     if options.json:
         print_json(_as_json(found))
     else:
@@ -140,7 +142,7 @@ def _print(found: Tuned, options: argparse.Namespace) -> None:
     )
     print(f"\n{found.why}")
     if options.output is None:
-        print(f"labelwood train {options.data} -o MODEL --method {found.best.name}")
+        print(f"labelwood train {named_data(options)} -o MODEL --method {found.best.name}")
     else:
         print(f"trained on all rows: {options.output}")
 

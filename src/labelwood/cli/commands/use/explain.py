@@ -15,6 +15,7 @@ from labelwood.cli.support.inputs import (
     add_model_argument,
     is_a_text,
     label_of,
+    named_data,
     read_model,
     read_rows,
     read_texts,
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
     missed = [label_of(model, text) for text in options.missed]
     if model.takes == "text":
-        texts = [options.data] if is_a_text(options) else read_texts(options, needs_labels=False).texts
+        texts = options.data if is_a_text(options) else read_texts(options, model, needs_labels=False).texts
         text = texts[_row(options, len(texts))]
         return model.explain([text], options.k, missed=missed, n_features=options.words)[0]
     rows = read_rows(model, options)
@@ -74,5 +75,5 @@ def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
 
 def _row(options: argparse.Namespace, n_rows: int) -> int:
     if options.row > n_rows:
-        raise UsageError(f"labelwood explain: --row takes a row of {options.data}, 1 to {n_rows}; got {options.row}")
+        raise UsageError(f"labelwood explain: --row takes a row of {named_data(options)}, 1 to {n_rows}; got {options.row}")
     return int(options.row) - 1

@@ -1,39 +1,67 @@
 """Suggest labels for a text or for every row of a data file.
 
-The output has one line per row: label:score label:score ..., best first. DATA may be a literal text.
+The output has one line per row: label:score label:score ..., best first. DATA may be a literal text. With - as DATA,
+lines from standard input are answered as they arrive: texts, or vectors (l1,l2 f:v f:v) if the model takes vectors.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import csv
+import sys
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_model_argument,
+    columns_for,
     executor_flag,
+    has_texts,
     is_a_text,
     objective_flag,
+    read_data,
     read_model,
-    read_rows,
+    read_texts,
+    text_model,
 )
 from labelwood.cli.support.output import open_output, shown_label, to_json
 from labelwood.cli.support.parser import Parser, UsageError, at_least
+from labelwood.data.pipes import text_batches, vector_batches
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import Objective
+from labelwood.sparse import CSR
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',
+    "labelwood predict model more.csv --csv -o suggestions.csv",
     "labelwood predict model more.csv --json -o suggestions.jsonl",
+    "tail -f letters.txt | labelwood predict model - --format lines",
     "labelwood predict model test.txt.xz -k 5",
     "labelwood predict model test.txt.xz -k 50 --decide",
     "labelwood predict model test.txt.xz --objective tail",
     "labelwood predict model shards.parquet --executor ray -o suggestions.jsonl --json",
 )
 _BATCH = 8192  # rows formatted at a time
+
+Suggestions = list[tuple[Any, float]]
+
+
+class _Rows(NamedTuple):
+    """Rows to predict, and the columns of DATA that CSV output repeats."""
+
+    features: CSR
+    table: dict[str, Sequence[Any]]
+
+
+class _Predicted(NamedTuple):
+    """Labels and scores, [rows, k], and the columns of DATA that CSV output repeats."""
+
+    labels: Any
+    scores: Any
+    table: dict[str, Sequence[Any]]
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -59,45 +87,113 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "-o", "--output", metavar="FILE", takes="a file", convert=Path, help="output file (default: standard output)"
     )
     parser.json_flag()
+    parser.add_argument(
+        "--csv", action="store_true", help="write CSV: the columns of DATA, then label_1, score_1, label_2, score_2, ..."
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Predict all rows, then write the output."""
+    """Predict all rows and write the output; rows from standard input are answered as they arrive."""
     if options.decide and options.objective is not None:
         raise UsageError(
             "labelwood predict: --decide and --objective exclude each other: thresholds are for probabilities"
         )
+    if options.csv and options.json:
+        raise UsageError("labelwood predict: --csv and --json exclude each other")
     model = read_model(options)
     estimator = estimator_of(model)
-    as_text = _json_line if options.json else _plain_line
     with open_output(options.output) as file:
-        for labels, scores in _predicted(model, options):
-            chosen: Iterator[list[tuple[Any, float]]] = _rows(labels, scores)
+        table = _CsvOutput(file) if options.csv else None
+        as_text = _json_line if options.json else _plain_line
+        for found in _predicted(model, options):
+            chosen: Iterator[Suggestions] = _suggestions(found.labels, found.scores)
             if options.decide:
-                cuts = estimator.thresholds_of(labels)
+                cuts = estimator.thresholds_of(found.labels)
                 chosen = (
                     [pair for pair, cut in zip(row, own, strict=False) if pair[1] >= cut]
                     for row, own in zip(chosen, cuts.tolist(), strict=True)
                 )
-            file.writelines(as_text(row) + "\n" for row in chosen)
+            if table is not None:
+                table.write(found, chosen)
+            else:
+                file.writelines(as_text(row) + "\n" for row in chosen)
+            file.flush()
     return 0
 
 
-def _predicted(model: Model, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
-    """Yield labels and scores, for all rows at once or shard by shard."""
+def _predicted(model: Model, options: argparse.Namespace) -> Iterator[_Predicted]:
+    """Yield labels and scores: for all rows at once, shard by shard, or as rows arrive."""
     objective: Objective | None = "precision" if options.decide else options.objective
     if options.executor not in (None, "threads") and not is_a_text(options):
         from labelwood.cli.support.predict_ray import predict_shards, shards_of  # noqa: PLC0415 - for Ray only
 
         shards = shards_of(options)
+        if shards and options.csv:
+            raise UsageError("labelwood predict: --csv is not possible with shards on Ray; use --json")
         if shards:
-            yield from predict_shards(model, shards, options, objective)
+            for labels, scores in predict_shards(model, shards, options, objective):
+                yield _Predicted(labels, scores, {})
             return
-    rows = read_rows(model, options)
-    yield estimator_of(model).predict_topk(rows, k=options.k, objective=objective, executor=options.executor)
+    for rows in _rows(model, options):
+        found = estimator_of(model).predict_topk(
+            rows.features, k=options.k, objective=objective, executor=options.executor
+        )
+        yield _Predicted(*found, rows.table)
 
 
-def _rows(labels: Any, scores: Any) -> Iterator[list[tuple[Any, float]]]:
+def _rows(model: Model, options: argparse.Namespace) -> Iterator[_Rows]:
+    """Yield the rows of DATA: all at once, or from standard input as they arrive."""
+    n_features = estimator_of(model).n_features_in_
+    if model.takes == "text" and is_a_text(options):
+        yield _Rows(model.encode(options.data), {"text": options.data})
+    elif options.data == ["-"]:
+        estimator_of(model).verbose = False  # one bar per batch would flicker
+        if model.takes == "text":
+            columns = columns_for(options, model)
+            pipe = sys.stdin.buffer
+            for batch in text_batches(pipe, format=options.format, columns=columns, keep_table=options.csv):
+                yield _Rows(model.encode(batch.texts), batch.table or {})
+        else:
+            start = 1
+            for features in vector_batches(sys.stdin.buffer, format=options.format, n_features=n_features):
+                yield _Rows(features, {"row": range(start, start + features.n_rows)})
+                start += features.n_rows
+    elif has_texts(options):
+        documents = read_texts(options, model, needs_labels=False, keep_table=options.csv)
+        yield _Rows(text_model(model, options).encode(documents.texts), documents.table or {})
+    else:
+        features = read_data(options, n_features=n_features).X
+        yield _Rows(features, {"row": range(1, features.n_rows + 1)})
+
+
+class _CsvOutput:
+    """Writes the columns of DATA and the suggestions of each row; the first rows decide which columns there are."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._columns: list[str] | None = None
+
+    def write(self, found: _Predicted, rows: Iterator[Suggestions]) -> None:
+        """Write the rows, after the header if they are the first."""
+        width = found.labels.shape[1]
+        own = [f"{name}_{place}" for place in range(1, width + 1) for name in ("label", "score")]
+        if self._columns is None:
+            self._columns = [name for name in found.table if name not in own]
+            self._writer.writerow([*self._columns, *own])
+        empty = [None] * len(found.labels)
+        cells = zip(*(found.table.get(name, empty) for name in self._columns), strict=True)
+        for row in rows:
+            suggested = [text for label, score in row for text in (label, f"{score:.6g}")]
+            repeated = map(_cell, next(cells, ()))
+            self._writer.writerow([*repeated, *suggested, *[""] * (2 * (width - len(row)))])
+
+
+def _cell(value: Any) -> Any:
+    """A cell of CSV output: lists and objects of JSON lines as JSON."""
+    return value if value is None or isinstance(value, str | int | float) else to_json(value)
+
+
+def _suggestions(labels: Any, scores: Any) -> Iterator[Suggestions]:
     """Yield the suggestions of each row as plain Python values, without padding."""
     for start in range(0, len(labels), _BATCH):
         stop = start + _BATCH
@@ -111,9 +207,9 @@ def _is_label(suggestion: tuple[Any, float]) -> bool:
     return not (label is None or (label == -1 and score == 0.0))
 
 
-def _plain_line(row: list[tuple[Any, float]]) -> str:
+def _plain_line(row: Suggestions) -> str:
     return " ".join(f"{shown_label(label)}:{score:.6g}" for label, score in row)
 
 
-def _json_line(row: list[tuple[Any, float]]) -> str:
+def _json_line(row: Suggestions) -> str:
     return to_json({"labels": [label for label, _ in row], "scores": [float(f"{score:.9g}") for _, score in row]})
