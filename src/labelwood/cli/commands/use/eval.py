@@ -1,6 +1,6 @@
 """Evaluate a model on a data file with known labels.
 
-All figures are in percent, with 95 % bootstrap confidence intervals.
+All figures are in percent, with 95 % bootstrap confidence intervals. The last lines of the output explain them.
 """
 
 from __future__ import annotations
@@ -44,10 +44,23 @@ from labelwood.sparse import CSR, I64, TopK, from_scipy
 EXAMPLES = (
     "labelwood eval model held-out.csv --text title,body --labels tags",
     "labelwood eval model test.txt.xz --per-label labels.csv",
-    "labelwood eval model test.txt.xz --compare other-model",
+    "labelwood eval model test.txt.xz --compare other-model --compare third-model",
     "labelwood eval model test.txt.xz --objective tail",
 )
 _DEFAULT_KS = (1, 3, 5)
+_SETS_F1 = "macroF1_of_sets"  # macroF1@k is that of lists
+_MEANINGS = {
+    "P@k": "share of right labels among the first k of a row",
+    "R@k": "share of a row's labels that are among the first k",
+    "nDCG@k": "like P@k, but the earlier a right label stands, the more it counts; 100 is the best order",
+    "PSP@k, PSnDCG@k": "P@k and nDCG@k in which rare labels count more (inverse propensity); 100 is the best list",
+    "coverage@k": "share of the labels in DATA that are among the first k of a row that has them, at least once",
+    "macroF1@k": "F1 of each label if the first k labels of every row are taken, averaged over labels",
+    "microP, microR, microF1": "precision, recall and F1 of the sets that the thresholds decide, over all labels of rows",
+    "macroF1 of sets": "F1 of each label in these sets, averaged over labels",
+    "calibration error": "mean distance between a score and the share of right labels among those with such a score",
+    "95%": "interval of 95 of 100 resamples of the rows",
+}
 
 
 class _Measured(NamedTuple):
@@ -94,9 +107,18 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "--compare",
         metavar="MODEL2",
         takes="the directory of another model",
-        help="evaluate a second model on the same rows; print the differences with confidence intervals",
+        action="append",
+        default=[],
+        help="evaluate another model on the same rows; print the differences with confidence intervals; may be repeated",
     )
     parser.json_flag()
+
+
+class _Compared(NamedTuple):
+    """The figures of another model on the same rows, and by how much they are better, with intervals."""
+
+    figures: dict[str, float]
+    differences: dict[str, Interval]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -104,12 +126,13 @@ def run(options: argparse.Namespace) -> int:
     clock = RunContext()
     measured = _measure(options, clock)
     with clock.phase("evaluate"):
-        found, by_frequency = _figures(measured, options)
-        meaning = _meaning(measured)
+        found, meaning = _figures(measured, options), _meaning(measured)
+        parts = report_by_frequency(measured.truth, measured.top, measured.counts, options.ks)
+        by_frequency = {name: _percent(part) for name, part in parts.items()}
         intervals = bootstrap_intervals(measured.truth, measured.top, options.ks, n_resamples=options.resamples)
         if options.per_label is not None:
             _write_per_label(options.per_label, measured, options.ks[-1])
-    differences = _compare(measured, options, clock) if options.compare else None
+    compared = {path: _compare(measured, path, options, clock) for path in options.compare}
     if options.json:
         seconds = {name: round(value, 4) for name, value in clock.seconds.items()}
         answer = {
@@ -120,21 +143,20 @@ def run(options: argparse.Namespace) -> int:
             **meaning,
             "seconds": seconds,
         }
-        if differences is not None:
-            answer["compared_with"] = options.compare
-            answer["differences"] = {
-                name: {"mean": _rounded(interval.mean), "interval": _bounds(interval)}
-                for name, interval in differences.items()
-            }
+        if compared:
+            answer["compared"] = {path: _as_json(other) for path, other in compared.items()}
         print_json(answer)
         return 0
     _print(found, intervals, by_frequency, options.ks)
     if measured.plain is not None:
         _print_cost(measured, by_frequency, options)
+    if compared:
+        _print_compared(found | meaning, compared, options)
+    else:
+        print()
+        _print_models({options.model: meaning}, list(meaning))
     print()
-    print_facts(meaning)
-    if differences is not None:
-        _print_differences(found, differences, options)
+    print_facts(_MEANINGS)
     print(f"\n{measured.truth.n_rows:,} rows in {shown_seconds(clock.seconds)}")
     return 0
 
@@ -153,19 +175,19 @@ def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
     return _Measured(model, truth, top, counts, sets, plain)
 
 
-def _figures(measured: _Measured, options: argparse.Namespace) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+def _figures(measured: _Measured, options: argparse.Namespace) -> dict[str, float]:
     a, b = options.propensity
     weights = inverse_propensities(measured.counts, measured.model.trained_["rows"], A=a, B=b)
-    found = evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights)
-    parts = report_by_frequency(measured.truth, measured.top, measured.counts, options.ks)
-    return _percent(found), {name: _percent(part) for name, part in parts.items()}
+    return _percent(evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights))
 
 
 def _meaning(measured: _Measured) -> dict[str, float]:
-    """The calibration error of the scores, and the quality of the label sets that the model predicts."""
+    """The quality of the label sets that the model decides on, and the calibration error of its scores."""
     lists = measured.top if measured.plain is None else measured.plain
-    found = {"calibration_error": round(calibration_error(measured.truth, lists), 6)}
-    return found | {name: _rounded(value) for name, value in set_scores(measured.truth, measured.sets).items()}
+    sets = set_scores(measured.truth, measured.sets)
+    sets[_SETS_F1] = sets.pop("macroF1")
+    sets["calibration_error"] = calibration_error(measured.truth, lists)
+    return {name: _rounded(value) for name, value in sets.items()}
 
 
 def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: argparse.Namespace) -> None:
@@ -182,13 +204,22 @@ def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], o
     print_table(["labels", "without", "with", "difference"], rows)
 
 
-def _compare(measured: _Measured, options: argparse.Namespace, clock: RunContext) -> dict[str, Interval]:
-    """Return by how much the second model is better, for every metric that is a mean over rows."""
-    other = _measure(argparse.Namespace(**{**vars(options), "model": options.compare}), clock)
+def _compare(measured: _Measured, path: str, options: argparse.Namespace, clock: RunContext) -> _Compared:
+    """Measure another model, and by how much it is better, for every metric that is a mean over rows."""
+    other = _measure(argparse.Namespace(**{**vars(options), "model": path}), clock)
     with clock.phase("evaluate"):
-        return paired_intervals(
+        differences = paired_intervals(
             (measured.truth, measured.top), (other.truth, other.top), options.ks, n_resamples=options.resamples
         )
+        return _Compared(_figures(other, options) | _meaning(other), differences)
+
+
+def _as_json(compared: _Compared) -> dict[str, Any]:
+    differences = {
+        name: {"mean": _rounded(interval.mean), "interval": _bounds(interval)}
+        for name, interval in compared.differences.items()
+    }
+    return {**compared.figures, "differences": differences}
 
 
 def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
@@ -262,19 +293,36 @@ def _print(
     )
 
 
-def _print_differences(
-    found: Mapping[str, float], differences: Mapping[str, Interval], options: argparse.Namespace
+def _print_compared(
+    found: Mapping[str, float], compared: Mapping[str, _Compared], options: argparse.Namespace
 ) -> None:
-    print(f"\n{options.compare} minus {options.model}, on the same rows")
+    """Print all metrics with one row per model, then the differences from MODEL with their intervals."""
+    models = {options.model: found, **{path: other.figures for path, other in compared.items()}}
+    ends = [f"@{k}" for k in options.ks]
+    groups = [[name for name in found if name.endswith(end)] for end in ends]
+    for group in [*groups, [name for name in found if "@" not in name]]:
+        print()
+        _print_models(models, group)
+    print(f"\nminus {options.model}, with the 95% interval of the difference; * is beyond chance")
+    for end in ends:
+        names = [name for name in next(iter(compared.values())).differences if name.endswith(end)]
+        print_table(
+            ["percent", *names],
+            [[path, *(_shown_difference(other.differences[name]) for name in names)] for path, other in compared.items()],
+        )
 
-    def line(name: str, interval: Interval) -> list[str]:
-        sure = "" if interval.low <= 0 <= interval.high else "yes"
-        other = found[name] + 100 * interval.mean
-        return [name, *(f"{v:.2f}" for v in (found[name], other)), f"{100 * interval.mean:+.2f}",
-                _shown_bounds(interval, sign="+"), sure]  # fmt: skip
 
-    rows: list[list[Any]] = [line(name, interval) for name, interval in differences.items()]
-    print_table(["percent", "MODEL", "MODEL2", "difference", "95%", "beyond chance"], rows)
+def _print_models(models: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> None:
+    """Print figures with one row per model and one column per name."""
+    print_table(
+        ["percent", *(name.replace("_", " ") for name in names)],
+        [[path, *(f"{figures[name]:.2f}" for name in names)] for path, figures in models.items()],
+    )
+
+
+def _shown_difference(interval: Interval) -> str:
+    is_sure = not interval.low <= 0 <= interval.high
+    return f"{100 * interval.mean:+.2f} ({_shown_bounds(interval, sign='+')}) {'*' if is_sure else ' '}"
 
 
 def _shown_bounds(interval: Interval, *, sign: str = "") -> str:
