@@ -17,7 +17,7 @@ from labelwood.params import declared
 
 WRONG = {
     "": "a command is needed, one of train, tune, estimate, learn",
-    "tarin": "labels, methods, convert, data, completion, demo; got 'tarin'; did you mean train?",
+    "tarin": "labels, methods, convert, split, data, completion, demo; got 'tarin'; did you mean train?",
     "train": "DATA is needed: it takes a data file; -o/--output is needed: it takes the directory",
     "train data.txt": "-o/--output is needed: it takes the directory for the model",
     "train data.txt -o": "-o/--output takes the directory for the model; got nothing",
@@ -28,7 +28,8 @@ WRONG = {
     "train data.txt -o m --n-tres 3": "there is no flag --n-tres; did you mean --n-trees?",
     "train data.txt -o m --method foo": "--method takes one of linear-tree, one-vs-rest",
     "train data.txt -o m --verbose=3": "--verbose/--no-verbose takes no value",
-    "train data.txt more.txt -o m": "unexpected argument 'more.txt'",
+    "train data.txt -o m more.txt": "unexpected argument 'more.txt'",
+    "split data.txt a.txt": "HELD_OUT is needed: it takes the file for the held-out rows",
     "train data.txt -o m --format xls": "got 'xls'",
     "predict m": "DATA is needed",
     "predict m data.txt -k 0": "-k takes an integer, at least 1; got '0'",

@@ -26,7 +26,7 @@ from labelwood.metrics.api import (
     recall_at_k,
     report_by_frequency,
 )
-from labelwood.metrics.bootstrap import Interval, bootstrap_intervals, paired_intervals
+from labelwood.metrics.bootstrap import Interval, bootstrap_intervals, paired_intervals, share_interval
 from labelwood.metrics.by_frequency import BINS, frequency_bins
 from labelwood.metrics.propensity import inverse_propensities, propensities
 from labelwood.metrics.reliability import Reliability, calibration_error, reliability, set_scores
@@ -56,4 +56,5 @@ __all__ = [
     "report_by_frequency",
     "scorer",
     "set_scores",
+    "share_interval",
 ]

@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals: rows are drawn with replacement.
+"""Confidence intervals: of means over rows by the bootstrap, of shares by Wilson's formula.
 
 Intervals exist for the metrics that are means over rows: P, R, nDCG. Two models are compared on the same rows by the
 interval of their difference, which is much narrower than the two separate intervals.
@@ -18,12 +18,27 @@ from labelwood.metrics.judged import judge
 from labelwood.sparse import F64
 
 
+_NORMAL = 1.959963984540054  # 95 % of a normal distribution lie within this many standard deviations
+
+
 class Interval(NamedTuple):
     """A mean and its confidence interval."""
 
     mean: float
     low: float
     high: float
+
+
+def share_interval(hits: float, count: float) -> Interval:
+    """The share ``hits / count`` of independent trials and its 95 % interval (Wilson, 1927).
+
+    >>> [round(value, 3) for value in share_interval(8, 10)]
+    [0.8, 0.49, 0.943]
+    """
+    share = hits / count
+    middle = (share + _NORMAL**2 / (2 * count)) / (1 + _NORMAL**2 / count)
+    half = _NORMAL * np.sqrt(share * (1 - share) / count + _NORMAL**2 / (4 * count**2)) / (1 + _NORMAL**2 / count)
+    return Interval(share, min(share, max(0.0, float(middle - half))), max(share, min(1.0, float(middle + half))))
 
 
 def bootstrap_intervals(

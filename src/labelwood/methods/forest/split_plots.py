@@ -26,6 +26,7 @@ def plot_by_level(forest: RoutedForest, values: dict[str, npt.NDArray[Any]], pat
     """Draw the median and the 10th to 90th percentile of each value by level, and write the picture to ``path``."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an optional dependency
+        from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - as above
     except ImportError:
         raise LabelwoodError("plot: matplotlib is needed; pip install 'labelwood[plots]'") from None
     if forest.depth == 0:
@@ -35,6 +36,7 @@ def plot_by_level(forest: RoutedForest, values: dict[str, npt.NDArray[Any]], pat
         found = by_level(forest, column)
         levels = np.arange(len(found))
         axes.fill_between(levels, found[:, 0], found[:, 2], alpha=0.3)
-        axes.plot(levels, found[:, 1])
+        axes.plot(levels, found[:, 1], marker="o", markersize=4)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set(title=name, xlabel="level of the node")
     figure.savefig(path)

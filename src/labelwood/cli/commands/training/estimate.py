@@ -102,13 +102,17 @@ def _plot(found: Estimate, path: Path) -> None:
         raise LabelwoodError(f"{_PROG}: --plot is for label trees; {found.method} has no levels to draw")
     try:
         from matplotlib.figure import Figure as Drawing  # noqa: PLC0415 - an extra
+        from matplotlib.ticker import MaxNLocator  # noqa: PLC0415 - as above
     except ImportError:
         raise LabelwoodError("--plot needs matplotlib: pip install 'labelwood[plots]'") from None
     drawing = Drawing(figsize=(8, 3.2), layout="constrained")
     left, right = drawing.subplots(1, 2)
     depths = [level.depth for level in found.levels]
     left.bar(depths, [level.weights for level in found.levels])
-    left.set(xlabel="depth", ylabel="weights, Eq. (18)", xticks=depths, yscale="log")
+    left.set(xlabel="depth", ylabel="weights, Eq. (18)")
     right.bar(depths, [level.alpha for level in found.levels])
-    right.set(xlabel="depth", ylabel="share of parent's features, Eq. (45)", xticks=depths, ylim=(0, 1))
+    right.set(xlabel="depth", ylabel="share of parent's features, Eq. (45)", ylim=(0, 1))
+    for axes in (left, right):
+        axes.set_xlim(-0.6, max(depths) + 0.6)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     drawing.savefig(path, dpi=150)
