@@ -215,6 +215,12 @@ def test_vectors_from_a_pipe_as_from_a_file(labelwood, model, test_data, tmp_pat
     assert "standard input, line 2: 'x:1'" in result.err
 
 
+def test_formats_that_a_pipe_or_a_model_does_not_take(labelwood, chosen, model):
+    assert "Parquet cannot be read from a pipe" in labelwood("predict", chosen, "-", "--format", "parquet").complaint(1)
+    assert "vectors from a pipe are xmc or svmlight" in labelwood("predict", model, "-", "--format", "npz").complaint(1)
+    assert "was trained on vectors" in labelwood("predict", model, "-", "--format", "lines").complaint(2)
+
+
 def test_a_bad_line_of_a_pipe_is_named(process, chosen):
     child = process("predict", chosen, "-", "--format", "jsonl", stdin=subprocess.PIPE)
     child.stdin.write('{"heading": "a dog", "article": "barks"}\n')
@@ -275,7 +281,9 @@ def test_split_vectors(labelwood, data, tmp_path, suffix):
 def test_split_complains(labelwood, table, tmp_path):
     a, b = tmp_path / "a.csv", tmp_path / "b.csv"
     assert "three files" in labelwood("split", table, a, a).complaint(2)
-    assert "--share takes a number between 0 and 1; got '1'" in labelwood("split", table, a, b, "--share", 1).complaint(2)
+    assert "--share takes a number between 0 and 1; got '1'" in labelwood("split", table, a, b, "--share", 1).complaint(
+        2
+    )
     said = labelwood("split", table, tmp_path / "a.jsonl", b).complaint(1)
     assert "a.jsonl says jsonl, but the data are csv" in said
     (tmp_path / "one.csv").write_text("text,tags\na,b\n")

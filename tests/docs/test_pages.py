@@ -16,7 +16,8 @@ from labelwood.text import ENCODERS
 DOCS, NOTEBOOK = ROOT / "docs", ROOT / "notebook"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *NOTEBOOK.rglob("*.md")])
 GENERATED = {DOCS / "api.md"}  # docs/site_hooks.py
-ELSEWHERE = {"integrations.md"}  # tests/adapters/test_integrations.py runs its blocks, with the tools they need
+# Pages whose blocks run as scripts in tests/docs/test_scripts.py and tests/adapters/test_integrations.py
+ELSEWHERE = {"guide.md", "recipes.md", "cli.md", "service.md", "integrations.md"}
 DOCUMENTS = """id,title,body,tags
 1,Cats and dogs,How the two get along,pets;animals
 2,Income tax,What changed in income tax this year,law;money
@@ -102,7 +103,7 @@ def flags(command):
 
 def commands(text):
     """Lines that call us, of blocks that are not another language; several may share a line."""
-    for code in (*blocks(text, ""), *blocks(text, "sh"), *blocks(text, "console")):
+    for code in (code for language in ("", "sh", "console", "usage") for code in blocks(text, language)):
         for line in code.replace("\\\n", " ").splitlines():
             for part in re.split(r"[|;]| && |\$\(", line):
                 if re.match(r"\s*(\$ )?labelwood [a-z]", part):

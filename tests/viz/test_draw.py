@@ -27,7 +27,17 @@ def shown_ticks(canvas):
 
 @pytest.mark.parametrize(
     "x",
-    [[1, 2, 3], [1, 2, 3, 5, 7, 10], [0.18, 0.54, 1.3], [0.401, 0.43], [5.0], [1, 300], [2, 4e6], [1.1e9, 9.7e9], [0.0, 14]],
+    [
+        [1, 2, 3],
+        [1, 2, 3, 5, 7, 10],
+        [0.18, 0.54, 1.3],
+        [0.401, 0.43],
+        [5.0],
+        [1, 300],
+        [2, 4e6],
+        [1.1e9, 9.7e9],
+        [0.0, 14],
+    ],
 )
 @pytest.mark.parametrize("log_x", [True, False])
 def test_ticks_do_not_overlap(x, log_x):

@@ -38,6 +38,8 @@ def text_batches(
 ) -> Iterator[TextDataset]:
     """Yield texts without labels as they arrive; without ``format``, the first line decides."""
     where, named = STANDARD_INPUT_NAME, columns or Columns()
+    if format == "parquet":
+        raise FormatError(f"{where}: Parquet cannot be read from a pipe; pass a file")
     wanted = Wanted(named.text, named.labels, named.sep, needs_labels=False, keep_table=keep_table)
     blocks = _blocks(pipe)
     first = next(blocks, None)

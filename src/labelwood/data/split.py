@@ -43,12 +43,13 @@ def split_rows(n_rows: int, *, share: float, seed: int) -> SplitRows:
 
 
 def split_vectors(
-    source: PathLike, targets: Sequence[PathLike], *, share: float, seed: int, format: Format | None = None
-) -> SplitRows:
+    source: PathLike, targets: Sequence[PathLike], *, share: float, seed: int, format: Format | None = None,
+    max_memory: int | None = None,
+) -> SplitRows:  # fmt: skip
     """Write the two parts of a file of vectors; without ``format``, the suffixes decide."""
     for target in targets:
         guess_format(Path(target), format)  # fails before the long read
-    dataset = load(source, format=format)
+    dataset = load(source, format=format, max_memory=max_memory)
     rows = split_rows(dataset.n_rows, share=share, seed=seed)
     for target, part in zip(targets, rows, strict=True):
         save(target, Dataset(dataset.X.take(part), dataset.Y.take(part), dataset.label_names), format=format)
@@ -56,14 +57,15 @@ def split_vectors(
 
 
 def split_texts(
-    source: PathLike, targets: Sequence[PathLike], *, share: float, seed: int, format: TextFormat | None = None
-) -> SplitRows:
+    source: PathLike, targets: Sequence[PathLike], *, share: float, seed: int, format: TextFormat | None = None,
+    max_memory: int | None = None,
+) -> SplitRows:  # fmt: skip
     """Write the two parts of a file of texts; every record stays as it is."""
     named = named_format(source, format)
     if named == "parquet":
         _check_suffixes(targets, "parquet")
         return _split_parquet(Path(source), targets, share=share, seed=seed)
-    content = content_of(source)
+    content = content_of(source, max_memory)
     kind = recognized_format(content.partition("\n")[0], named, is_named=format is not None)
     _check_suffixes(targets, kind)
     head, records, tail, between = _records(content, kind, str(source))
@@ -84,7 +86,9 @@ def _records(content: str, kind: TextFormat, where: str) -> tuple[str, list[str]
     lines = [f"{line}\n" for line in content.removesuffix("\n").split("\n")]
     if kind in ("csv", "tsv"):
         csv.field_size_limit(2**31 - 1)
-        reader = csv.reader(io.StringIO("".join(lines), newline=""), delimiter="\t" if kind == "tsv" else delimiter_of(content))
+        reader = csv.reader(
+            io.StringIO("".join(lines), newline=""), delimiter="\t" if kind == "tsv" else delimiter_of(content)
+        )
         ends = [(reader.line_num, bool(row)) for row in reader]
         starts = [0, *(end for end, _ in ends)]
         found = ["".join(lines[start:end]) for start, (end, filled) in zip(starts, ends, strict=False) if filled]

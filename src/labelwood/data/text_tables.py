@@ -167,7 +167,9 @@ def read_parquet(path: Path, wanted: Wanted) -> Documents:
 def joined(parts: Sequence[Documents]) -> Documents:
     """The documents of several files, one file after the other; a column that a file lacks is None there."""
     texts = [text for part in parts for text in part.texts]
-    labels = None if any(part.labels is None for part in parts) else [row for part in parts for row in part.labels or ()]
+    labels = (
+        None if any(part.labels is None for part in parts) else [row for part in parts for row in part.labels or ()]
+    )
     if any(part.table is None for part in parts):
         return Documents(texts, labels)
     names = dict.fromkeys(name for part in parts for name in part.table or ())

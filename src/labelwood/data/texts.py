@@ -130,6 +130,7 @@ def read_lines(
     """Read texts from lines of Annif, fastText, JSON or plain text; ``first_line`` is the number of the first line."""
     if kind == "jsonl":
         return text_tables.read_json("\n".join(lines), where, wanted, first_line=first_line)
+    labels: list[list[str]] | None
     if kind == "annif":
         texts, labels = _read_annif(lines, where, first_line)
     elif kind == "fasttext":

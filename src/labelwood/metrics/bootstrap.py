@@ -17,7 +17,6 @@ from labelwood.metrics.inputs import Lists, Truth, read
 from labelwood.metrics.judged import judge
 from labelwood.sparse import F64
 
-
 _NORMAL = 1.959963984540054  # 95 % of a normal distribution lie within this many standard deviations
 
 

@@ -36,7 +36,8 @@ def add_data_arguments(
         **{"nargs": "+", **more},
         metavar="DATA",
         takes="a data file",
-        help="one or more files; texts: .csv, .tsv, .jsonl, .parquet, Annif, fastText, one text per line, or - for standard input; "
+        help="one or more files; texts: .csv, .tsv, .jsonl, .parquet, Annif, fastText, one text per line, or - for "
+        "standard input; "
         "vectors: .txt or .xmc (XMC repository), .svm (svmlight), .npz, .lw; text files may be .gz, .bz2 or .xz",
     )
     parser.format_flag("--format", "DATA", (*data.TEXT_FORMATS, *VECTOR_FORMATS))
@@ -120,7 +121,9 @@ def has_texts(options: argparse.Namespace) -> bool:
         return True
     found = {data.holds_text(path): path for path in options.data}
     if len(found) > 1:
-        raise UsageError(f"labelwood: {found[True]} holds texts, but {found[False]} holds vectors; pass one kind of data")
+        raise UsageError(
+            f"labelwood: {found[True]} holds texts, but {found[False]} holds vectors; pass one kind of data"
+        )
     return found.popitem()[0]
 
 

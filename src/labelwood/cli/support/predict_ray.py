@@ -29,7 +29,7 @@ atexit.register(_RESTORED.clear)  # free the kernels before the interpreter exit
 
 
 def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Split DATA into shards: row ranges of a data set directory, or Parquet files; none if a file has another format."""
+    """Split DATA into shards: row ranges of a data set directory, or Parquet files; none if a file is neither."""
     found = [_shards_of(Path(path), options.format) for path in options.data]
     return [shard for shards in found for shard in shards] if all(found) else []
 
@@ -52,7 +52,12 @@ def predict_shards(
     """Yield the labels and scores of each shard, in order."""
     ray = RayExecutor(options.executor if options.executor != "ray" else None).connect()
     ray_data = import_module("ray.data")
-    asked = {"k": options.k, "objective": objective, "text": columns_for(options, model).text, "token": secrets.token_hex(8)}
+    asked = {
+        "k": options.k,
+        "objective": objective,
+        "text": columns_for(options, model).text,
+        "token": secrets.token_hex(8),
+    }
     held = ray.put((model.to_saved(), asked))
     context = ray_data.DataContext.get_current()
     context.execution_options.preserve_order = True

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     model = estimator_of(load(folder))
     files = {f"{name}.npy": entry for name, entry in manifest["files"].items()}
     total = sum(entry["bytes"] for entry in files.values()) + (folder / MANIFEST).stat().st_size
-    facts = {
+    facts: dict[str, Any] = {
         "model": str(folder),
         "method": manifest["method"],
         **{name: manifest[name] for name in ("encoder", "columns") if name in manifest},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from labelwood import data
+from labelwood.cli.support.inputs import memory_flag
 from labelwood.cli.support.output import print_facts, print_json
 from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, number
 from labelwood.data.split import split_texts, split_vectors
@@ -41,6 +42,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="seed of the random choice (default 0)",
     )
     parser.format_flag("--format", "DATA", (*data.TEXT_FORMATS, *VECTOR_FORMATS))
+    memory_flag(parser)
     parser.json_flag()
 
 
@@ -51,7 +53,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("labelwood split: DATA, TRAIN and HELD_OUT must be three files")
     is_text = data.holds_text(options.data) if options.format is None else options.format in data.TEXT_FORMATS
     split = split_texts if is_text else split_vectors
-    rows = split(options.data, targets, share=options.share, seed=options.seed, format=options.format)
+    rows = split(
+        options.data, targets, share=options.share, seed=options.seed, format=options.format,
+        max_memory=options.max_memory,
+    )  # fmt: skip
     facts = {"train": {"file": options.train, "rows": len(rows.train)},
              "held_out": {"file": options.held_out, "rows": len(rows.held_out)}}  # fmt: skip
     if options.json:

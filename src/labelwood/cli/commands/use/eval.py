@@ -56,7 +56,7 @@ _MEANINGS = {
     "PSP@k, PSnDCG@k": "P@k and nDCG@k in which rare labels count more (inverse propensity); 100 is the best list",
     "coverage@k": "share of the labels in DATA that are among the first k of a row that has them, at least once",
     "macroF1@k": "F1 of each label if the first k labels of every row are taken, averaged over labels",
-    "microP, microR, microF1": "precision, recall and F1 of the sets that the thresholds decide, over all labels of rows",
+    "microP, microR, microF1": "precision, recall and F1 of the sets that the thresholds decide, over all rows",
     "macroF1 of sets": "F1 of each label in these sets, averaged over labels",
     "calibration error": "mean distance between a score and the share of right labels among those with such a score",
     "95%": "interval of 95 of 100 resamples of the rows",
@@ -109,7 +109,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         takes="the directory of another model",
         action="append",
         default=[],
-        help="evaluate another model on the same rows; print the differences with confidence intervals; may be repeated",
+        help="evaluate another model on the same rows; print the differences with intervals; may be repeated",
     )
     parser.json_flag()
 
@@ -293,9 +293,7 @@ def _print(
     )
 
 
-def _print_compared(
-    found: Mapping[str, float], compared: Mapping[str, _Compared], options: argparse.Namespace
-) -> None:
+def _print_compared(found: Mapping[str, float], compared: Mapping[str, _Compared], options: argparse.Namespace) -> None:
     """Print all metrics with one row per model, then the differences from MODEL with their intervals."""
     models = {options.model: found, **{path: other.figures for path, other in compared.items()}}
     ends = [f"@{k}" for k in options.ks]
@@ -308,7 +306,10 @@ def _print_compared(
         names = [name for name in next(iter(compared.values())).differences if name.endswith(end)]
         print_table(
             ["percent", *names],
-            [[path, *(_shown_difference(other.differences[name]) for name in names)] for path, other in compared.items()],
+            [
+                [path, *(_shown_difference(other.differences[name]) for name in names)]
+                for path, other in compared.items()
+            ],
         )
 
 

@@ -75,5 +75,7 @@ def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
 
 def _row(options: argparse.Namespace, n_rows: int) -> int:
     if options.row > n_rows:
-        raise UsageError(f"labelwood explain: --row takes a row of {named_data(options)}, 1 to {n_rows}; got {options.row}")
+        raise UsageError(
+            f"labelwood explain: --row takes a row of {named_data(options)}, 1 to {n_rows}; got {options.row}"
+        )
     return int(options.row) - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -53,7 +53,7 @@ class _Rows(NamedTuple):
     """Rows to predict, and the columns of DATA that CSV output repeats."""
 
     features: CSR
-    table: dict[str, Sequence[Any]]
+    table: Mapping[str, Sequence[Any]]
 
 
 class _Predicted(NamedTuple):
@@ -61,7 +61,7 @@ class _Predicted(NamedTuple):
 
     labels: Any
     scores: Any
-    table: dict[str, Sequence[Any]]
+    table: Mapping[str, Sequence[Any]]
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -88,7 +88,9 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     )
     parser.json_flag()
     parser.add_argument(
-        "--csv", action="store_true", help="write CSV: the columns of DATA, then label_1, score_1, label_2, score_2, ..."
+        "--csv",
+        action="store_true",
+        help="write CSV: the columns of DATA, then label_1, score_1, label_2, score_2, ...",
     )
 
 
@@ -148,14 +150,14 @@ def _rows(model: Model, options: argparse.Namespace) -> Iterator[_Rows]:
         yield _Rows(model.encode(options.data), {"text": options.data})
     elif options.data == ["-"]:
         estimator_of(model).verbose = False  # one bar per batch would flicker
-        if model.takes == "text":
-            columns = columns_for(options, model)
-            pipe = sys.stdin.buffer
+        pipe: Any = sys.stdin.buffer
+        if model.takes == "text" if options.format is None else has_texts(options):
+            columns, encoder = columns_for(options, model), text_model(model, options)
             for batch in text_batches(pipe, format=options.format, columns=columns, keep_table=options.csv):
-                yield _Rows(model.encode(batch.texts), batch.table or {})
+                yield _Rows(encoder.encode(batch.texts), batch.table or {})
         else:
             start = 1
-            for features in vector_batches(sys.stdin.buffer, format=options.format, n_features=n_features):
+            for features in vector_batches(pipe, format=options.format, n_features=n_features):
                 yield _Rows(features, {"row": range(start, start + features.n_rows)})
                 start += features.n_rows
     elif has_texts(options):

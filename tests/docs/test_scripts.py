@@ -1,0 +1,63 @@
+"""The pages for users run as scripts: every file, command and Python block in order, with the output they promise.
+
+The blocks of docs/integrations.md run in tests/adapters/test_integrations.py, with the tools that they need.
+"""
+
+import json
+
+import pytest
+from page_script import matches, page_blocks, page_script
+from pages import ROOT
+
+from labelwood import data
+from labelwood.cli import COMMANDS
+from labelwood.data.synth import Shape, synth
+
+PAGES = ("guide.md", "recipes.md", "cli.md", "service.md")
+LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini"}
+
+
+def blocks_of(page):
+    return page_blocks((ROOT / "docs" / page).read_text(encoding="utf-8"))
+
+
+def docs_csv():
+    """The table of the guide, which the other pages speak of."""
+    return next(block.code for block in blocks_of("guide.md") if block.title == "docs.csv")
+
+
+def write_files(folder):
+    """The files that a reader of these pages has."""
+    (folder / "docs.csv").write_text(docs_csv())
+    (folder / "new.csv").write_text("id,title,body\n11,A dog,A dog at home\n12,Tax,The court on income tax\n")
+    (folder / "letters.txt").write_text("The court decided on the income tax\nDolphins and whales in the ocean\n")
+    (folder / "today.csv").write_text("id,title,body,tags\n" + "13,A virus,The virus spreads,covid;health\n" * 3)
+    (folder / "annif-corpus.tsv").write_text("cats and dogs\t<http://a/pets>\nincome tax\t<http://a/law>\n")
+    (folder / "train.ft").write_text("__label__pets cats and dogs\n__label__law income tax\n")
+    groups = {"nature": ["pets", "animals"], "society": ["law", "money"]}
+    (folder / "thesaurus.json").write_text(json.dumps(groups))
+    made = synth(Shape(n_rows=300, n_labels=20, n_features=300, branching=2, levels=2))
+    data.save(folder / "rows.txt.xz", made)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs_as_a_script(page, tmp_path):
+    write_files(tmp_path)
+    with page_script(tmp_path) as script:
+        for block in blocks_of(page):
+            assert block.language in LANGUAGES, f"{page}, line {block.line}: a block without a known language"
+            script.run(block)
+
+
+def test_the_page_of_commands_runs_every_command():
+    """Every command of the page has an example that runs."""
+    lines = [line for block in blocks_of("cli.md") if block.language == "sh" for line in block.code.splitlines()]
+    assert {name for name in COMMANDS if any(f"labelwood {name} " in f"{line} " for line in lines)} == set(COMMANDS)
+
+
+def test_what_counts_as_promised():
+    assert matches("a ...\nb\n", "a  1 2\nb")
+    assert matches("a\n...\nz", "a\nb\nc\nz\n")
+    assert not matches("a\nb", "a\nc")
+    assert not matches("a", "a\nb")
+    assert not matches("", "a")
