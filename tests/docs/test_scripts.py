@@ -13,8 +13,8 @@ from labelwood import data
 from labelwood.cli import COMMANDS
 from labelwood.data.synth import Shape, synth
 
-PAGES = ("guide.md", "recipes.md", "cli.md", "service.md")
-LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini"}
+PAGES = ("guide.md", "recipes.md", "cli.md", "service.md", "runbook.md")
+LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini", "nginx"}
 
 
 def blocks_of(page):

@@ -83,10 +83,10 @@ def check_claim(path: Path, what: str, claimed: int, max_memory: int | None) -> 
     files = path.iterdir() if path.is_dir() else [path]
     allowed = max_memory or max(_ALWAYS_ALLOWED, _EXPANSION * sum(file.stat().st_size for file in files))
     if claimed > allowed:
-        limit = "max_memory allows" if max_memory else "is in proportion to the file"
+        limit = f"max_memory allows {allowed}" if max_memory else f"at most {allowed} is in proportion to the file"
         raise FormatError(
-            f"{path}: {what} need at least {claimed} bytes of memory, but at most {allowed} {limit}. If the file is "
-            "sound, allow more: --max-memory SIZE of labelwood convert and other commands, max_memory in Python"
+            f"{path}: {what} need at least {claimed} bytes of memory, but {limit}. If the file is "
+            "sound, allow more with max_memory"
         )
 
 
