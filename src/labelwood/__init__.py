@@ -21,6 +21,7 @@ __all__ = [
     "OneVsRest",
     "OnlineForest",
     "OnlineTree",
+    "Ranker",
     "TextClassifier",
     "TfidfEncoder",
     "TreeEstimator",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from labelwood.methods.label_tree.linear_tree import LinearTree, OneVsRest
     from labelwood.methods.online.online_forest import OnlineForest
     from labelwood.methods.online.online_tree import OnlineTree
+    from labelwood.methods.ranker import Ranker
     from labelwood.methods.text_classifier import TextClassifier
     from labelwood.text import HashingEncoder, TfidfEncoder
 else:
@@ -61,6 +63,7 @@ else:
         "TfidfEncoder": "text",
         "OnlineForest": "methods.online.online_forest",
         "OnlineTree": "methods.online.online_tree",
+        "Ranker": "methods.ranker",
         "TreeEstimator": "estimator",
         "label_neighbors": "methods.forest.label_neighbors",
         "load": "methods",

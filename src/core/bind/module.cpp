@@ -10,6 +10,7 @@ void bind_graph(nb::module_& m);
 void bind_label_tree(nb::module_& m);
 void bind_ldsm(nb::module_& m);
 void bind_online(nb::module_& m);
+void bind_ranking(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_sparse(nb::module_& m);
 void bind_text(nb::module_& m);
@@ -25,6 +26,7 @@ NB_MODULE(_core, m) {
     labelwood::bind::bind_label_tree(m);
     labelwood::bind::bind_ldsm(m);
     labelwood::bind::bind_online(m);
+    labelwood::bind::bind_ranking(m);
     labelwood::bind::bind_rows(m);
     labelwood::bind::bind_sparse(m);
     labelwood::bind::bind_text(m);

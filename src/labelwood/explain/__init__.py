@@ -9,6 +9,7 @@ The score of a step is ``bias + sum of the amounts of its contributions + rest``
 
 from labelwood.explain.records import (
     Asked,
+    Clue,
     Contribution,
     Explanation,
     Lost,
@@ -28,6 +29,7 @@ from labelwood.explain.records import (
 
 __all__ = [
     "Asked",
+    "Clue",
     "Contribution",
     "Explanation",
     "Lost",

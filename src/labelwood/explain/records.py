@@ -88,11 +88,20 @@ class Reranked:
 
 
 @dataclass(frozen=True)
+class Clue:
+    """What a ranker's second look noticed, in words, and what it adds to the logarithm of the label's odds."""
+
+    what: str
+    amount: float
+
+
+@dataclass(frozen=True)
 class Suggestion:
     """A suggested label: ``paths`` in label trees, ``shares`` (largest first) in forests.
 
-    ``amounts`` is what each member of a blend adds to the score. ``probability`` is the calibrated score, if the model
-    is calibrated.
+    ``amounts`` is what each member of a blend adds to the score. ``clues`` is what the second look of a ranker saw; the
+    score is the logistic function of the sum of their amounts. ``probability`` is the calibrated score, if the model is
+    calibrated.
     """
 
     label: Any
@@ -101,6 +110,7 @@ class Suggestion:
     shares: tuple[Share, ...] = ()
     reranked: Reranked | None = None
     amounts: tuple[float, ...] = ()
+    clues: tuple[Clue, ...] = ()
     probability: float | None = None
 
 
@@ -143,11 +153,11 @@ class Missed:
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a blend: its method, weight and temperature, and its own explanation."""
+    """A member of a blend or a ranker: its method and its own explanation; in a blend, its weight and temperature."""
 
     method: str
-    weight: float
-    temperature: float
+    weight: float | None
+    temperature: float | None
     explanation: Explanation
 
 
@@ -155,7 +165,7 @@ class Member:
 class Explanation:
     """Why the labels of a row were suggested, best first.
 
-    Forests have ``routes``, blends ``members``; ``missed`` has the labels that the caller named as missing.
+    Forests have ``routes``, blends and rankers ``members``; ``missed`` has the labels that the caller named as missing.
     ``row_is_empty`` is true if no feature of the row is known to the model: every such row gets the same labels.
     ``str`` and ``print`` give it in words, as ``labelwood explain`` does; a notebook shows it as HTML.
     """

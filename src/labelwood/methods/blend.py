@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import FittedModel, NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
-from labelwood.methods._nested_models import own_arrays, saved_members
+from labelwood.methods._nested_models import restored_members, saved_members, spec_of, unfitted_members
 from labelwood.params import Param
 from labelwood.run_context import RunContext
 from labelwood.scoring.mix import Mix, even, search_mix
@@ -110,7 +109,7 @@ class Blend(TreeEstimator):
             same = np.array_equal(other.classes_, first.classes_)
             if not same or other.n_features_in_ != first.n_features_in_:
                 raise LabelwoodError("Blend: all models must have the same labels and features")
-        blend = cls([_spec_of(member) for member in members], None if weights is None else list(weights), **parameters)
+        blend = cls([spec_of(member) for member in members], None if weights is None else list(weights), **parameters)
         blend._names, blend.n_features_in_ = first.label_names, first.n_features_in_
         blend.label_counts_, blend.trained_ = first.label_counts_, dict(first.trained_)
         blend.fit_seconds_ = {}
@@ -148,10 +147,8 @@ class Blend(TreeEstimator):
 
     def _unfitted(self, seed: int) -> list[TreeEstimator]:
         models = list(DEFAULT_MODELS) if self.models is None else self.models
-        if not models:
-            raise LabelwoodError("Blend: models must name at least one model; got none")
         common = {"n_jobs": self.n_jobs, "random_state": seed, "verbose": self.verbose}
-        members = [_estimator(model).set_params(**common) for model in models]
+        members = unfitted_members(models, owner="Blend", **common)
         for member in members:
             if self.objective == "tail" and "rerank" in member.get_params(deep=False):
                 member.set_params(rerank=True)
@@ -271,9 +268,7 @@ class Blend(TreeEstimator):
         """The manifest and the arrays; estimators among the parameters are saved as methods and parameters."""
         manifest, arrays = super().to_saved()
         if self.models is not None:
-            manifest["parameters"]["models"] = [
-                _spec_of(model) if isinstance(model, TreeEstimator) else model for model in self.models
-            ]
+            manifest["parameters"]["models"] = [spec_of(model) for model in self.models]
         return manifest, arrays
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -290,13 +285,7 @@ class Blend(TreeEstimator):
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         if not isinstance(facts, dict):
             raise FormatError("facts must be an object")
-        self.members_ = []
-        for number, manifest in enumerate(facts["members"]):
-            own = own_arrays(arrays, "member", number)
-            self.members_.append(_method(manifest["method"]).from_saved(manifest, own, where=f"member {number}"))
-        for member in self.members_:
-            if member.n_labels_ != self.n_labels_ or member.n_features_in_ != self.n_features_in_:
-                raise FormatError("the members of a blend must have its labels and features")
+        self.members_ = restored_members(self, facts["members"], arrays)
         numbers = np.array([facts["weights"], facts["temperatures"]], np.float64)
         fits = numbers.shape == (2, len(self.members_)) and len(self.members_) > 0
         if not fits or not (np.isfinite(numbers) & (numbers >= 0)).all() or not (numbers[1] > 0).all():
@@ -307,35 +296,3 @@ class Blend(TreeEstimator):
 
 def _first(top: TopK, k: int) -> TopK:
     return TopK(np.ascontiguousarray(top.labels[:, :k]), np.ascontiguousarray(top.scores[:, :k]))
-
-
-def _method(name: Any) -> type[TreeEstimator]:
-    from labelwood.methods import METHODS  # noqa: PLC0415 - the list of methods names this module
-
-    if not isinstance(name, str) or name not in METHODS:
-        raise LabelwoodError(f"Blend: models must be among {', '.join(METHODS)}; got {name!r}")
-    return METHODS[name]
-
-
-def _estimator(model: Any) -> TreeEstimator:
-    """A member, not fitted, from a method name, an object of its parameters, or an estimator."""
-    if isinstance(model, TreeEstimator):
-        fresh: TreeEstimator = clone(model)
-        return fresh
-    if isinstance(model, str):
-        return _method(model)()
-    if isinstance(model, Mapping) and "method" in model:
-        try:
-            return _method(model["method"])(**{name: value for name, value in model.items() if name != "method"})
-        except TypeError as error:
-            raise LabelwoodError(f"Blend: {error}") from None
-    raise LabelwoodError(
-        f"Blend: models must be methods, objects of a method and its parameters, or estimators; got {model!r}"
-    )
-
-
-def _spec_of(model: TreeEstimator) -> dict[str, Any]:
-    """The method of an estimator and the parameters that differ from the defaults."""
-    default = type(model)().get_params(deep=False)
-    given = {name: value for name, value in model.get_params(deep=False).items() if value != default[name]}
-    return {"method": model.method_name, **given}

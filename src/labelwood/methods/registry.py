@@ -26,6 +26,7 @@ _CLASSES = {
     "craft-forest": ("forest.craft_forest", "CraftForest"),
     "graph-forest": ("forest.graph_forest", "GraphForest"),
     "blend": ("blend", "Blend"),
+    "ranker": ("ranker", "Ranker"),
 }
 
 

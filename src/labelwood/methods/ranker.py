@@ -1,0 +1,249 @@
+"""Ranker: several models propose labels, boosted trees take a second look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood.errors import FormatError
+from labelwood.estimator import FittedModel, NJobs, RandomState, TreeEstimator, Verbose
+from labelwood.explain import Asked, Clue, Explanation, Member, Missed, Place, Suggestion
+from labelwood.methods._nested_models import restored_members, saved_members, spec_of, unfitted_members
+from labelwood.params import Param
+from labelwood.run_context import RunContext
+from labelwood.scoring.mix import even
+from labelwood.scoring.second_look import (
+    SHARED_FEATURES,
+    Described,
+    LabelTables,
+    SecondLook,
+    describe,
+    feature_groups,
+    learn_trees,
+)
+from labelwood.sparse import CSR, I64, TopK
+
+DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
+    {"method": "linear-tree", "n_trees": 3},
+    {"method": "craft-forest", "n_trees": 20},
+)
+FOR_FEW_LABELS: dict[str, Any] = {"method": "one-vs-rest"}  # a third member; its time grows with the labels
+_FEW_LABELS = 6_000
+_FEWEST_ROWS = 20  # with fewer rows, none are held out
+_ENOUGH_ROWS = 10_000  # held-out rows from which one part is enough
+_MOST_ROWS = 20_000  # more held-out rows do not improve the second look
+_NOT_FOUND = 0.5  # share of a name from which it counts as found in the text
+
+
+class Ranker(TreeEstimator):
+    """Members propose labels, boosted trees order them: the best quality, for two to three times the training time.
+
+    Members are method names, ``{"method": name, parameter: value, ...}``, or estimators. All use the threads, seed and
+    progress bar of the ranker. ``fit`` holds out a part of the rows, lets the members learn from the others, and learns
+    from the held-out rows which of the proposed labels are right: by what each member says, the frequency of the label,
+    the labels proposed beside it, and its name, if ``fit`` is given label vectors. Small data take turns in being held
+    out. At the end the members learn from all rows. Scores are probabilities.
+
+    At most ``candidates`` labels of each member are suggested for a row.
+
+    Fitted attributes: ``members_``, ``second_look_`` (None if there were too few rows to learn it).
+
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype=np.float32)
+    >>> Y = [["red"], ["red"], ["green"], ["green"], ["blue"], ["blue"]]
+    >>> model = Ranker(["linear-tree", "one-vs-rest"], n_jobs=1).fit(X, Y)
+    >>> model.predict_topk(X[:1], k=1)[0].tolist()
+    [['red']]
+    """
+
+    method_name: ClassVar[str] = "ranker"
+    members_: list[TreeEstimator]
+    second_look_: SecondLook | None
+
+    def __init__(
+        self,
+        models: Annotated[
+            list[Any] | None,
+            Param(
+                "the members: methods, or objects of a method and its parameters; None: linear-tree and craft-forest, "
+                "and one-vs-rest up to 6,000 labels"
+            ),
+        ] = None,
+        *,
+        candidates: Annotated[int, Param("labels that each member proposes", ge=1, le=1000)] = 40,
+        held_out: Annotated[float, Param("share of the rows that are held out at a time", gt=0, le=0.5)] = 0.2,
+        folds: Annotated[
+            int | None, Param("parts held out in turn; None: enough for 10,000 rows, at most 1 / held_out", ge=1)
+        ] = None,
+        n_boosted: Annotated[int, Param("boosted trees of the second look", ge=1, le=10_000)] = 100,
+        n_jobs: NJobs = None,
+        random_state: RandomState = 0,
+        verbose: Verbose = False,
+    ) -> None:
+        self.models, self.candidates, self.held_out, self.folds = models, candidates, held_out, folds
+        self.n_boosted = n_boosted
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
+
+    def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
+        self.members_, self.second_look_ = self._unfitted(Y.n_cols, run.seed), None
+        looked = [self._held_out_part(X, Y, out, run) for out in self._parts(X.n_rows, run)]
+        found = [part for part in looked if part is not None]
+        self._train(X, Y, run)
+        if not found:
+            return
+        features = np.concatenate([described.features for described, _ in found])
+        hits = np.concatenate([hits for _, hits in found])
+        if hits.all() or not hits.any():
+            return
+        with run.phase("second look"):
+            trees = learn_trees(features, hits, n_trees=self.n_boosted, run=run)
+            tables = LabelTables.learn(Y, X.n_cols)
+            self.second_look_ = SecondLook(tables, trees, len(self.members_), self._width)
+
+    def _unfitted(self, n_labels: int, seed: int) -> list[TreeEstimator]:
+        models: list[Any] = list(DEFAULT_MODELS) if self.models is None else self.models
+        if self.models is None and n_labels <= _FEW_LABELS:
+            models.append(FOR_FEW_LABELS)
+        common = {"n_jobs": self.n_jobs, "random_state": seed, "verbose": self.verbose}
+        return unfitted_members(models, owner="Ranker", **common)
+
+    def _parts(self, n_rows: int, run: RunContext) -> Iterator[I64]:
+        """Disjoint parts of the rows to hold out one after the other."""
+        size = int(self.held_out * n_rows) if n_rows >= _FEWEST_ROWS else 0
+        if size == 0:
+            return
+        folds = -(-_ENOUGH_ROWS // size) if self.folds is None else self.folds
+        order = np.random.default_rng(run.seed).permutation(n_rows)
+        for fold in range(min(folds, n_rows // size)):
+            yield np.sort(order[fold * size : (fold + 1) * size])
+
+    def _held_out_part(self, X: CSR, Y: CSR, out: I64, run: RunContext) -> tuple[Described, npt.NDArray[Any]] | None:
+        """The candidates of a part for members that did not see it, and which of them are right."""
+        kept = np.setdiff1d(np.arange(X.n_rows), out, assume_unique=True)
+        Y_kept = Y.take(kept)
+        if Y_kept.nnz == 0:
+            return None
+        self._train(X.take(kept), Y_kept, run)
+        looked_at = out if len(out) <= _MOST_ROWS else out[:: -(-len(out) // _MOST_ROWS)]
+        rows = X.take(looked_at)
+        with run.phase("second look"):
+            tables = LabelTables.learn(Y_kept, X.n_cols)
+            described = describe(rows, self._lists(rows, run), tables, run)
+            return described, _hits(described, Y.take(looked_at))
+
+    def _train(self, X: CSR, Y: CSR, run: RunContext) -> None:
+        for member in self.members_:
+            with run.phase(member.method_name):
+                member.fit(X, Y.to_scipy())
+
+    @property
+    def _width(self) -> int:
+        return min(self.candidates, self.n_labels_)
+
+    def _lists(self, X: CSR, run: RunContext) -> list[TopK]:
+        """The labels that each member proposes."""
+        return [member.topk_rows(X, self._width, run) for member in self.members_]
+
+    @property
+    def main_member(self) -> FittedModel:
+        """The first member, or its own main member."""
+        return self.members_[0].main_member
+
+    def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k best candidates: by the second look, else by the mean score of the members."""
+        lists = self._lists(X, run)
+        if self.second_look_ is None:
+            return even(len(lists)).combine(lists, k)
+        return self.second_look_.order(X, lists, k, run)
+
+    def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
+        """What the second look makes of each label, and each member's own explanation."""
+        top = self.topk_rows(row, k, run)
+        clues = self._clues(row, run)
+        suggestions = tuple(
+            Suggestion(asked.label_name(label), score, clues=clues.get(label, ()))
+            for label, score in zip(top.labels[0].tolist(), top.scores[0].tolist(), strict=True)
+            if label >= 0
+        )
+        members = tuple(
+            Member(member.method_name, None, None, member.explain_one(row, k, asked, missed, run))
+            for member in self.members_
+        )
+        lost = tuple(Missed(asked.label_name(p.label), p.score, p.place, ()) for p in missed)
+        return Explanation(suggestions, missed=lost, members=members)
+
+    def _clues(self, row: CSR, run: RunContext) -> dict[int, tuple[Clue, ...]]:
+        """For each candidate of one row, what its features add to the logarithm of its odds, the largest first."""
+        if self.second_look_ is None:
+            return {}
+        described = self.second_look_.describe(row, self._lists(row, run), run)
+        methods = [member.method_name for member in self.members_]
+        groups = feature_groups([f"member {number}" for number in range(len(methods))])
+        found = {}
+        for label, vector in zip(described.labels.tolist(), described.features, strict=True):
+            start, added = self.second_look_.trees.contributions(vector)
+            amounts: dict[str, float] = {}
+            for group, amount in zip(groups, added.tolist(), strict=True):
+                amounts[group] = amounts.get(group, 0.0) + amount
+            told = [Clue(_in_words(group, vector, methods, self._width), amount) for group, amount in amounts.items()]
+            told.sort(key=lambda clue: -abs(clue.amount))
+            found[label] = (Clue("any candidate", start), *(clue for clue in told if clue.amount))
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """The members, and the size of the second look."""
+        return {
+            "members": [member.method_name for member in self.members_],
+            "candidates": self._width,
+            "boosted_trees": 0 if self.second_look_ is None else self.second_look_.trees.n_trees,
+            "names": 0 if self.second_look_ is None else self.second_look_.tables.names.n_rows,
+        }
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The manifest and the arrays; estimators among the parameters are saved as methods and parameters."""
+        manifest, arrays = super().to_saved()
+        if self.models is not None:
+            manifest["parameters"]["models"] = [spec_of(model) for model in self.models]
+        return manifest, arrays
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        manifests, arrays = saved_members(self.members_, "member")
+        look = self.second_look_
+        return {"members": manifests, "second_look": look is not None}, {**arrays, **(look.arrays() if look else {})}
+
+    def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        if not isinstance(facts, dict) or not isinstance(facts["members"], list) or not facts["members"]:
+            raise FormatError("facts must be an object with at least one member")
+        self.members_, self.second_look_ = restored_members(self, facts["members"], arrays), None
+        if facts["second_look"]:
+            self.second_look_ = SecondLook.restore(
+                arrays, len(self.members_), self._width, self.n_labels_, self.n_features_in_
+            )
+
+
+def _hits(described: Described, Y: CSR) -> npt.NDArray[np.bool_]:
+    """For each candidate, whether its row has the label."""
+    rows = np.repeat(np.arange(Y.n_rows), np.diff(described.ptr))
+    truth = np.repeat(np.arange(Y.n_rows), np.diff(Y.indptr)) * Y.n_cols + Y.indices
+    return np.isin(rows * Y.n_cols + described.labels, truth)
+
+
+def _in_words(group: str, vector: npt.NDArray[Any], methods: list[str], width: int) -> str:
+    """A group of features in words."""
+    if group.startswith("member "):
+        number = int(group.removeprefix("member "))
+        place = int(vector[3 * number + 1])
+        said = f"has it at place {place}" if place <= width else "does not propose it"
+        return f"{methods[number]} {said}"
+    if group == "name":
+        found = vector[3 * len(methods) + SHARED_FEATURES.index("share of the name in the row")]
+        return f"the name of the label {'stands' if found >= _NOT_FOUND else 'does not stand'} in the text"
+    return {
+        "agreement": "all members taken together",
+        "frequency": "how often the label was given in training",
+        "company": "how often it was given with the labels proposed beside it",
+        "length": "the length of the text",
+    }[group]

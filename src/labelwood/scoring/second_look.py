@@ -1,0 +1,197 @@
+"""A second look at the few labels that several models propose for a row: boosted trees order them.
+
+Every candidate becomes one short feature vector: what each member says of it, how common it is, how well the other
+candidates go with it, and how much of its name the row contains. The trees are learned on rows that the members did not
+learn from, with the logistic loss, so a score is the probability that the candidate is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from labelwood import _core
+from labelwood.errors import FormatError
+from labelwood.packed.base import PicklesFieldsOnly, check_pointer
+from labelwood.packed.boosted_trees import BoostedTrees
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, F32, I32, I64, Bool, TopK, from_scipy
+
+MEMBER_FEATURES = ("score", "place", "share of the best score")
+SHARED_FEATURES = (
+    "mean score",
+    "mean share of the best score",
+    "mean of 1/place",
+    "place by mean share",
+    "log count",
+    "support",
+    "share of the best support",
+    "cosine with the name",
+    "share of the name in the row",
+    "length of the name",
+    "length of the row",
+)
+# Features that an explanation adds up, and what they say.
+GROUPS = {
+    "agreement": ("mean score", "mean share of the best score", "mean of 1/place", "place by mean share"),
+    "frequency": ("log count",),
+    "company": ("support", "share of the best support"),
+    "name": ("cosine with the name", "share of the name in the row", "length of the name"),
+    "length": ("length of the row",),
+}
+_COMPANIONS = 50  # labels kept for each label that it goes with
+_TABLES = "tables."
+_LEAVES, _SMALLEST_LEAF, _RATE, _SHRINKAGE = 31, 50, 0.1, 10.0
+
+
+class Described(NamedTuple):
+    """The candidates of rows and their features; those of row i are ``ptr[i]`` to ``ptr[i + 1]``."""
+
+    ptr: I64
+    labels: I32
+    features: F32
+
+
+@dataclass(frozen=True)
+class LabelTables:
+    """What is known of the labels apart from the members.
+
+    ``together`` has, in row c and column l, the share of the training rows with label c that have label l. ``names``
+    are unit-length vectors; those of a label are rows ``name_ptr[label]`` to ``name_ptr[label + 1]``.
+    """
+
+    log_counts: F32
+    together: CSR
+    name_ptr: I64
+    names: CSR
+
+    @classmethod
+    def learn(cls, Y: CSR, n_features: int, names: tuple[I64, CSR] | None = None) -> LabelTables:
+        """The tables of a label matrix; ``names`` are the pointer and the vectors of the labels' names."""
+        import scipy.sparse as sp  # noqa: PLC0415 - prediction does without it
+
+        counts = np.bincount(Y.indices, minlength=Y.n_cols)
+        given = Y.to_scipy()
+        pairs = (given.T @ given).tocsr()
+        pairs.setdiag(0)
+        pairs.eliminate_zeros()
+        shares = from_scipy((sp.diags_array(1 / np.maximum(counts, 1)) @ pairs).tocsr())
+        kept = _core.keep_largest(shares.indptr, shares.data, _COMPANIONS)
+        rows = np.searchsorted(shares.indptr, kept, side="right") - 1
+        indptr = np.searchsorted(rows, np.arange(Y.n_cols + 1)).astype(np.int64)
+        together = CSR(indptr, shares.indices[kept], shares.data[kept], Y.n_cols)
+        ptr, vectors = names or (np.zeros(Y.n_cols + 1, np.int64), _no_rows(n_features))
+        return cls(np.log1p(counts).astype(np.float32), together, ptr, vectors)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What to save."""
+        found: dict[str, npt.NDArray[Any]] = {"log_counts": self.log_counts, "name_ptr": self.name_ptr}
+        for prefix, matrix in (("together.", self.together), ("names.", self.names)):
+            found |= {prefix + name: getattr(matrix, name) for name in ("indptr", "indices", "data")}
+        return {_TABLES + name: array for name, array in found.items()}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, Any], n_labels: int, n_features: int) -> LabelTables:
+        """The inverse of :meth:`arrays`; checks every invariant."""
+        together = _restored_csr(arrays, "together.", n_labels)
+        names = _restored_csr(arrays, "names.", n_features)
+        log_counts, ptr = arrays[_TABLES + "log_counts"], arrays[_TABLES + "name_ptr"]
+        if log_counts.dtype != np.float32 or log_counts.shape != (n_labels,) or not np.isfinite(log_counts).all():
+            raise FormatError(f"the counts of the labels must be {n_labels} finite numbers of float32")
+        if ptr.dtype != np.int64 or ptr.ndim != 1 or together.n_rows != n_labels:
+            raise FormatError(f"the tables of the labels must have {n_labels} rows")
+        check_pointer("LabelTables", "name_ptr", ptr, n_labels, names.n_rows)
+        return cls(log_counts, together, ptr, names)
+
+
+@dataclass(frozen=True)
+class SecondLook(PicklesFieldsOnly):
+    """Orders the candidates of ``n_members`` lists, each at most ``width`` long."""
+
+    tables: LabelTables
+    trees: BoostedTrees
+    n_members: int
+    width: int
+
+    def order(self, X: CSR, lists: Sequence[TopK], k: int, run: RunContext) -> TopK:
+        """The best k candidates of each row, with their probabilities."""
+        with run.phase("second look", X.n_rows) as progress:
+            labels, scores = self._kernel.topk(X, *_side_by_side(lists), self.n_members, k, run.n_threads, progress)
+        return TopK(labels, scores)
+
+    def describe(self, X: CSR, lists: Sequence[TopK], run: RunContext) -> Described:
+        """The candidates of each row and their features."""
+        return Described(*self._kernel.describe(X, *_side_by_side(lists), self.n_members, run.n_threads, None))
+
+    @cached_property
+    def _kernel(self) -> _core.SecondLook:
+        tables = self.tables
+        kernel = _core.SecondLook(tables.log_counts, tables.together, tables.name_ptr, tables.names)
+        kernel.set_trees(self.trees.kernel_arrays())
+        return kernel
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What to save."""
+        return {**self.tables.arrays(), **self.trees.arrays()}
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, Any], n_members: int, width: int, n_labels: int, n_features: int
+    ) -> SecondLook:
+        """The inverse of :meth:`arrays`; checks every invariant."""
+        tables = LabelTables.restore(arrays, n_labels, n_features)
+        trees = BoostedTrees.restore(arrays, len(feature_groups([""] * n_members)))
+        return cls(tables, trees, n_members, width)
+
+
+def describe(X: CSR, lists: Sequence[TopK], tables: LabelTables, run: RunContext) -> Described:
+    """The candidates of rows and their features, before trees are learned."""
+    nothing = BoostedTrees.pack([], 0.0)
+    return SecondLook(tables, nothing, len(lists), lists[0].labels.shape[1]).describe(X, lists, run)
+
+
+def feature_groups(members: Sequence[str]) -> list[str]:
+    """The group of each feature: the member that it comes from, or a key of :data:`GROUPS`."""
+    group_of = {feature: group for group, features in GROUPS.items() for feature in features}
+    return [name for name in members for _ in MEMBER_FEATURES] + [group_of[name] for name in SHARED_FEATURES]
+
+
+def learn_trees(features: F32, hits: Bool, *, n_trees: int, run: RunContext) -> BoostedTrees:
+    """Boosted trees that predict whether a candidate is right."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - prediction does without it
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - as above
+
+    booster = HistGradientBoostingClassifier(
+        max_iter=n_trees,
+        learning_rate=_RATE,
+        max_leaf_nodes=_LEAVES,
+        min_samples_leaf=_SMALLEST_LEAF,
+        l2_regularization=_SHRINKAGE,
+        early_stopping=False,
+        random_state=run.seed,
+    )
+    with threadpool_limits(limits=run.n_threads, user_api="openmp"):
+        booster.fit(features, hits)
+    # scikit-learn has no public access to these trees; tests compare the packed sums with decision_function.
+    fitted = vars(booster)
+    return BoostedTrees.pack([stage[0].nodes for stage in fitted["_predictors"]], fitted["_baseline_prediction"].item())
+
+
+def _side_by_side(lists: Sequence[TopK]) -> tuple[I32, F32]:
+    return np.concatenate([top.labels for top in lists], axis=1), np.concatenate([top.scores for top in lists], axis=1)
+
+
+def _no_rows(n_cols: int) -> CSR:
+    return CSR(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n_cols)
+
+
+def _restored_csr(arrays: Mapping[str, Any], name: str, n_cols: int) -> CSR:
+    indptr, indices, data = (arrays[_TABLES + name + part] for part in ("indptr", "indices", "data"))
+    if (indptr.dtype, indices.dtype, data.dtype) != (np.int64, np.int32, np.float32):
+        raise FormatError("the tables of the labels must be of int64, int32 and float32")
+    return CSR(indptr, indices, data, n_cols).check()
