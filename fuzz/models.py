@@ -97,6 +97,7 @@ def _models() -> dict[str, Any]:
     settings: dict[str, dict[str, Any]] = {
         "blend": {"models": ["linear-tree", "craft-forest"]},
         "ldsm-forest": {"n_trees": 2},
+        "ranker": {"models": ["linear-tree", "craft-forest"], "n_boosted": 3},
     }
     for name, method in labelwood.METHODS.items():
         found[name] = method(n_jobs=1, random_state=0, **settings.get(name, {})).fit(X, Y)

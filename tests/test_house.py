@@ -21,14 +21,15 @@ GENERATED = {SRC / "core" / "text" / "unicode_tables.hpp"}  # a table of numbers
 PUBLIC = {
     "labelwood": """
         METHODS Blend CraftForest FormatError GraphForest HashingEncoder LabelwoodError LdsmForest LinearTree OneVsRest
-        OnlineForest OnlineTree TextClassifier TfidfEncoder TreeEstimator data label_neighbors load metrics __version__
+        OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data label_neighbors load metrics
+        __version__
     """,
     "labelwood.adapters": "hub",
     "labelwood.adapters.annif": "register main",
     "labelwood.adapters.hub": "model_card prepare pull push",
     "labelwood.adapters.mlflow": "log_model save_model",
     "labelwood.cli": "main",
-    "labelwood.data": "TEXT_FORMATS Dataset TextDataset convert holds_text load load_text save",
+    "labelwood.data": "TEXT_FORMATS Dataset TextDataset convert holds_text load load_label_texts load_text save",
     "labelwood.data.synth": "Shape synth synth_parts",
     "labelwood.errors": "FormatError LabelwoodError",
     "labelwood.estimator": "NJobs RandomState TreeEstimator Verbose",

@@ -123,3 +123,41 @@ def test_an_online_tree_of_texts_learns_on(labelwood, tmp_path):
     assert labelwood("train", first, "-o", batch).code == 0
     assert "this linear-tree model cannot learn" in labelwood("learn", batch, more).complaint(1)
     assert "law" in labelwood("labels", batch, "list").out
+
+
+def test_label_texts(labelwood, tmp_path):
+    docs, names, model = tmp_path / "docs.csv", tmp_path / "names.tsv", tmp_path / "model"
+    docs.write_text(
+        "text,labels\ncats and dogs,pets\na dog barks,pets\ntax law,law\nincome tax,law\n", encoding="utf-8"
+    )
+    names.write_text("zebra\tzebras\tstriped horses\npets\t\nlaw\n\n", encoding="utf-8")
+    found = labelwood("train", docs, "-o", model, "--label-texts", names, "--json", "--n-jobs", 1).json
+    assert (found["rows"], found["labels"]) == (4, 3)
+    assert labelwood("predict", model, "two zebras and striped horses", "-k", 1, "--json").json["labels"] == ["zebra"]
+    names.write_text("\tstriped horses\n", encoding="utf-8")
+    assert "line 1: the first cell must be a label" in labelwood(
+        "train", docs, "-o", model, "--label-texts", names
+    ).complaint(1)
+    missing = labelwood("train", docs, "-o", model, "--label-texts", tmp_path / "no.tsv").complaint(1)
+    assert "no.tsv" in missing
+
+
+def test_label_texts_need_texts(labelwood, data, tmp_path):
+    names = tmp_path / "names.tsv"
+    names.write_text("0\tzero\n", encoding="utf-8")
+    said = labelwood("train", data, "-o", tmp_path / "model", "--label-texts", names).complaint(2)
+    assert "--label-texts needs data of texts" in said
+
+
+def test_a_ranker_explains_itself(labelwood, tmp_path):
+    docs, model = tmp_path / "docs.csv", tmp_path / "model"
+    rows = ["cats and dogs,pets", "a dog barks,pets", "tax law,law", "income tax,law"] * 10
+    docs.write_text("text,labels\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    members = '["linear-tree", "one-vs-rest"]'
+    trained = labelwood(
+        "train", docs, "-o", model, "--method", "ranker", "--models", members, "--n-boosted", 3, "--n-jobs", 1
+    )
+    assert trained.code == 0, trained.err
+    said = labelwood("explain", model, "my dog and my cats").out
+    assert "any candidate" in said
+    assert "by linear-tree alone" in said

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import labelwood
-from labelwood import METHODS, HashingEncoder, LinearTree, OnlineTree, TextClassifier, TfidfEncoder
+from labelwood import METHODS, HashingEncoder, LinearTree, OnlineTree, Ranker, TextClassifier, TfidfEncoder
 from labelwood.storage.model_directory import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -36,6 +36,7 @@ def models() -> dict[str, Any]:
         "craft-forest": {"n_trees": 3},
         "graph-forest": {"n_trees": 3},
         "ldsm-forest": {"n_trees": 2},
+        "ranker": {"models": ["linear-tree", "one-vs-rest"], "n_boosted": 3},
     }
     found = {name: METHODS[name](n_jobs=1, **few.get(name, {})).fit(X, Y) for name in METHODS}
     found["linear-tree-dense"] = LinearTree(n_jobs=1, arity=2, max_leaf=2, weight_threshold=0.0).fit(X, Y)
@@ -46,6 +47,10 @@ def models() -> dict[str, Any]:
     found["texts-tfidf"] = TextClassifier(LinearTree(n_jobs=1), TfidfEncoder(n_jobs=1)).fit(TEXTS * 3, LABELS * 3)
     hashing = HashingEncoder(n_features=256, n_jobs=1)
     found["texts-hashing"] = TextClassifier(OnlineTree(n_jobs=1), hashing).fit(TEXTS * 3, LABELS * 3)
+    named = Ranker(["linear-tree"], n_jobs=1, n_boosted=3)
+    found["texts-ranker"] = TextClassifier(named, TfidfEncoder(n_jobs=1)).fit(
+        TEXTS * 12, LABELS * 12, label_texts={"pets": ["pets", "dogs and cats"], "zebra": "zebras"}
+    )
     return found
 
 

@@ -26,7 +26,8 @@ def data(n_rows: int = 300, n_features: int = 120, n_labels: int = 40):
 @pytest.mark.parametrize("method", list(METHODS))
 def test_training_and_prediction_on_four_threads(method):
     X, Y = data()
-    settings = {"blend": {"models": ["linear-tree", "craft-forest"]}, "ldsm-forest": {"n_trees": 4}}.get(method, {})
+    members = {"models": ["linear-tree", "craft-forest"]}
+    settings = {"blend": members, "ranker": members, "ldsm-forest": {"n_trees": 4}}.get(method, {})
     four = METHODS[method](n_jobs=4, **settings).fit(X, Y)
     one = METHODS[method](n_jobs=1, **settings).fit(X, Y)
     np.testing.assert_array_equal(four.predict_topk(X, 3)[1], one.predict_topk(X, 3)[1])

@@ -96,7 +96,8 @@ void bind_ranking(nb::module_& m) {
              arg("log_counts"), arg("together"), arg("name_ptr"), arg("names"))
         .def("set_trees", &SecondLook::set_trees, arg("arrays"), "The boosted trees that topk uses.")
         .def("describe", &SecondLook::describe, arg("X"), arg("labels"), arg("scores"), arg("n_members"),
-             arg("n_threads"), arg("progress").none(), "Candidates of every row and their features: ptr, labels, features.")
+             arg("n_threads"), arg("progress").none(),
+             "Candidates of every row and their features: ptr, labels, features.")
         .def("topk", &SecondLook::topk, arg("X"), arg("labels"), arg("scores"), arg("n_members"), arg("k"),
              arg("n_threads"), arg("progress").none(), "Best k candidates of every row by the boosted trees.");
 }

@@ -27,9 +27,8 @@ struct BoostedTrees {
     double start = 0.0;      // of every sum
 };
 
-inline BoostedTrees boosted_trees(Span<const int32_t> roots, Span<const int32_t> features,
-                                  Span<const float> thresholds, Span<const int32_t> children,
-                                  Span<const double> values, double start) {
+inline BoostedTrees boosted_trees(Span<const int32_t> roots, Span<const int32_t> features, Span<const float> thresholds,
+                                  Span<const int32_t> children, Span<const double> values, double start) {
     constexpr float kInfinite = std::numeric_limits<float>::infinity();
     BoostedTrees trees;
     trees.start = start;

@@ -13,10 +13,10 @@ namespace labelwood::ranking {
 
 // What is known of the labels. A label may have several names, rows name_ptr[label] to name_ptr[label + 1].
 struct LabelTables {
-    const float* log_counts;   // log(1 + training rows)
-    Csr together;              // row c, column l: share of the training rows with label c that have label l
+    const float* log_counts;  // log(1 + training rows)
+    Csr together;             // row c, column l: share of the training rows with label c that have label l
     const int64_t* name_ptr;
-    Csr names;                 // rows of unit length
+    Csr names;  // rows of unit length
 };
 
 // The lists that members propose: n_members lists of `width` labels, side by side; short lists end in -1.
@@ -52,7 +52,9 @@ inline int64_t n_features(int64_t n_members) {
 class CandidateDescriber {
   public:
     explicit CandidateDescriber(const LabelTables& tables, int64_t n_members)
-        : tables_(tables), n_members_(n_members), n_features_(n_features(n_members)),
+        : tables_(tables),
+          n_members_(n_members),
+          n_features_(n_features(n_members)),
           positions_(tables.together.n_rows) {}
 
     // The candidates are in the order in which the lists name them first.

@@ -9,11 +9,24 @@
 Text files may be compressed (``.gz``, ``.bz2``, ``.xz``).
 
 :func:`load_text` reads texts with label names: CSV, TSV, JSON lines, Parquet, Annif, fastText, one text per line.
+:func:`load_label_texts` reads names and descriptions of labels.
 """
 
 from labelwood.data.dataset import Dataset
+from labelwood.data.label_texts import load_label_texts
 from labelwood.data.load_save import convert, load, save
 from labelwood.data.text_tables import Columns
 from labelwood.data.texts import TEXT_FORMATS, TextDataset, holds_text, load_text
 
-__all__ = ["TEXT_FORMATS", "Columns", "Dataset", "TextDataset", "convert", "holds_text", "load", "load_text", "save"]
+__all__ = [
+    "TEXT_FORMATS",
+    "Columns",
+    "Dataset",
+    "TextDataset",
+    "convert",
+    "holds_text",
+    "load",
+    "load_label_texts",
+    "load_text",
+    "save",
+]

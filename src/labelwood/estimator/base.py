@@ -40,6 +40,7 @@ from labelwood.sparse import CSR, as_features
 from labelwood.storage import model_directory
 from labelwood.validation.column_names import PREFIX as COLUMN_NAMES
 from labelwood.validation.column_names import column_names, names_from_arrays, names_to_arrays
+from labelwood.validation.label_texts import LabelRows, describe_labels, stacked
 from labelwood.validation.targets import check_sizes, read_labels
 
 NJobs = params.NJobs
@@ -97,6 +98,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         Y: Any,
         *,
         label_names: Sequence[Hashable] | None = None,
+        label_vectors: Any = None,
         max_memory: str | int | None = None,
         executor: str | Executor | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -109,6 +111,10 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         one label per row. ``label_names`` names the columns of a matrix; the columns of a table have names already.
         Predictions return the names as they were given. If fit fails or is interrupted, the estimator does not change.
 
+        ``label_vectors`` is a matrix of the same features with one row per label, such as the encoded names of the
+        labels: each becomes one more training row. ``Ranker`` also compares rows with them. ``TextClassifier`` makes
+        them of ``label_texts``.
+
         ``max_memory``, such as ``"4GB"``, is the most memory that the process may hold; by default the free memory. A
         training that would need more is refused before it starts, with settings that need less.
 
@@ -118,6 +124,9 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         """
         owner = type(self).__name__
         features, names, targets, run = self._read_training(X, Y, label_names)
+        label_rows = None
+        if label_vectors is not None:
+            names, targets, label_rows = describe_labels(label_vectors, names, targets, features.n_cols, owner=owner)
         run.limit = memory.limit_of(max_memory, owner=owner)
         if executor is not None:
             run.executor = executors.executor_of(executor, owner=owner)
@@ -126,7 +135,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         fresh: Self = self._untrained(names, features.n_cols, column_names(X))
         fresh._check_limit(features, targets, run, is_given=max_memory is not None)
         fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
-        fresh._fit(features, targets, run)
+        fresh._fit_described(features, targets, label_rows, run)
         fresh.fit_seconds_ = dict(run.seconds)
         fresh.trained_ = {
             "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -136,6 +145,12 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
             "seed": run.seed,
         }
         return self._adopt(fresh)
+
+    def _fit_described(self, X: CSR, Y: CSR, label_rows: LabelRows | None, run: RunContext) -> None:
+        """Learn from rows and from the vectors of the labels, which are training rows with one label each."""
+        if label_rows is not None:
+            X, Y = stacked(X, Y, label_rows, owner=type(self).__name__)
+        self._fit(X, Y, run)
 
     def _open_checkpoint(self, path: str | os.PathLike[str], X: CSR, Y: CSR, run: RunContext, *, resume: bool) -> None:
         """Open the checkpoint of this training, and take over its seed if none is given."""

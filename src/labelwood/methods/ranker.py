@@ -25,6 +25,7 @@ from labelwood.scoring.second_look import (
     learn_trees,
 )
 from labelwood.sparse import CSR, I64, TopK
+from labelwood.validation.label_texts import LabelRows, LabelVectors
 
 DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
     {"method": "linear-tree", "n_trees": 3},
@@ -88,10 +89,13 @@ class Ranker(TreeEstimator):
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
+        self._fit_described(X, Y, None, run)
+
+    def _fit_described(self, X: CSR, Y: CSR, label_rows: LabelRows | None, run: RunContext) -> None:
         self.members_, self.second_look_ = self._unfitted(Y.n_cols, run.seed), None
-        looked = [self._held_out_part(X, Y, out, run) for out in self._parts(X.n_rows, run)]
+        looked = [self._held_out_part(X, Y, label_rows, out, run) for out in self._parts(X.n_rows, run)]
         found = [part for part in looked if part is not None]
-        self._train(X, Y, run)
+        self._train(X, Y, label_rows, run)
         if not found:
             return
         features = np.concatenate([described.features for described, _ in found])
@@ -100,7 +104,7 @@ class Ranker(TreeEstimator):
             return
         with run.phase("second look"):
             trees = learn_trees(features, hits, n_trees=self.n_boosted, run=run)
-            tables = LabelTables.learn(Y, X.n_cols)
+            tables = LabelTables.learn(Y, X.n_cols, label_rows)
             self.second_look_ = SecondLook(tables, trees, len(self.members_), self._width)
 
     def _unfitted(self, n_labels: int, seed: int) -> list[TreeEstimator]:
@@ -120,24 +124,27 @@ class Ranker(TreeEstimator):
         for fold in range(min(folds, n_rows // size)):
             yield np.sort(order[fold * size : (fold + 1) * size])
 
-    def _held_out_part(self, X: CSR, Y: CSR, out: I64, run: RunContext) -> tuple[Described, npt.NDArray[Any]] | None:
+    def _held_out_part(
+        self, X: CSR, Y: CSR, label_rows: LabelRows | None, out: I64, run: RunContext
+    ) -> tuple[Described, npt.NDArray[Any]] | None:
         """The candidates of a part for members that did not see it, and which of them are right."""
         kept = np.setdiff1d(np.arange(X.n_rows), out, assume_unique=True)
         Y_kept = Y.take(kept)
         if Y_kept.nnz == 0:
             return None
-        self._train(X.take(kept), Y_kept, run)
+        self._train(X.take(kept), Y_kept, label_rows, run)
         looked_at = out if len(out) <= _MOST_ROWS else out[:: -(-len(out) // _MOST_ROWS)]
         rows = X.take(looked_at)
         with run.phase("second look"):
-            tables = LabelTables.learn(Y_kept, X.n_cols)
+            tables = LabelTables.learn(Y_kept, X.n_cols, label_rows)
             described = describe(rows, self._lists(rows, run), tables, run)
             return described, _hits(described, Y.take(looked_at))
 
-    def _train(self, X: CSR, Y: CSR, run: RunContext) -> None:
+    def _train(self, X: CSR, Y: CSR, label_rows: LabelRows | None, run: RunContext) -> None:
+        vectors = None if label_rows is None else LabelVectors(label_rows.targets.indices.tolist(), label_rows.vectors)
         for member in self.members_:
             with run.phase(member.method_name):
-                member.fit(X, Y.to_scipy())
+                member.fit(X, Y.to_scipy(), label_vectors=vectors)
 
     @property
     def _width(self) -> int:

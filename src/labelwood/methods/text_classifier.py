@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from labelwood.sparse import CSR, F32, TopK
 from labelwood.storage import model_directory
 from labelwood.text import TfidfEncoder, as_encoder
 from labelwood.text.registry import describe, read_encoder
+from labelwood.validation.label_texts import LabelVectors, read_label_texts
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -84,6 +86,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         Y: Any,
         *,
         label_names: Sequence[Hashable] | None = None,
+        label_texts: Mapping[Any, str | Sequence[str]] | None = None,
         max_memory: str | int | None = None,
         executor: str | Executor | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -91,14 +94,24 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     ) -> Self:
         """Learn from texts and Y: lists of label names or a 0/1 matrix.
 
+        ``label_texts`` maps labels to names and descriptions, one text or several for each label. Each text becomes one
+        more training row of its label, and labels that no row of Y has can then be suggested, too.
+
         ``max_memory`` is checked after the texts are encoded, before the classifier learns. See the classifier's
         ``fit`` for ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
         """
-        encoder, classifier, features, run = self._encode_first(texts)
+        described = None if label_texts is None else read_label_texts(label_texts, owner=type(self).__name__)
+        known = [] if described is None else described.texts
+        encoder, classifier, features, run = self._encode_first(chain(texts, known))
+        n_texts = features.n_rows - len(known)
+        vectors = None
+        if described is not None:
+            vectors = LabelVectors(described.labels, features.rows(n_texts, features.n_rows))
         classifier.fit(
-            features,
+            features.rows(0, n_texts),
             Y,
             label_names=label_names,
+            label_vectors=vectors,
             max_memory=max_memory,
             executor=executor,
             checkpoint=checkpoint,

@@ -90,8 +90,8 @@ class BoostedTrees(PicklesFieldsOnly):
     @classmethod
     def restore(cls, arrays: Mapping[str, Any], n_features: int) -> BoostedTrees:
         """The inverse of :meth:`arrays`; checks every invariant."""
-        types = {"roots": np.int32, "features": np.int32, "thresholds": np.float32, "children": np.int32}
-        types |= {"values": np.float64, "start": np.float64}
+        types: dict[str, Any] = {"roots": np.int32, "features": np.int32, "thresholds": np.float32}
+        types |= {"children": np.int32, "values": np.float64, "start": np.float64}
         given = {name: arrays[PREFIX + name] for name in types}
         for name, kind in types.items():
             fits = given[name].ndim == 1 and given[name].dtype == kind

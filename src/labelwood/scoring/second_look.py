@@ -21,6 +21,7 @@ from labelwood.packed.base import PicklesFieldsOnly, check_pointer
 from labelwood.packed.boosted_trees import BoostedTrees
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, I32, I64, Bool, TopK, from_scipy
+from labelwood.validation.label_texts import LabelRows
 
 MEMBER_FEATURES = ("score", "place", "share of the best score")
 SHARED_FEATURES = (
@@ -46,6 +47,7 @@ GROUPS = {
 }
 _COMPANIONS = 50  # labels kept for each label that it goes with
 _TABLES = "tables."
+_MANY = 200_000  # candidates from which several threads learn the trees faster than one
 _LEAVES, _SMALLEST_LEAF, _RATE, _SHRINKAGE = 31, 50, 0.1, 10.0
 
 
@@ -71,8 +73,8 @@ class LabelTables:
     names: CSR
 
     @classmethod
-    def learn(cls, Y: CSR, n_features: int, names: tuple[I64, CSR] | None = None) -> LabelTables:
-        """The tables of a label matrix; ``names`` are the pointer and the vectors of the labels' names."""
+    def learn(cls, Y: CSR, n_features: int, names: LabelRows | None = None) -> LabelTables:
+        """The tables of a label matrix; ``names`` are the vectors of the labels' names."""
         import scipy.sparse as sp  # noqa: PLC0415 - prediction does without it
 
         counts = np.bincount(Y.indices, minlength=Y.n_cols)
@@ -85,8 +87,8 @@ class LabelTables:
         rows = np.searchsorted(shares.indptr, kept, side="right") - 1
         indptr = np.searchsorted(rows, np.arange(Y.n_cols + 1)).astype(np.int64)
         together = CSR(indptr, shares.indices[kept], shares.data[kept], Y.n_cols)
-        ptr, vectors = names or (np.zeros(Y.n_cols + 1, np.int64), _no_rows(n_features))
-        return cls(np.log1p(counts).astype(np.float32), together, ptr, vectors)
+        ptr, vectors = names or LabelRows(np.zeros(Y.n_cols + 1, np.int64), _no_rows(n_features))
+        return cls(np.log1p(counts).astype(np.float32), together, ptr, vectors.unit_rows())
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""
@@ -175,7 +177,7 @@ def learn_trees(features: F32, hits: Bool, *, n_trees: int, run: RunContext) -> 
         early_stopping=False,
         random_state=run.seed,
     )
-    with threadpool_limits(limits=run.n_threads, user_api="openmp"):
+    with threadpool_limits(limits=run.n_threads if len(hits) >= _MANY else 1, user_api="openmp"):
         booster.fit(features, hits)
     # scikit-learn has no public access to these trees; tests compare the packed sums with decision_function.
     fitted = vars(booster)

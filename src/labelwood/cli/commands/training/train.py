@@ -10,6 +10,7 @@ from labelwood.cli.support.inputs import add_data_arguments, executor_flag
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
+from labelwood.data import load_label_texts
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.resources.memory import peak_resident, shown_bytes
 from labelwood.run_context import RunContext
@@ -20,6 +21,7 @@ EXAMPLES = (
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train train.txt.xz -o model --max-memory 4GB",
     "labelwood train docs.csv -o model --method auto",
+    "labelwood train docs.csv -o model --method ranker --label-texts names.tsv",
     "labelwood train big.lw -o model --executor ray://head:10001 --checkpoint done --resume",
     "labelwood train --method one-vs-rest --help",
 )
@@ -30,6 +32,13 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments, with the parameters of the method and the encoder that ``argv`` names."""
     add_data_arguments(parser, max_memory=", of training too (default: the free memory)")
     parser.value("-o", "--output", metavar="MODEL", takes="the directory for the model", required=True)
+    parser.value(
+        "--label-texts",
+        metavar="FILE",
+        takes="a text file",
+        help="names and descriptions of labels, for data of texts: on each line a label, TAB, its texts; "
+        "labels that no row has can then be suggested, too",
+    )
     executor_flag(parser, "train")
     parser.value(
         "--checkpoint",
@@ -49,11 +58,15 @@ def run(options: argparse.Namespace) -> int:
     check_target(target)  # before the training, not after it
     clock = RunContext()
     task = read_task(options, clock, _PROG)
+    described = {} if options.label_texts is None else {"label_texts": load_label_texts(options.label_texts)}
+    if described and not isinstance(task.model, TextClassifier):
+        raise UsageError(f"{_PROG}: --label-texts needs data of texts and a --method other than auto")
     with clock.phase("fit"), explained(task, _PROG):
         task.model.fit(
             task.X,
             task.Y,
             label_names=task.label_names,
+            **described,
             max_memory=options.max_memory,
             executor=options.executor,
             checkpoint=options.checkpoint,

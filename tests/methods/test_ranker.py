@@ -1,0 +1,113 @@
+"""Ranker: what is particular about a second look."""
+
+import numpy as np
+import pytest
+
+import labelwood
+from labelwood import CraftForest, FormatError, LabelwoodError, LinearTree, Ranker
+from labelwood.storage.model_directory import read_model, write_model
+
+FEW = ["linear-tree", {"method": "craft-forest", "n_trees": 4}]
+
+
+@pytest.fixture(scope="module")
+def ranker(planted):
+    return Ranker(FEW, n_jobs=1, n_boosted=10).fit(planted.X, planted.names)
+
+
+def test_members_are_taken_in_every_form(planted):
+    model = Ranker([LinearTree(arity=4), "one-vs-rest", FEW[1]], n_jobs=1, n_boosted=2, folds=1)
+    model.fit(planted.X, planted.names)
+    assert [member.method_name for member in model.members_] == ["linear-tree", "one-vs-rest", "craft-forest"]
+    assert isinstance(model.members_[2], CraftForest)
+    assert model.members_[0].trained_["rows"] == planted.X.shape[0], "trained again on all rows"
+    assert model.describe()["boosted_trees"] == 2
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [([], "at least one"), (["no-method"], "among"), ([3], "methods"), ([{"method": "linear-tree", "x": 1}], "x")],
+)
+def test_unknown_members_are_refused(planted, models, said):
+    with pytest.raises(LabelwoodError, match=f"Ranker: .*{said}"):
+        Ranker(models).fit(planted.X, planted.names)
+
+
+def test_few_labels_get_a_third_member(planted):
+    members = Ranker(n_boosted=1, folds=1, n_jobs=1).fit(planted.X[:100], planted.Y[:100]).members_
+    assert [member.method_name for member in members] == ["linear-tree", "craft-forest", "one-vs-rest"]
+
+
+def test_scores_are_probabilities(ranker, planted_test):
+    top = ranker.topk_ids(planted_test.X, 5)
+    assert ((top.scores >= 0) & (top.scores <= 1)).all()
+    right = ranker.encode_labels(planted_test.names).to_scipy().toarray() > 0
+    rows, places = np.nonzero(top.labels >= 0)
+    hits = right[rows, top.labels[rows, places]]
+    assert top.scores[rows, places][hits].mean() > top.scores[rows, places][~hits].mean() + 0.3
+
+
+def test_an_explanation_adds_up(ranker, planted_test):
+    found = ranker.explain(planted_test.X[:3], k=2)
+    for explanation in found:
+        assert [member.method for member in explanation.members] == ["linear-tree", "craft-forest"]
+        for suggestion in explanation.suggestions:
+            odds = sum(clue.amount for clue in suggestion.clues)
+            assert suggestion.score == pytest.approx(1 / (1 + np.exp(-odds)), rel=1e-5)
+            assert suggestion.clues[0].what == "any candidate"
+
+
+def test_without_enough_rows_the_members_are_averaged():
+    X, Y = np.eye(6, dtype=np.float32), [["a"], ["a"], ["b"], ["b"], ["c"], ["c"]]
+    model = Ranker(["linear-tree", "one-vs-rest"], n_jobs=1).fit(X, Y)
+    assert model.second_look_ is None
+    assert model.predict_topk(X, 1)[0][:, 0].tolist() == ["a", "a", "b", "b", "c", "c"]
+    assert model.explain(X[:1], k=1)[0].suggestions[0].clues == ()
+
+
+def swapped(children):
+    first = int(np.flatnonzero(children >= 0)[0])
+    children[first] = first  # its own child
+    return children
+
+
+@pytest.mark.parametrize(
+    ("array", "change"),
+    [
+        ("boosted.children", swapped),
+        ("boosted.children", lambda a: np.where(a >= 0, 10**6, a).astype(np.int32)),
+        ("boosted.features", lambda a: np.full_like(a, 99)),
+        ("boosted.features", lambda a: a - 1),
+        ("boosted.roots", lambda a: a[::-1].copy()),
+        ("boosted.roots", lambda a: a + 1),
+        ("boosted.thresholds", lambda a: np.full_like(a, np.nan)),
+        ("boosted.values", lambda a: np.full_like(a, np.inf)),
+        ("boosted.values", lambda a: a[:-1]),
+        ("boosted.start", lambda a: np.full_like(a, np.nan)),
+        ("boosted.start", lambda a: np.zeros(2)),
+        ("tables.log_counts", lambda a: a[:-1]),
+        ("tables.name_ptr", lambda a: a + 1),
+        ("tables.together.indices", lambda a: a + 10**6),
+        ("tables.names.indptr", lambda a: np.array([0, 3])),
+    ],
+)  # fmt: skip
+def test_a_forged_second_look_is_refused(ranker, tmp_path, array, change):
+    manifest, arrays = ranker.to_saved()
+    arrays = {name: value.copy() for name, value in arrays.items()}
+    arrays[array] = change(arrays[array])
+    write_model(tmp_path / "model", manifest, arrays)
+    with pytest.raises(FormatError):
+        labelwood.load(tmp_path / "model")
+
+
+def test_a_ranker_of_no_members_is_refused(ranker, tmp_path):
+    manifest, arrays = ranker.to_saved()
+    write_model(tmp_path / "model", {**manifest, "facts": {**manifest["facts"], "members": []}}, arrays)
+    with pytest.raises(FormatError, match="at least one member"):
+        labelwood.load(tmp_path / "model")
+
+
+def test_a_saved_ranker_keeps_its_members_as_methods(planted, tmp_path):
+    Ranker([LinearTree(arity=4)], n_jobs=1, n_boosted=1, folds=1).fit(planted.X, planted.names).save(tmp_path / "model")
+    manifest, _ = read_model(tmp_path / "model")
+    assert manifest["parameters"]["models"] == [{"method": "linear-tree", "arity": 4}]

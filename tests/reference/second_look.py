@@ -1,0 +1,67 @@
+"""Twin of src/core/ranking: the features of a row's candidates, and sums of boosted trees, on dense arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+F64 = npt.NDArray[np.float64]
+
+
+def describe(
+    row: F64,
+    lists: Sequence[Sequence[tuple[int, float]]],
+    width: int,
+    counts: F64,
+    together: F64,
+    names: Sequence[Sequence[F64]],
+) -> dict[int, list[float]]:
+    """The features of each candidate of one row.
+
+    ``lists`` has, for each member, its labels and scores, best first. ``together[c, l]`` is the share of the rows with
+    label c that have label l; ``names[l]`` are the vectors of the names of label l.
+    """
+    found: dict[int, list[float]] = {}
+    for label in dict.fromkeys(label for proposed in lists for label, _ in proposed):
+        features = []
+        for proposed in lists:
+            place = next((at for at, (other, _) in enumerate(proposed, start=1) if other == label), width + 1)
+            score = proposed[place - 1][1] if place <= len(proposed) and place <= width else 0.0
+            features += [score, float(place), score / max(proposed[0][1], 1e-9) if proposed else 0.0]
+        found[label] = features
+    n = len(lists)
+    means = {
+        label: [sum(own[0::3]) / n, sum(own[2::3]) / n, sum(1 / place for place in own[1::3]) / n]
+        for label, own in found.items()
+    }
+    by_share = sorted(found, key=lambda label: (-np.float32(means[label][1]), label))
+    support = {
+        label: sum(means[other][0] * together[other, label] for other in found if other != label) for label in found
+    }
+    most = max([1e-9, *support.values()])
+    length = float(np.linalg.norm(row))
+    for label, own in found.items():
+        cosine, share, n_words = 0.0, -1.0, 0.0
+        for name in names[label]:
+            cosine = max(cosine, float(name @ row) / length if length else 0.0)
+            here = float((name[row != 0] ** 2).sum())
+            if here > share:
+                share, n_words = here, float(np.count_nonzero(name))
+        own += [*means[label], by_share.index(label) + 1.0, float(np.log1p(counts[label]))]
+        own += [support[label], support[label] / most, cosine, max(share, 0.0), n_words, float(np.count_nonzero(row))]
+    return found
+
+
+def add_up(trees: Sequence[object], vector: F64, start: float) -> float:
+    """The sum of the leaves that a vector reaches; a tree is a number or (feature, threshold, left, right)."""
+    total = start
+    for tree in trees:
+        node: Any = tree
+        while isinstance(node, tuple):
+            feature, threshold, left, right = node
+            node = left if vector[feature] <= threshold else right
+        total += node
+    return total
