@@ -39,9 +39,9 @@ PUBLIC = {
     """,
     "labelwood.methods": "METHODS load",
     "labelwood.metrics": """
-        BINS Interval Reliability Scorer bootstrap_intervals calibration_error coverage_at_k evaluate frequency_bins
-        inverse_propensities label_counts macro_f1_at_k ndcg_at_k paired_intervals precision_at_k propensities
-        psndcg_at_k psp_at_k recall_at_k reliability report_by_frequency scorer set_scores
+        BINS Interval Reliability Scorer bootstrap_intervals calibration_error coverage_at_k evaluate f1_at_k
+        frequency_bins inverse_propensities label_counts macro_f1_at_k ndcg_at_k ndcg_of_all_at_k paired_intervals
+        precision_at_k propensities psndcg_at_k psp_at_k recall_at_k reliability report_by_frequency scorer set_scores
     """,
     "labelwood.params": "Param",
     "labelwood.size": """

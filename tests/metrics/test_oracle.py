@@ -155,3 +155,21 @@ def test_the_order_inside_a_tied_block_does_not_matter(case, k, random):
     one = metrics.evaluate(Y, as_topk(lists, 5), (k,), weights, weights)
     other = metrics.evaluate(Y, as_topk(relisted, 5), (k,), weights, weights)
     assert one == pytest.approx(other)
+
+
+@given(case=cases(tie=False), k=st.integers(1, 5))
+def test_f1_and_ndcg_as_annif_defines_them(case, k):
+    """F1 is scikit-learn's mean over samples; the divisor of the nDCG counts all true labels, also those beyond k."""
+    truth, lists, n_labels = case
+    Y, top = from_lists(truth, n_labels), as_topk(lists, 4)
+    chosen = [[label for label, _ in items[:k]] for items in lists]
+    want = f1_score(
+        Y.to_scipy().toarray(), from_lists(chosen, n_labels).to_scipy().toarray(), average="samples", zero_division=0
+    )
+    assert metrics.f1_at_k(Y, top, k) == pytest.approx(want)
+    quotients = []
+    for labels, listed in zip(truth, chosen, strict=True):
+        gain = sum(1 / math.log2(place + 1) for place, label in enumerate(listed, start=1) if label in labels)
+        best = sum(1 / math.log2(place + 1) for place in range(1, len(labels) + 1))
+        quotients.append(gain / best if labels else 0.0)
+    assert metrics.ndcg_of_all_at_k(Y, top, k) == pytest.approx(mean(quotients))

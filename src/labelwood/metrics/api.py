@@ -34,6 +34,22 @@ def ndcg_at_k(Y: Truth, top: Lists, k: int) -> float:
     return definitions.ndcg(_judged(Y, top), _checked_k(k))
 
 
+def f1_at_k(Y: Truth, top: Lists, k: int) -> float:
+    """F1@k: twice the correct labels among the first k, divided by the labels listed plus the true labels.
+
+    It equals ``F1@k`` of ``annif eval`` and scikit-learn's ``f1_score`` with ``average="samples"``.
+    """
+    return definitions.f1(_judged(Y, top), _checked_k(k))
+
+
+def ndcg_of_all_at_k(Y: Truth, top: Lists, k: int) -> float:
+    """nDCG@k whose divisor is the best value of a list of all true labels, also if they are more than k.
+
+    It equals ``NDCG`` of ``annif eval`` with ``--limit k``, on rows with at least one true label.
+    """
+    return definitions.ndcg_of_all(_judged(Y, top), _checked_k(k))
+
+
 def psp_at_k(Y: Truth, top: Lists, k: int, inv_propensity: PerLabel, *, normalised: bool = True) -> float:
     """PSP@k: P@k with correct labels weighted by inverse propensity; normalised by the best possible value."""
     return _propensity_scored(Y, top, k, inv_propensity, normalised=normalised)[f"PSP@{k}"]

@@ -37,6 +37,22 @@ def row_ndcg(judged: Judged, k: int) -> F64:
     return quotients
 
 
+def row_f1(judged: Judged, k: int) -> F64:
+    """The F1 of the first k places of each row: twice the gain, divided by the labels listed plus the true labels."""
+    listed = (judged.labels[:, :k] >= 0).sum(axis=1)
+    quotients: F64 = 2 * judged.gains[:, :k].sum(axis=1) / np.maximum(listed + judged.n_true, 1)
+    return quotients
+
+
+def row_ndcg_of_all(judged: Judged, k: int) -> F64:
+    """The discounted gain of the first k places of each row, divided by that of a list of all its true labels."""
+    discounts = 1 / np.log2(np.arange(2, max(k, int(judged.n_true.max(initial=1))) + 2))
+    reachable = np.cumsum(discounts)[np.maximum(judged.n_true, 1) - 1]
+    gains = judged.gains[:, :k]
+    quotients: F64 = gains @ discounts[: gains.shape[1]] / reachable
+    return quotients
+
+
 def precision(judged: Judged, k: int) -> float:
     """The mean of :func:`row_precision`."""
     return float(row_precision(judged, k).mean())
@@ -50,6 +66,16 @@ def recall(judged: Judged, k: int) -> float:
 def ndcg(judged: Judged, k: int) -> float:
     """The mean of :func:`row_ndcg`."""
     return float(row_ndcg(judged, k).mean())
+
+
+def f1(judged: Judged, k: int) -> float:
+    """The mean of :func:`row_f1`."""
+    return float(row_f1(judged, k).mean())
+
+
+def ndcg_of_all(judged: Judged, k: int) -> float:
+    """The mean of :func:`row_ndcg_of_all`."""
+    return float(row_ndcg_of_all(judged, k).mean())
 
 
 @dataclass(frozen=True)

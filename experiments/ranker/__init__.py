@@ -1,0 +1,1 @@
+"""The ranker and label texts."""

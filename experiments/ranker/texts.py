@@ -1,0 +1,195 @@
+"""Label texts and the second look on the data sets with texts and names: LinearTree, with names, and the ranker.
+
+    python -m experiments.ranker.texts --sets yso_finna_en
+    python -m experiments.ranker.texts --sets eurlex57k --models linear-tree,ranker --held-out
+    python -m experiments.ranker.texts --sets tibkat
+
+A data set is a folder with texts of training and test rows: ``*.raw.txt.xz`` beside ``*.txt.xz`` and ``labels.txt``,
+or ``*.jsonl.xz`` beside ``labels.tsv``. All models read the same tf-idf vectors. With --held-out, a tenth of the training
+rows replaces the test rows: everything is chosen on these. F1@5 and NDCG are those of ``annif eval``; ``R@10, unseen``
+is the share of the true labels without a training row that are among the first ten.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.common import KS, QUALITY, Options, find, kept, model_bytes, parse
+from experiments.report import Report
+from labelwood import CraftForest, LinearTree, Ranker, TextClassifier, TfidfEncoder, metrics
+from labelwood.data import load
+from labelwood.sparse import TopK
+
+HELD_OUT = 0.1
+CRAFT = {
+    "yso_finna_en": {"idf": True, "feature_columns": 46761, "arity": 20},
+    "tibkat": {"idf": True, "feature_columns": 46761, "arity": 20},
+}
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts and labels of a data set, and what its labels are called."""
+
+    train: list[str]
+    train_labels: list[list[str]]
+    test: list[str]
+    test_labels: list[list[str]]
+    names: dict[str, list[str]]
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a compressed file."""
+    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as file:
+        return [line.rstrip("\n") for line in file]
+
+
+def read(folder: Path) -> Texts:
+    """A folder of either shape."""
+    if (folder / "labels.tsv").exists():
+        rows = {
+            part: [json.loads(line) for line in lines_of(folder / f"{part}.jsonl.xz")] for part in ("train", "test")
+        }
+        texts = {part: [f"{row['title']} {row['abstract']}" for row in found] for part, found in rows.items()}
+        labels = {part: [row["labels"] for row in found] for part, found in rows.items()}
+        known = (folder / "labels.tsv").read_text(encoding="utf-8").splitlines()
+        known += lines_of(folder / "vocab_extra.tsv.xz")
+        names = {label: [text for text in cells[:2] if text] for label, *cells in (line.split("\t") for line in known)}
+        return Texts(texts["train"], labels["train"], texts["test"], labels["test"], names)
+    ids = [line.split(maxsplit=1) for line in (folder / "labels.txt").read_text(encoding="utf-8").splitlines()]
+    parts = []
+    for part in ("train", "test"):
+        Y = load(folder / f"{part}.txt.xz", label_names=False).Y
+        bounds, columns = Y.indptr.tolist(), Y.indices.tolist()
+        parts += [
+            lines_of(folder / f"{part}.raw.txt.xz"),
+            [[ids[i][0] for i in columns[bounds[row] : bounds[row + 1]]] for row in range(Y.n_rows)],
+        ]
+    return Texts(*parts, {label: [name] for label, name in ids})
+
+
+def held_out(texts: Texts, seed: int) -> Texts:
+    """A tenth of the training rows in place of the test rows."""
+    order = np.random.default_rng(seed).permutation(len(texts.train))
+    cut = round(HELD_OUT * len(order))
+    out, kept_rows = np.sort(order[:cut]).tolist(), np.sort(order[cut:]).tolist()
+    return Texts(
+        [texts.train[i] for i in kept_rows],
+        [texts.train_labels[i] for i in kept_rows],
+        [texts.train[i] for i in out],
+        [texts.train_labels[i] for i in out],
+        texts.names,
+    )
+
+
+def thinned(texts: Texts, n_rows: int) -> Texts:
+    """The first rows, for a quick run."""
+    n_test = n_rows // 2
+    return Texts(
+        texts.train[:n_rows], texts.train_labels[:n_rows], texts.test[:n_test], texts.test_labels[:n_test], texts.names
+    )
+
+
+def ranker(name: str, **common: Any) -> Ranker:
+    """The ranker as it is run on a data set."""
+    craft = {"method": "craft-forest", "n_trees": 20, **CRAFT[name]} if name in CRAFT else None
+    members = None if craft is None else [{"method": "linear-tree", "n_trees": 3}, craft]
+    return Ranker(members, **common)
+
+
+MODELS = {
+    "linear-tree": lambda name, **common: LinearTree(n_trees=3, **common),
+    "craft-forest": lambda name, **common: CraftForest(n_trees=20, **CRAFT.get(name, {}), **common),
+    "ranker": ranker,
+}
+
+
+def one_run(name: str, texts: Texts, model: str, *, with_names: bool, seed: int, threads: int) -> dict[str, float]:
+    """Quality and cost of one training; the encoder is not counted."""
+    classifier = MODELS[model](name, n_jobs=threads, random_state=seed)
+    whole = TextClassifier(classifier, TfidfEncoder(min_df=2, n_jobs=threads))
+    start = time.process_time()
+    whole.fit(texts.train, texts.train_labels, label_texts=texts.names if with_names else None)
+    fitted = time.process_time()
+    vectors, truth = whole.encode(texts.test), whole.encode_labels(texts.test_labels)
+    clock = time.process_time()
+    top = whole.classifier_.topk_ids(vectors, 10)
+    seconds = time.process_time() - clock
+    alone = vectors.n_rows if vectors.n_rows < 300 else 300
+    clock = time.process_time()
+    for row in range(alone):
+        whole.classifier_.topk_ids(vectors.rows(row, row + 1), 10)
+    single = time.process_time() - clock
+    counts = np.zeros(truth.n_cols, np.int64)
+    counts[: whole.classifier_.n_labels_] = whole.classifier_.label_counts_
+    found = metrics.evaluate(truth, top, KS)
+    return {
+        **{metric: 100 * found[metric] for metric in QUALITY},
+        "F1@5": metrics.f1_at_k(truth, top, 5),
+        "NDCG": metrics.ndcg_of_all_at_k(truth, top, 10),
+        "R@10, unseen": 100 * recall_of(truth, top, counts == 0),
+        "R@10, 1 to 4 rows": 100 * recall_of(truth, top, (counts > 0) & (counts < 5)),
+        "train, CPU s": fitted - start,
+        "predict, ms": 1e3 * seconds / vectors.n_rows,
+        "alone, ms": 1e3 * single / alone,
+        "MB": model_bytes(whole.classifier_) / 1e6,
+    }
+
+
+def recall_of(truth: Any, top: TopK, which: np.ndarray) -> float:
+    """The share of the assignments of some labels that are in the lists."""
+    rows = np.repeat(np.arange(truth.n_rows), np.diff(truth.indptr))
+    wanted = which[truth.indices]
+    pairs = rows[wanted] * truth.n_cols + truth.indices[wanted]
+    listed = (np.arange(truth.n_rows)[:, None] * truth.n_cols + top.labels)[top.labels >= 0]
+    return float(np.isin(pairs, listed).mean()) if len(pairs) else 0.0
+
+
+def runs(name: str, texts: Texts, model: str, options: Options, *, with_names: bool) -> Any:
+    """The figures of one model, stored by seed."""
+    described = MODELS[model](name).get_params(deep=False)
+    own = {key: value for key, value in described.items() if key not in ("n_jobs", "random_state", "verbose")}
+    key = {"data": name, "method": f"{model}-texts", "parameters": own, "names": with_names, "quick": options.quick}
+    if options.extra.held_out:
+        key["held out of"] = len(texts.train)
+
+    def one(seed: int) -> dict[str, float]:
+        rows = held_out(texts, seed) if options.extra.held_out else texts
+        return one_run(name, rows, model, with_names=with_names, seed=seed, threads=options.threads)
+
+    return kept(options, key, one)
+
+
+def main() -> None:
+    """Run every set."""
+
+    def extra(parser: Any) -> None:
+        parser.add_argument("--models", default="linear-tree,linear-tree+names,ranker,ranker+names")
+        parser.add_argument("--held-out", action="store_true")
+
+    options = parse(__doc__, sets=("yso_finna_en", "eurlex57k", "tibkat"), extra=extra)
+    report = Report("ranker", "texts", "Label texts and the second look", options)
+    for name in options.sets:
+        folder = find(options.data, name)
+        if folder is None:
+            raise SystemExit(f"{name}: no such folder below {options.data}; --data names another place")
+        texts = read(folder)
+        texts = thinned(texts, 2000) if options.quick else texts
+        rows = []
+        for entry in options.extra.models.split(","):
+            model, _, names = entry.partition("+")
+            found = runs(name, texts, model, options, with_names=bool(names))
+            rows.append({"model": model, "names": "yes" if names else "no", **found})
+        report.table(name + ", held-out rows" * options.extra.held_out, rows)
+    report.write()
+
+
+if __name__ == "__main__":
+    main()
