@@ -48,6 +48,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
         "yso_finna_en": {"epochs": 1, "l1": 0.5},
     },
     "blend": {},
+    "ranker": {},
 }  # fmt: skip
 
 BLENDED = [
@@ -63,7 +64,7 @@ def parameters(method: str, data: str) -> dict[str, Any]:
     found = dict(CHOSEN.get(method, {}).get(name, {}))
     if method in TREES:
         found["n_trees"] = TREES[method].get(name, N_TREES)
-    if method == "blend":
+    if method in ("blend", "ranker"):
         found["models"] = BLENDED
     return found
 

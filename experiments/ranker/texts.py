@@ -5,9 +5,9 @@
     python -m experiments.ranker.texts --sets tibkat
 
 A data set is a folder with texts of training and test rows: ``*.raw.txt.xz`` beside ``*.txt.xz`` and ``labels.txt``,
-or ``*.jsonl.xz`` beside ``labels.tsv``. All models read the same tf-idf vectors. With --held-out, a tenth of the training
-rows replaces the test rows: everything is chosen on these. F1@5 and NDCG are those of ``annif eval``; ``R@10, unseen``
-is the share of the true labels without a training row that are among the first ten.
+or ``*.jsonl.xz`` beside ``labels.tsv``. All models read the same tf-idf vectors. With --held-out, a tenth of the
+training rows replaces the test rows: everything is chosen on these. F1@5 and NDCG are those of ``annif eval``;
+``R@10, unseen`` is the share of the true labels without a training row that are among the first ten.
 """
 
 from __future__ import annotations

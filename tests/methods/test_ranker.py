@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import labelwood
 from labelwood import CraftForest, FormatError, LabelwoodError, LinearTree, Ranker
@@ -33,9 +34,12 @@ def test_unknown_members_are_refused(planted, models, said):
         Ranker(models).fit(planted.X, planted.names)
 
 
-def test_few_labels_get_a_third_member(planted):
-    members = Ranker(n_boosted=1, folds=1, n_jobs=1).fit(planted.X[:100], planted.Y[:100]).members_
-    assert [member.method_name for member in members] == ["linear-tree", "craft-forest", "one-vs-rest"]
+@pytest.mark.parametrize(("n_labels", "first"), [(60, "one-vs-rest"), (6001, "linear-tree")])
+def test_the_default_members_follow_the_number_of_labels(planted, n_labels, first):
+    Y = planted.Y[:100].tocoo()
+    wide = sp.csr_array((Y.data, (Y.row, Y.col)), shape=(100, n_labels))
+    members = Ranker(n_boosted=1, folds=1, n_jobs=1).fit(planted.X[:100], wide).members_
+    assert [member.method_name for member in members] == [first, "craft-forest"]
 
 
 def test_scores_are_probabilities(ranker, planted_test):

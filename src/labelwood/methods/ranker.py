@@ -27,11 +27,10 @@ from labelwood.scoring.second_look import (
 from labelwood.sparse import CSR, I64, TopK
 from labelwood.validation.label_texts import LabelRows, LabelVectors
 
-DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
-    {"method": "linear-tree", "n_trees": 3},
-    {"method": "craft-forest", "n_trees": 20},
-)
-FOR_FEW_LABELS: dict[str, Any] = {"method": "one-vs-rest"}  # a third member; its time grows with the labels
+# The first members; the time of one-vs-rest grows with the number of labels.
+_FOR_FEW_LABELS: dict[str, Any] = {"method": "one-vs-rest"}
+_FOR_MANY_LABELS: dict[str, Any] = {"method": "linear-tree", "n_trees": 3}
+_SECOND: dict[str, Any] = {"method": "craft-forest", "n_trees": 20}
 _FEW_LABELS = 6_000
 _FEWEST_ROWS = 20  # with fewer rows, none are held out
 _ENOUGH_ROWS = 10_000  # held-out rows from which one part is enough
@@ -69,8 +68,8 @@ class Ranker(TreeEstimator):
         models: Annotated[
             list[Any] | None,
             Param(
-                "the members: methods, or objects of a method and its parameters; None: linear-tree and craft-forest, "
-                "and one-vs-rest up to 6,000 labels"
+                "the members: methods, or objects of a method and its parameters; None: craft-forest with one-vs-rest "
+                "up to 6,000 labels, with linear-tree above"
             ),
         ] = None,
         *,
@@ -108,9 +107,8 @@ class Ranker(TreeEstimator):
             self.second_look_ = SecondLook(tables, trees, len(self.members_), self._width)
 
     def _unfitted(self, n_labels: int, seed: int) -> list[TreeEstimator]:
-        models: list[Any] = list(DEFAULT_MODELS) if self.models is None else self.models
-        if self.models is None and n_labels <= _FEW_LABELS:
-            models.append(FOR_FEW_LABELS)
+        first = _FOR_FEW_LABELS if n_labels <= _FEW_LABELS else _FOR_MANY_LABELS
+        models: list[Any] = [first, _SECOND] if self.models is None else self.models
         common = {"n_jobs": self.n_jobs, "random_state": seed, "verbose": self.verbose}
         return unfitted_members(models, owner="Ranker", **common)
 
