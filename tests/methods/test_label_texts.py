@@ -74,3 +74,14 @@ def test_empty_and_long_texts(texts):
 def test_repeated_texts_count_once():
     vectors = TextClassifier(Ranker(["linear-tree"], n_jobs=1)).fit(TEXTS, LABELS, label_texts={"pets": ["cats"] * 9})
     assert vectors.classifier_.describe()["names"] == 1
+
+
+def test_a_checkpoint_knows_its_label_vectors(tmp_path):
+    """A training must not be resumed with other label vectors than those it began with."""
+    X, Y = sp.eye_array(6).tocsr(), sp.csr_array(np.repeat(np.eye(3), 2, axis=0))
+    begun = {"checkpoint": tmp_path / "checkpoint", "resume": True}
+    LinearTree(n_jobs=1).fit(X, Y, label_vectors=np.eye(3, 6), **begun)
+    LinearTree(n_jobs=1).fit(X, Y, label_vectors=np.eye(3, 6), **begun)
+    for other in (None, np.eye(3, 6)[::-1]):
+        with pytest.raises(LabelwoodError, match="of other data"):
+            LinearTree(n_jobs=1).fit(X, Y, label_vectors=other, **begun)

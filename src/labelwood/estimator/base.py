@@ -131,7 +131,8 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         if executor is not None:
             run.executor = executors.executor_of(executor, owner=owner)
         if checkpoint is not None:
-            self._open_checkpoint(checkpoint, features, targets, run, resume=resume)
+            described = () if label_rows is None else (label_rows.vectors, label_rows.targets)
+            self._open_checkpoint(checkpoint, (features, targets, *described), run, resume=resume)
         fresh: Self = self._untrained(names, features.n_cols, column_names(X))
         fresh._check_limit(features, targets, run, is_given=max_memory is not None)
         fresh.label_counts_ = np.bincount(targets.indices, minlength=targets.n_cols)
@@ -152,7 +153,9 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
             X, Y = stacked(X, Y, label_rows, owner=type(self).__name__)
         self._fit(X, Y, run)
 
-    def _open_checkpoint(self, path: str | os.PathLike[str], X: CSR, Y: CSR, run: RunContext, *, resume: bool) -> None:
+    def _open_checkpoint(
+        self, path: str | os.PathLike[str], data: Sequence[CSR], run: RunContext, *, resume: bool
+    ) -> None:
         """Open the checkpoint of this training, and take over its seed if none is given."""
         own = {name: value for name, value in self.get_params().items() if name not in ("n_jobs", "verbose")}
         facts = {"class": type(self).__name__, "version": version_of("labelwood"), **own}
@@ -162,7 +165,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
             resume=resume,
             seed=seed,
             fresh_seed=run.seed,
-            print_of=executors.fingerprint(facts, (X, Y)),
+            print_of=executors.fingerprint(facts, data),
             owner=type(self).__name__,
         )
         run.seed = run.checkpoint.seed
