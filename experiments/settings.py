@@ -15,6 +15,17 @@ TREES = {"ldsm-forest": {}, "graph-forest": {}, "craft-forest": {}}
 N_TREES = 50
 UNTOLD = ("random_state", "n_jobs", "verbose")  # parameters that are no part of a key
 
+BLENDED = [
+    {"method": "linear-tree", "n_trees": 3},
+    {"method": "one-vs-rest"},
+    {"method": "craft-forest", "n_trees": 30, "centroid_size": 200, "centroid_rows": 100},
+]
+
+RANKED = [
+    {"method": "linear-tree", "n_trees": 3},
+    {"method": "craft-forest", "n_trees": 20, "idf": True, "feature_columns": 46761, "arity": 20},
+]
+
 CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "linear-tree": {
         "bibtex": {"n_trees": 3, "C": 0.5},
@@ -48,14 +59,13 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
         "yso_finna_en": {"epochs": 1, "l1": 0.5},
     },
     "blend": {},
-    "ranker": {},
+    "ranker": {
+        "bibtex": {"models": BLENDED},
+        "delicious": {"models": BLENDED},
+        "yso_finna_en": {"models": RANKED},
+        "tibkat": {"models": RANKED},
+    },
 }  # fmt: skip
-
-BLENDED = [
-    {"method": "linear-tree", "n_trees": 3},
-    {"method": "one-vs-rest"},
-    {"method": "craft-forest", "n_trees": 30, "centroid_size": 200, "centroid_rows": 100},
-]
 
 
 def parameters(method: str, data: str) -> dict[str, Any]:
@@ -64,7 +74,7 @@ def parameters(method: str, data: str) -> dict[str, Any]:
     found = dict(CHOSEN.get(method, {}).get(name, {}))
     if method in TREES:
         found["n_trees"] = TREES[method].get(name, N_TREES)
-    if method in ("blend", "ranker"):
+    if method == "blend":
         found["models"] = BLENDED
     return found
 

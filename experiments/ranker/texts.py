@@ -23,15 +23,12 @@ import numpy as np
 
 from experiments.common import KS, QUALITY, Options, find, kept, model_bytes, parse
 from experiments.report import Report
-from labelwood import CraftForest, LinearTree, Ranker, TextClassifier, TfidfEncoder, metrics
+from experiments.settings import key_of, parameters
+from labelwood import METHODS, TextClassifier, TfidfEncoder, metrics
 from labelwood.data import load
 from labelwood.sparse import TopK
 
 HELD_OUT = 0.1
-CRAFT = {
-    "yso_finna_en": {"idf": True, "feature_columns": 46761, "arity": 20},
-    "tibkat": {"idf": True, "feature_columns": 46761, "arity": 20},
-}
 
 
 @dataclass(frozen=True)
@@ -97,23 +94,9 @@ def thinned(texts: Texts, n_rows: int) -> Texts:
     )
 
 
-def ranker(name: str, **common: Any) -> Ranker:
-    """The ranker as it is run on a data set."""
-    craft = {"method": "craft-forest", "n_trees": 20, **CRAFT[name]} if name in CRAFT else None
-    members = None if craft is None else [{"method": "linear-tree", "n_trees": 3}, craft]
-    return Ranker(members, **common)
-
-
-MODELS = {
-    "linear-tree": lambda name, **common: LinearTree(n_trees=3, **common),
-    "craft-forest": lambda name, **common: CraftForest(n_trees=20, **CRAFT.get(name, {}), **common),
-    "ranker": ranker,
-}
-
-
 def one_run(name: str, texts: Texts, model: str, *, with_names: bool, seed: int, threads: int) -> dict[str, float]:
     """Quality and cost of one training; the encoder is not counted."""
-    classifier = MODELS[model](name, n_jobs=threads, random_state=seed)
+    classifier = METHODS[model](**parameters(model, name), n_jobs=threads, random_state=seed)
     whole = TextClassifier(classifier, TfidfEncoder(min_df=2, n_jobs=threads))
     start = time.process_time()
     whole.fit(texts.train, texts.train_labels, label_texts=texts.names if with_names else None)
@@ -154,9 +137,8 @@ def recall_of(truth: Any, top: TopK, which: np.ndarray) -> float:
 
 def runs(name: str, texts: Texts, model: str, options: Options, *, with_names: bool) -> Any:
     """The figures of one model, stored by seed."""
-    described = MODELS[model](name).get_params(deep=False)
-    own = {key: value for key, value in described.items() if key not in ("n_jobs", "random_state", "verbose")}
-    key = {"data": name, "method": f"{model}-texts", "parameters": own, "names": with_names, "quick": options.quick}
+    key = {**key_of(model, name, options), "names": with_names}
+    key["method"] = f"{model}-texts"
     if options.extra.held_out:
         key["held out of"] = len(texts.train)
 

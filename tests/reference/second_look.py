@@ -14,6 +14,7 @@ F64 = npt.NDArray[np.float64]
 def describe(
     row: F64,
     lists: Sequence[Sequence[tuple[int, float]]],
+    n_members: int,
     width: int,
     counts: F64,
     together: F64,
@@ -21,8 +22,8 @@ def describe(
 ) -> dict[int, list[float]]:
     """The features of each candidate of one row.
 
-    ``lists`` has, for each member, its labels and scores, best first. ``together[c, l]`` is the share of the rows with
-    label c that have label l; ``names[l]`` are the vectors of the names of label l.
+    ``lists`` has labels and scores, best first; the first ``n_members`` are those of members. ``together[c, l]`` is
+    the share of the rows with label c that have label l; ``names[l]`` are the vectors of the names of label l.
     """
     found: dict[int, list[float]] = {}
     for label in dict.fromkeys(label for proposed in lists for label, _ in proposed):
@@ -32,9 +33,9 @@ def describe(
             score = proposed[place - 1][1] if place <= len(proposed) and place <= width else 0.0
             features += [score, float(place), score / max(proposed[0][1], 1e-9) if proposed else 0.0]
         found[label] = features
-    n = len(lists)
+    n, end = n_members, 3 * n_members
     means = {
-        label: [sum(own[0::3]) / n, sum(own[2::3]) / n, sum(1 / place for place in own[1::3]) / n]
+        label: [sum(own[0:end:3]) / n, sum(own[2:end:3]) / n, sum(1 / place for place in own[1:end:3]) / n]
         for label, own in found.items()
     }
     by_share = sorted(found, key=lambda label: (-np.float32(means[label][1]), label))
@@ -53,6 +54,19 @@ def describe(
         own += [*means[label], by_share.index(label) + 1.0, float(np.log1p(counts[label]))]
         own += [support[label], support[label] / most, cosine, max(share, 0.0), n_words, float(np.count_nonzero(row))]
     return found
+
+
+def match_names(row: F64, names: Sequence[Sequence[F64]], k: int) -> list[tuple[int, float]]:
+    """The k labels whose best name scores highest: cosine times the share of its squared length that the row has."""
+    length = float(np.linalg.norm(row))
+    scores = {}
+    for label, own in enumerate(names):
+        best = (
+            max((float(v @ row) / length * float((v[row != 0] ** 2).sum()) for v in own), default=0.0) if length else 0
+        )
+        if best > 0:
+            scores[label] = best
+    return sorted(scores.items(), key=lambda item: (-np.float32(item[1]), item[0]))[:k]
 
 
 def add_up(trees: Sequence[object], vector: F64, start: float) -> float:

@@ -1,6 +1,7 @@
 // Bindings of the second look of a ranker.
 #include "bind/arguments.hpp"
 #include "bind/options.hpp"
+#include "ranking/name_index.hpp"
 #include "ranking/second_look.hpp"
 
 namespace labelwood::bind {
@@ -27,8 +28,13 @@ void read(OptionsReader& reader, TreeArrays& into) {
 class SecondLook {
   public:
     SecondLook(const Array<float>& log_counts, const CsrArrays& together, const Array<int64_t>& name_ptr,
-               const CsrArrays& names)
-        : log_counts_(log_counts), together_(together), name_ptr_(name_ptr), names_(names) {}
+               const CsrArrays& names, int64_t n_lists, int64_t n_members)
+        : log_counts_(log_counts),
+          together_(together),
+          name_ptr_(name_ptr),
+          names_(names),
+          n_lists_(n_lists),
+          n_members_(n_members) {}
 
     void set_trees(const nb::dict& arrays) {
         const auto given = options_from<TreeArrays>(arrays, read);
@@ -36,24 +42,24 @@ class SecondLook {
                                         span(given.children), span(given.values), given.start);
     }
 
-    nb::tuple describe(const CsrArrays& x, const Array2<int32_t>& labels, const Array2<float>& scores,
-                       int64_t n_members, int n_threads, const nb::object& progress) const {
+    nb::tuple describe(const CsrArrays& x, const Array2<int32_t>& labels, const Array2<float>& scores, int n_threads,
+                       const nb::object& progress) const {
         Call call(x.view().n_rows <= kFew, n_threads, progress);
         ranking::Described found = without_gil([&] {
-            return ranking::describe_candidates(x.view(), tables(), lists(labels, scores, n_members), call.n_threads,
+            return ranking::describe_candidates(x.view(), tables(), lists(labels, scores), call.n_threads,
                                                 call.monitor);
         });
         const int64_t count = found.labels.size();
         return nb::make_tuple(to_numpy(std::move(found.ptr)), to_numpy(std::move(found.labels)),
-                              to_numpy(std::move(found.features), count, ranking::n_features(n_members)));
+                              to_numpy(std::move(found.features), count, ranking::n_features(n_lists_)));
     }
 
-    nb::tuple topk(const CsrArrays& x, const Array2<int32_t>& labels, const Array2<float>& scores, int64_t n_members,
-                   int64_t k, int n_threads, const nb::object& progress) const {
+    nb::tuple topk(const CsrArrays& x, const Array2<int32_t>& labels, const Array2<float>& scores, int64_t k,
+                   int n_threads, const nb::object& progress) const {
         Call call(x.view().n_rows <= kFew, n_threads, progress);
         return labels_and_scores(x.view().n_rows, k, [&](int32_t* best, float* chances) {
-            ranking::rank_candidates(x.view(), tables(), lists(labels, scores, n_members), trees_, k, call.n_threads,
-                                     call.monitor, best, chances);
+            ranking::rank_candidates(x.view(), tables(), lists(labels, scores), trees_, k, call.n_threads, call.monitor,
+                                     best, chances);
         });
     }
 
@@ -63,14 +69,16 @@ class SecondLook {
     ranking::LabelTables tables() const {
         return {log_counts_.data(), together_.view(), name_ptr_.data(), names_.view()};
     }
-    static ranking::Lists lists(const Array2<int32_t>& labels, const Array2<float>& scores, int64_t n_members) {
-        return {labels.data(), scores.data(), n_members, static_cast<int64_t>(labels.shape(1)) / n_members};
+    ranking::Lists lists(const Array2<int32_t>& labels, const Array2<float>& scores) const {
+        const int64_t width = static_cast<int64_t>(labels.shape(1)) / n_lists_;
+        return {labels.data(), scores.data(), n_lists_, n_members_, width};
     }
 
     Array<float> log_counts_;
     CsrArrays together_;
     Array<int64_t> name_ptr_;
     CsrArrays names_;
+    int64_t n_lists_, n_members_;
     ranking::BoostedTrees trees_;
 };
 
@@ -87,19 +95,30 @@ Out<double> sums(const nb::dict& arrays, const Array2<float>& features) {
     }));
 }
 
+nb::tuple matches(const CsrArrays& x, const CsrArrays& postings, const Array<int32_t>& label_of, int64_t n_labels,
+                  int64_t k, int n_threads, const nb::object& progress) {
+    Call call(x.view().n_rows <= 64, n_threads, progress);
+    const ranking::NameIndex index{postings.view(), label_of.data(), length(label_of), n_labels};
+    return labels_and_scores(x.view().n_rows, k, [&](int32_t* labels, float* scores) {
+        ranking::match_names(x.view(), index, k, call.n_threads, call.monitor, labels, scores);
+    });
+}
+
 }  // namespace
 
 void bind_ranking(nb::module_& m) {
     m.def("boosted_sums", &sums, arg("trees"), arg("features"), "Sums of the leaves that each feature vector reaches.");
+    m.def("match_names", &matches, arg("X"), arg("postings"), arg("label_of"), arg("n_labels"), arg("k"),
+          arg("n_threads"), arg("progress").none(), "The k labels of each row whose names stand in it.");
     nb::class_<SecondLook>(m, "SecondLook", "What orders the candidates of several members.")
-        .def(nb::init<const Array<float>&, const CsrArrays&, const Array<int64_t>&, const CsrArrays&>(),
-             arg("log_counts"), arg("together"), arg("name_ptr"), arg("names"))
+        .def(nb::init<const Array<float>&, const CsrArrays&, const Array<int64_t>&, const CsrArrays&, int64_t,
+                      int64_t>(),
+             arg("log_counts"), arg("together"), arg("name_ptr"), arg("names"), arg("n_lists"), arg("n_members"))
         .def("set_trees", &SecondLook::set_trees, arg("arrays"), "The boosted trees that topk uses.")
-        .def("describe", &SecondLook::describe, arg("X"), arg("labels"), arg("scores"), arg("n_members"),
-             arg("n_threads"), arg("progress").none(),
-             "Candidates of every row and their features: ptr, labels, features.")
-        .def("topk", &SecondLook::topk, arg("X"), arg("labels"), arg("scores"), arg("n_members"), arg("k"),
-             arg("n_threads"), arg("progress").none(), "Best k candidates of every row by the boosted trees.");
+        .def("describe", &SecondLook::describe, arg("X"), arg("labels"), arg("scores"), arg("n_threads"),
+             arg("progress").none(), "Candidates of every row and their features: ptr, labels, features.")
+        .def("topk", &SecondLook::topk, arg("X"), arg("labels"), arg("scores"), arg("k"), arg("n_threads"),
+             arg("progress").none(), "Best k candidates of every row by the boosted trees.");
 }
 
 }  // namespace labelwood::bind

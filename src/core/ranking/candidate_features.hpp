@@ -19,16 +19,17 @@ struct LabelTables {
     Csr names;  // rows of unit length
 };
 
-// The lists that members propose: n_members lists of `width` labels, side by side; short lists end in -1.
+// The lists that are proposed for a row: n_lists of `width` labels, side by side; short lists end in -1. The
+// first n_members lists are those of members; means are over these.
 struct Lists {
     const int32_t* labels;
     const float* scores;
-    int64_t n_members, width;
+    int64_t n_lists, n_members, width;
 };
 
-// Features of each member, then those of the candidate as a whole, in this order. The names are in
+// Features of each list, then those of the candidate as a whole, in this order. The names are in
 // labelwood.scoring.second_look.
-enum MemberFeature : int64_t { kScore, kPlace, kShare, kPerMember };
+enum ListFeature : int64_t { kScore, kPlace, kShare, kPerList };
 enum SharedFeature : int64_t {
     kMeanScore,
     kMeanShare,
@@ -44,17 +45,18 @@ enum SharedFeature : int64_t {
     kShared
 };
 
-inline int64_t n_features(int64_t n_members) {
-    return n_members * kPerMember + kShared;
+inline int64_t n_features(int64_t n_lists) {
+    return n_lists * kPerList + kShared;
 }
 
 // Describes one row after another. One per worker.
 class CandidateDescriber {
   public:
-    explicit CandidateDescriber(const LabelTables& tables, int64_t n_members)
+    CandidateDescriber(const LabelTables& tables, int64_t n_lists, int64_t n_members)
         : tables_(tables),
+          n_lists_(n_lists),
           n_members_(n_members),
-          n_features_(n_features(n_members)),
+          n_features_(n_features(n_lists)),
           positions_(tables.together.n_rows) {}
 
     // The candidates are in the order in which the lists name them first.
@@ -62,7 +64,7 @@ class CandidateDescriber {
         labels_.clear();
         features_.clear();
         positions_.clear();
-        for (int64_t member = 0; member < n_members_; ++member) add_list(lists, member);
+        for (int64_t list = 0; list < n_lists_; ++list) add_list(lists, list);
         add_means();
         add_supports();
         add_names(row);
@@ -73,32 +75,30 @@ class CandidateDescriber {
 
   private:
     float& feature(int64_t candidate, int64_t which) { return features_[candidate * n_features_ + which]; }
-    float& shared(int64_t candidate, SharedFeature which) {
-        return feature(candidate, n_members_ * kPerMember + which);
-    }
+    float& shared(int64_t candidate, SharedFeature which) { return feature(candidate, n_lists_ * kPerList + which); }
 
-    void add_list(const Lists& lists, int64_t member) {
-        const int32_t* labels = lists.labels + member * lists.width;
-        const float* scores = lists.scores + member * lists.width;
+    void add_list(const Lists& lists, int64_t list) {
+        const int32_t* labels = lists.labels + list * lists.width;
+        const float* scores = lists.scores + list * lists.width;
         const float best = std::max(scores[0], 1e-9f);
         for (int64_t place = 0; place < lists.width && labels[place] >= 0; ++place) {
             const auto next = static_cast<int32_t>(labels_.size());
             const int64_t candidate = positions_.value_or(labels[place], next);
             if (candidate == next) add_candidate(labels[place], lists.width);
-            const int64_t first = member * kPerMember;
+            const int64_t first = list * kPerList;
             feature(candidate, first + kScore) = scores[place];
             feature(candidate, first + kPlace) = static_cast<float>(place + 1);
             feature(candidate, first + kShare) = scores[place] / best;
         }
     }
 
-    // A label that a member does not list has score 0 and the place after its last.
+    // A label that a list does not have has score 0 there and the place after the last.
     void add_candidate(int32_t label, int64_t width) {
         labels_.push_back(label);
         const int64_t start = features_.size();
         features_.resize(start + n_features_, 0.0f);
-        for (int64_t member = 0; member < n_members_; ++member) {
-            features_[start + member * kPerMember + kPlace] = static_cast<float>(width + 1);
+        for (int64_t list = 0; list < n_lists_; ++list) {
+            features_[start + list * kPerList + kPlace] = static_cast<float>(width + 1);
         }
     }
 
@@ -106,7 +106,7 @@ class CandidateDescriber {
         for (int64_t candidate = 0; candidate < count(); ++candidate) {
             double score = 0.0, share = 0.0, reciprocal = 0.0;
             for (int64_t member = 0; member < n_members_; ++member) {
-                const float* own = &feature(candidate, member * kPerMember);
+                const float* own = &feature(candidate, member * kPerList);
                 score += static_cast<double>(own[kScore]);
                 share += static_cast<double>(own[kShare]);
                 reciprocal += 1.0 / static_cast<double>(own[kPlace]);
@@ -188,7 +188,7 @@ class CandidateDescriber {
     }
 
     LabelTables tables_;
-    int64_t n_members_, n_features_;
+    int64_t n_lists_, n_members_, n_features_;
     StampedCounts positions_;
     Vector<int32_t> labels_, order_;
     Vector<float> features_;

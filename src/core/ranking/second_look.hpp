@@ -30,10 +30,11 @@ void describe_rows(const Csr& x, const LabelTables& tables, const Lists& lists, 
     Vector<std::unique_ptr<CandidateDescriber>> describers(std::max(n_threads, 1));
     parallel_for((x.n_rows + kRows - 1) / kRows, n_threads, monitor, [&](int64_t part, int worker) {
         auto& describer = describers[worker];
-        if (!describer) describer = std::make_unique<CandidateDescriber>(tables, lists.n_members);
-        const int64_t end = std::min(x.n_rows, (part + 1) * kRows), stride = lists.n_members * lists.width;
+        if (!describer) describer = std::make_unique<CandidateDescriber>(tables, lists.n_lists, lists.n_members);
+        const int64_t end = std::min(x.n_rows, (part + 1) * kRows), stride = lists.n_lists * lists.width;
         for (int64_t row = part * kRows; row < end; ++row) {
-            const Lists own{lists.labels + row * stride, lists.scores + row * stride, lists.n_members, lists.width};
+            const Lists own{lists.labels + row * stride, lists.scores + row * stride, lists.n_lists, lists.n_members,
+                            lists.width};
             describer->describe(row_of(x, row), own);
             visit(row, *describer);
         }
@@ -48,7 +49,7 @@ inline Described describe_candidates(const Csr& x, const LabelTables& tables, co
     describe_rows(x, tables, lists, n_threads, monitor, [&](int64_t row, const CandidateDescriber& found) {
         const int64_t n = found.count();
         labels[row].assign(found.labels(), found.labels() + n);
-        features[row].assign(found.features(), found.features() + n * n_features(lists.n_members));
+        features[row].assign(found.features(), found.features() + n * n_features(lists.n_lists));
     });
     Described all;
     for (int64_t row = 0; row < x.n_rows; ++row) {
@@ -70,7 +71,7 @@ inline void rank_candidates(const Csr& x, const LabelTables& tables, const Lists
         thread_local Scratch scratch;
         const int64_t n = found.count();
         scratch.sums.resize(n);
-        sum_leaves(trees, found.features(), n_features(lists.n_members), n, scratch.sums.data());
+        sum_leaves(trees, found.features(), n_features(lists.n_lists), n, scratch.sums.data());
         scratch.pool.clear();
         for (int64_t i = 0; i < n; ++i) {
             scratch.pool.push_back({static_cast<float>(1.0 / (1.0 + std::exp(-scratch.sums[i]))), found.labels()[i]});

@@ -15,15 +15,7 @@ from labelwood.methods._nested_models import restored_members, saved_members, sp
 from labelwood.params import Param
 from labelwood.run_context import RunContext
 from labelwood.scoring.mix import even
-from labelwood.scoring.second_look import (
-    SHARED_FEATURES,
-    Described,
-    LabelTables,
-    SecondLook,
-    describe,
-    feature_groups,
-    learn_trees,
-)
+from labelwood.scoring.second_look import SHARED_FEATURES, Described, LabelTables, SecondLook, learn_trees
 from labelwood.sparse import CSR, I64, TopK
 from labelwood.validation.label_texts import LabelRows, LabelVectors
 
@@ -47,7 +39,7 @@ class Ranker(TreeEstimator):
     the labels proposed beside it, and its name, if ``fit`` is given label vectors. Small data take turns in being held
     out. At the end the members learn from all rows. Scores are probabilities.
 
-    At most ``candidates`` labels of each member are suggested for a row.
+    At most ``candidates`` labels of each member are suggested for a row, and 20 whose names stand in it.
 
     Fitted attributes: ``members_``, ``second_look_`` (None if there were too few rows to learn it).
 
@@ -104,7 +96,7 @@ class Ranker(TreeEstimator):
         with run.phase("second look"):
             trees = learn_trees(features, hits, n_trees=self.n_boosted, run=run)
             tables = LabelTables.learn(Y, X.n_cols, label_rows)
-            self.second_look_ = SecondLook(tables, trees, len(self.members_), self._width)
+            self.second_look_ = SecondLook(tables, trees, len(self.members_))
 
     def _unfitted(self, n_labels: int, seed: int) -> list[TreeEstimator]:
         first = _FOR_FEW_LABELS if n_labels <= _FEW_LABELS else _FOR_MANY_LABELS
@@ -134,8 +126,8 @@ class Ranker(TreeEstimator):
         looked_at = out if len(out) <= _MOST_ROWS else out[:: -(-len(out) // _MOST_ROWS)]
         rows = X.take(looked_at)
         with run.phase("second look"):
-            tables = LabelTables.learn(Y_kept, X.n_cols, label_rows)
-            described = describe(rows, self._lists(rows, run), tables, run)
+            look = SecondLook.untaught(LabelTables.learn(Y_kept, X.n_cols, label_rows), len(self.members_))
+            described = look.describe(rows, self._lists(rows, run), run)
             return described, _hits(described, Y.take(looked_at))
 
     def _train(self, X: CSR, Y: CSR, label_rows: LabelRows | None, run: RunContext) -> None:
@@ -186,7 +178,7 @@ class Ranker(TreeEstimator):
             return {}
         described = self.second_look_.describe(row, self._lists(row, run), run)
         methods = [member.method_name for member in self.members_]
-        groups = feature_groups([f"member {number}" for number in range(len(methods))])
+        groups = self.second_look_.feature_groups()
         found = {}
         for label, vector in zip(described.labels.tolist(), described.features, strict=True):
             start, added = self.second_look_.trees.contributions(vector)
@@ -224,9 +216,7 @@ class Ranker(TreeEstimator):
             raise FormatError("facts must be an object with at least one member")
         self.members_, self.second_look_ = restored_members(self, facts["members"], arrays), None
         if facts["second_look"]:
-            self.second_look_ = SecondLook.restore(
-                arrays, len(self.members_), self._width, self.n_labels_, self.n_features_in_
-            )
+            self.second_look_ = SecondLook.restore(arrays, len(self.members_), self.n_labels_, self.n_features_in_)
 
 
 def _hits(described: Described, Y: CSR) -> npt.NDArray[np.bool_]:
@@ -244,7 +234,7 @@ def _in_words(group: str, vector: npt.NDArray[Any], methods: list[str], width: i
         said = f"has it at place {place}" if place <= width else "does not propose it"
         return f"{methods[number]} {said}"
     if group == "name":
-        found = vector[3 * len(methods) + SHARED_FEATURES.index("share of the name in the row")]
+        found = vector[SHARED_FEATURES.index("share of the name in the row") - len(SHARED_FEATURES)]
         return f"the name of the label {'stands' if found >= _NOT_FOUND else 'does not stand'} in the text"
     return {
         "agreement": "all members taken together",

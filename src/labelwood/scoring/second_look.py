@@ -8,7 +8,7 @@ learn from, with the logistic loss, so a score is the probability that the candi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F32, I32, I64, Bool, TopK, from_scipy
 from labelwood.validation.label_texts import LabelRows
 
-MEMBER_FEATURES = ("score", "place", "share of the best score")
+LIST_FEATURES = ("score", "place", "share of the best score")
 SHARED_FEATURES = (
     "mean score",
     "mean share of the best score",
@@ -46,9 +46,11 @@ GROUPS = {
     "length": ("length of the row",),
 }
 _COMPANIONS = 50  # labels kept for each label that it goes with
+_MATCHES = 20  # labels proposed because their names stand in the row
 _TABLES = "tables."
 _MANY = 200_000  # candidates from which several threads learn the trees faster than one
-_LEAVES, _SMALLEST_LEAF, _RATE, _SHRINKAGE = 31, 50, 0.1, 10.0
+_SMALLEST_LEAF, _SHRINKAGE = 50, 10.0
+_FEW_HITS = 20_000  # right candidates below which trees are smaller and learn more slowly
 
 
 class Described(NamedTuple):
@@ -60,7 +62,7 @@ class Described(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LabelTables:
+class LabelTables(PicklesFieldsOnly):
     """What is known of the labels apart from the members.
 
     ``together`` has, in row c and column l, the share of the training rows with label c that have label l. ``names``
@@ -90,6 +92,21 @@ class LabelTables:
         ptr, vectors = names or LabelRows(np.zeros(Y.n_cols + 1, np.int64), _no_rows(n_features))
         return cls(np.log1p(counts).astype(np.float32), together, ptr, vectors.unit_rows())
 
+    def matches(self, X: CSR, width: int, run: RunContext) -> TopK:
+        """The labels whose names stand in each row, at most 20, in a list of the given width."""
+        k = min(_MATCHES, width)
+        postings, label_of = self._index
+        with run.phase("names", X.n_rows) as progress:
+            labels, scores = _core.match_names(X, postings, label_of, len(self.log_counts), k, run.n_threads, progress)
+        right = ((0, 0), (0, width - k))
+        return TopK(np.pad(labels, right, constant_values=-1), np.pad(scores, right))
+
+    @cached_property
+    def _index(self) -> tuple[CSR, I32]:
+        """The names with each column, and the label of each name."""
+        labels = np.repeat(np.arange(len(self.log_counts), dtype=np.int32), np.diff(self.name_ptr))
+        return from_scipy(self.names.to_scipy().T.tocsr()), labels
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""
         found: dict[str, npt.NDArray[Any]] = {"log_counts": self.log_counts, "name_ptr": self.name_ptr}
@@ -113,27 +130,45 @@ class LabelTables:
 
 @dataclass(frozen=True)
 class SecondLook(PicklesFieldsOnly):
-    """Orders the candidates of ``n_members`` lists, each at most ``width`` long."""
+    """Orders the candidates of ``n_members`` members and, if labels have names, those whose names stand in the row."""
 
     tables: LabelTables
     trees: BoostedTrees
     n_members: int
-    width: int
 
     def order(self, X: CSR, lists: Sequence[TopK], k: int, run: RunContext) -> TopK:
-        """The best k candidates of each row, with their probabilities."""
+        """The best k candidates of each row, with their probabilities; ``lists`` are those of the members."""
+        proposed = self._proposed(X, lists, run)
         with run.phase("second look", X.n_rows) as progress:
-            labels, scores = self._kernel.topk(X, *_side_by_side(lists), self.n_members, k, run.n_threads, progress)
+            labels, scores = self._kernel.topk(X, *proposed, k, run.n_threads, progress)
         return TopK(labels, scores)
 
     def describe(self, X: CSR, lists: Sequence[TopK], run: RunContext) -> Described:
         """The candidates of each row and their features."""
-        return Described(*self._kernel.describe(X, *_side_by_side(lists), self.n_members, run.n_threads, None))
+        return Described(*self._kernel.describe(X, *self._proposed(X, lists, run), run.n_threads, None))
+
+    def _proposed(self, X: CSR, lists: Sequence[TopK], run: RunContext) -> tuple[I32, F32]:
+        """All lists side by side."""
+        by_name = [self.tables.matches(X, lists[0].labels.shape[1], run)] if self.tables.names.n_rows else []
+        tops = [*lists, *by_name]
+        return np.concatenate([top.labels for top in tops], axis=1), np.concatenate(
+            [top.scores for top in tops], axis=1
+        )
+
+    def feature_groups(self) -> list[str]:
+        """The group of each feature: ``member`` and its number, or a key of :data:`GROUPS`."""
+        group_of = {feature: group for group, features in GROUPS.items() for feature in features}
+        lists = [f"member {number}" for number in range(self.n_members)]
+        lists += ["name"] if self.tables.names.n_rows else []
+        return [name for name in lists for _ in LIST_FEATURES] + [group_of[name] for name in SHARED_FEATURES]
 
     @cached_property
     def _kernel(self) -> _core.SecondLook:
         tables = self.tables
-        kernel = _core.SecondLook(tables.log_counts, tables.together, tables.name_ptr, tables.names)
+        n_lists = self.n_members + bool(tables.names.n_rows)
+        kernel = _core.SecondLook(
+            tables.log_counts, tables.together, tables.name_ptr, tables.names, n_lists, self.n_members
+        )
         kernel.set_trees(self.trees.kernel_arrays())
         return kernel
 
@@ -142,25 +177,15 @@ class SecondLook(PicklesFieldsOnly):
         return {**self.tables.arrays(), **self.trees.arrays()}
 
     @classmethod
-    def restore(
-        cls, arrays: Mapping[str, Any], n_members: int, width: int, n_labels: int, n_features: int
-    ) -> SecondLook:
+    def restore(cls, arrays: Mapping[str, Any], n_members: int, n_labels: int, n_features: int) -> SecondLook:
         """The inverse of :meth:`arrays`; checks every invariant."""
-        tables = LabelTables.restore(arrays, n_labels, n_features)
-        trees = BoostedTrees.restore(arrays, len(feature_groups([""] * n_members)))
-        return cls(tables, trees, n_members, width)
+        untaught = cls.untaught(LabelTables.restore(arrays, n_labels, n_features), n_members)
+        return replace(untaught, trees=BoostedTrees.restore(arrays, len(untaught.feature_groups())))
 
-
-def describe(X: CSR, lists: Sequence[TopK], tables: LabelTables, run: RunContext) -> Described:
-    """The candidates of rows and their features, before trees are learned."""
-    nothing = BoostedTrees.pack([], 0.0)
-    return SecondLook(tables, nothing, len(lists), lists[0].labels.shape[1]).describe(X, lists, run)
-
-
-def feature_groups(members: Sequence[str]) -> list[str]:
-    """The group of each feature: the member that it comes from, or a key of :data:`GROUPS`."""
-    group_of = {feature: group for group, features in GROUPS.items() for feature in features}
-    return [name for name in members for _ in MEMBER_FEATURES] + [group_of[name] for name in SHARED_FEATURES]
+    @classmethod
+    def untaught(cls, tables: LabelTables, n_members: int) -> SecondLook:
+        """A second look before its trees are learned: it can describe candidates."""
+        return cls(tables, BoostedTrees.pack([], 0.0), n_members)
 
 
 def learn_trees(features: F32, hits: Bool, *, n_trees: int, run: RunContext) -> BoostedTrees:
@@ -168,10 +193,11 @@ def learn_trees(features: F32, hits: Bool, *, n_trees: int, run: RunContext) -> 
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415 - prediction does without it
     from threadpoolctl import threadpool_limits  # noqa: PLC0415 - as above
 
+    is_small = np.count_nonzero(hits) < _FEW_HITS
     booster = HistGradientBoostingClassifier(
         max_iter=n_trees,
-        learning_rate=_RATE,
-        max_leaf_nodes=_LEAVES,
+        learning_rate=0.05 if is_small else 0.1,
+        max_leaf_nodes=8 if is_small else 31,
         min_samples_leaf=_SMALLEST_LEAF,
         l2_regularization=_SHRINKAGE,
         early_stopping=False,
@@ -182,10 +208,6 @@ def learn_trees(features: F32, hits: Bool, *, n_trees: int, run: RunContext) -> 
     # scikit-learn has no public access to these trees; tests compare the packed sums with decision_function.
     fitted = vars(booster)
     return BoostedTrees.pack([stage[0].nodes for stage in fitted["_predictors"]], fitted["_baseline_prediction"].item())
-
-
-def _side_by_side(lists: Sequence[TopK]) -> tuple[I32, F32]:
-    return np.concatenate([top.labels for top in lists], axis=1), np.concatenate([top.scores for top in lists], axis=1)
 
 
 def _no_rows(n_cols: int) -> CSR:

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.second_look import add_up, describe
+from reference.second_look import add_up, describe, match_names
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from labelwood.packed.boosted_trees import BoostedTrees
 from labelwood.run_context import RunContext
-from labelwood.scoring.second_look import LabelTables, SecondLook, feature_groups, learn_trees
+from labelwood.scoring.second_look import LabelTables, SecondLook, learn_trees
 from labelwood.sparse import TopK, from_scipy
 from labelwood.validation.label_texts import LabelRows
 
@@ -55,20 +54,21 @@ def tree_at(trees, node):
 @given(seed=st.integers(0, 2**32 - 1), n_members=st.integers(1, 3), n_threads=st.integers(1, 2))
 def test_features_are_those_of_the_twin(seed, n_members, n_threads):
     X, Y, tables, lists = problem(seed, n_members)
-    look = SecondLook(tables, BoostedTrees.pack([], 0.0), n_members, WIDTH)
+    look = SecondLook.untaught(tables, n_members)
     found = look.describe(from_scipy(sparse.csr_array(X)), lists, RunContext(n_threads=n_threads))
     vectors = tables.names.to_scipy().toarray().astype(float)
     names = [vectors[a:b] for a, b in zip(tables.name_ptr[:-1], tables.name_ptr[1:], strict=True)]
     together = tables.together.to_scipy().toarray().astype(float)
     for row in range(len(X)):
-        wanted = describe(
-            X[row].astype(float), [named(top, row) for top in lists], WIDTH, Y.sum(axis=0), together, names
-        )
+        by_name = match_names(X[row].astype(float), names, WIDTH)
+        proposed = [named(top, row) for top in lists]
+        proposed += [by_name] if len(vectors) else []
+        wanted = describe(X[row].astype(float), proposed, n_members, WIDTH, Y.sum(axis=0), together, names)
         own = slice(found.ptr[row], found.ptr[row + 1])
         assert found.labels[own].tolist() == list(wanted)
         if wanted:
             np.testing.assert_allclose(found.features[own], list(wanted.values()), rtol=2e-5, atol=1e-6)
-    assert found.features.shape[1] == len(feature_groups(["a"] * n_members))
+    assert found.features.shape[1] == len(look.feature_groups())
 
 
 @settings(max_examples=10, deadline=None)
@@ -76,14 +76,14 @@ def test_features_are_those_of_the_twin(seed, n_members, n_threads):
 def test_the_order_is_that_of_the_sums(seed, k):
     X, _, tables, lists = problem(seed, 2)
     rows = from_scipy(sparse.csr_array(X))
-    empty = SecondLook(tables, BoostedTrees.pack([], 0.0), 2, WIDTH)
+    empty = SecondLook.untaught(tables, 2)
     found = empty.describe(rows, lists, RunContext())
     hits = np.random.default_rng(seed).random(len(found.labels)) < 0.4
     trees = learn_trees(found.features, hits, n_trees=4, run=RunContext(seed=1))
     flat = [tree_at(trees, root) for root in trees.roots]
     sums = np.array([add_up(flat, vector, trees.start) for vector in found.features])
     np.testing.assert_allclose(trees.sums(found.features), sums, rtol=1e-12)
-    look = SecondLook(tables, trees, 2, WIDTH)
+    look = SecondLook(tables, trees, 2)
     one, two = (look.order(rows, lists, k, RunContext(n_threads=n)) for n in (1, 2))
     np.testing.assert_array_equal(one.labels, two.labels)
     np.testing.assert_array_equal(one.scores, two.scores)
@@ -104,7 +104,8 @@ def test_packed_trees_are_those_of_the_library():
     trees = learn_trees(features, hits, n_trees=20, run=RunContext(seed=7))
     same = HistGradientBoostingClassifier(
         max_iter=20,
-        max_leaf_nodes=31,
+        max_leaf_nodes=8,
+        learning_rate=0.05,
         min_samples_leaf=50,
         l2_regularization=10.0,
         early_stopping=False,
