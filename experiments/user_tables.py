@@ -38,6 +38,7 @@ METHOD_PAGES = {
     "graph-forest": "graph_forest",
     "ldsm-forest": "ldsm_forest",
     "blend": "blend",
+    "ranker": "ranker",
 }
 COSTS = {"training, CPU s": "train, CPU s", "prediction, ms": "predict, ms", "model, MB": "MB"}
 
