@@ -7,8 +7,6 @@
 namespace labelwood::bind {
 namespace {
 
-using nb::arg;
-
 struct TreeArrays {
     Array<int32_t> roots, features, children;
     Array<float> thresholds;
