@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from labelwood.data.label_file import read_names
+from labelwood.data._files import read_text
 from labelwood.errors import FormatError
 
 
@@ -15,7 +15,12 @@ def load_label_texts(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     Texts of a label that stands on several lines are put together. Empty cells are left out.
     """
     found: dict[str, list[str]] = {}
-    for number, line in enumerate(read_names(Path(path)), start=1):
+    content, _ = read_text(Path(path))
+    try:
+        lines = content.tobytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not UTF-8 text ({error.reason})") from None
+    for number, line in enumerate(lines, start=1):
         label, *texts = (cell.strip() for cell in line.split("\t"))
         if not label:
             if not any(texts):

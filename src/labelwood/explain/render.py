@@ -50,8 +50,10 @@ def _lines(explanation: Explanation) -> Iterator[Line]:
     for suggestion in explanation.suggestions:
         meant = "" if suggestion.probability is None else f", probability {suggestion.probability:.1%}"
         yield 0, f"{suggestion.label}  {suggestion.score:.4g}{meant}"
-        for member, amount in zip(explanation.members, suggestion.amounts, strict=True):
+        for member, amount in zip(explanation.members, suggestion.amounts, strict=bool(suggestion.amounts)):
             yield 2, f"{amount:.4g} of {member.method}"
+        for clue in suggestion.clues:
+            yield 2, f"{clue.amount:+.2f} {clue.what}"
         yield from _paths(suggestion)
         yield from _shares(suggestion, explanation.routes)
     if explanation.routes:
@@ -61,7 +63,8 @@ def _lines(explanation: Explanation) -> Iterator[Line]:
         yield from _missed(missed)
     for member in explanation.members:
         yield 0, ""
-        yield 0, f"by {member.method} alone, weight {member.weight:.3g}, temperature {member.temperature:.3g}"
+        mixed = "" if member.weight is None else f", weight {member.weight:.3g}, temperature {member.temperature:.3g}"
+        yield 0, f"by {member.method} alone{mixed}"
         yield from ((indent + 2, words) for indent, words in _lines(member.explanation))
 
 

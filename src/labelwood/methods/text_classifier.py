@@ -102,7 +102,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """
         described = None if label_texts is None else read_label_texts(label_texts, owner=type(self).__name__)
         known = [] if described is None else described.texts
-        encoder, classifier, features, run = self._encode_first(chain(texts, known))
+        encoder, classifier, features, run = self._encode_first(chain(texts, known) if known else texts)
         n_texts = features.n_rows - len(known)
         vectors = None
         if described is not None:
