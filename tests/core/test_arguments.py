@@ -19,6 +19,7 @@ from labelwood import (
     LdsmForest,
     LinearTree,
     OnlineTree,
+    Ranker,
     TfidfEncoder,
     _core,
     label_neighbors,
@@ -26,6 +27,7 @@ from labelwood import (
 from labelwood.data import Dataset, load, save
 from labelwood.packed.tree_shape import flat_tree
 from labelwood.sparse import CSR, from_lists
+from labelwood.validation.label_texts import LabelVectors
 
 TEXTS = ["one two three", "two three four", "four five", "one five six"]
 NO_ARGUMENTS = {
@@ -94,6 +96,11 @@ def use_everything(folder, noted):
         model.explain(X[:1], k=1)
         if isinstance(model, LinearTree):
             model.estimate(X, Y)
+    names = [[f"label {label}" for label in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]] for row in range(Y.n_rows)]
+    vectors = LabelVectors([f"label {label}" for label in range(8)], from_lists([[label] for label in range(8)], 12))
+    ranker = Ranker(["linear-tree"], n_jobs=1, n_boosted=2).fit(np.tile(X, (4, 1)), names * 4, label_vectors=vectors)
+    ranker.predict_topk(X, k=2)
+    ranker.second_look_.trees.sums(np.zeros((1, len(ranker.second_look_.feature_groups())), np.float32))
     online = OnlineTree(n_jobs=1, warm_share=0.5).fit(X, Y)
     online.partial_fit(X, Y).progressive(X, Y)
     online.predict_topk(X, k=2)

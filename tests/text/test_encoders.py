@@ -233,3 +233,12 @@ def test_it_is_a_transformer():
     again = TfidfEncoder().fit(TEXTS[:2])
     again.transform(TEXTS)
     assert again.fit(TEXTS[2:4]).transform(["中文分词"]).nnz == 1  # nothing of the first fit is left
+
+
+def test_a_table_of_one_column_gives_its_texts():
+    """As ``df[["text"]]`` of pandas does; iterating over such a table gives the names of its columns."""
+    column = np.array([["one two"], ["two three"], ["three"]], dtype=object)
+    expected = TfidfEncoder().fit_transform(["one two", "two three", "three"])
+    np.testing.assert_array_equal(TfidfEncoder().fit_transform(column).toarray(), expected.toarray())
+    with pytest.raises(LabelwoodError, match="texts must be one column of a table; got 2 columns"):
+        TfidfEncoder().fit(np.hstack([column, column]))

@@ -142,7 +142,8 @@ class Ranker(TreeEstimator):
 
     def _lists(self, X: CSR, run: RunContext) -> list[TopK]:
         """The labels that each member proposes."""
-        return [member.topk_rows(X, self._width, run) for member in self.members_]
+        width = self._width if run.allowed is None else min(self._width, len(run.allowed))
+        return [member.topk_rows(X, width, run) for member in self.members_]
 
     @property
     def main_member(self) -> FittedModel:

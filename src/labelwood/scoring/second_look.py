@@ -150,6 +150,8 @@ class SecondLook(PicklesFieldsOnly):
     def _proposed(self, X: CSR, lists: Sequence[TopK], run: RunContext) -> tuple[I32, F32]:
         """All lists side by side."""
         by_name = [self.tables.matches(X, lists[0].labels.shape[1], run)] if self.tables.names.n_rows else []
+        if run.allowed is not None:
+            by_name = [_within(top, run.allowed) for top in by_name]
         tops = [*lists, *by_name]
         return np.concatenate([top.labels for top in tops], axis=1), np.concatenate(
             [top.scores for top in tops], axis=1
@@ -219,3 +221,11 @@ def _restored_csr(arrays: Mapping[str, Any], name: str, n_cols: int) -> CSR:
     if (indptr.dtype, indices.dtype, data.dtype) != (np.int64, np.int32, np.float32):
         raise FormatError("the tables of the labels must be of int64, int32 and float32")
     return CSR(indptr, indices, data, n_cols).check()
+
+
+def _within(top: TopK, allowed: I32) -> TopK:
+    """The lists without the labels that are not allowed."""
+    kept = np.isin(top.labels, allowed)
+    order = np.argsort(~kept, axis=1, kind="stable")
+    labels, scores = np.where(kept, top.labels, -1), np.where(kept, top.scores, 0)
+    return TopK(np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1).astype(np.float32))

@@ -15,6 +15,7 @@ from labelwood.progress import Progress
 from labelwood.run_context import thread_count
 from labelwood.sparse import CSR, I32, I64, U8
 from labelwood.storage import packed_strings
+from labelwood.validation.column_names import n_dimensions
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -115,12 +116,20 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
 
 def list_texts(texts: Iterable[str], *, owner: str) -> list[str]:
-    """Texts as a list; anything else is refused with advice."""
+    """Texts as a list; a table of one column gives its column, anything else is refused with advice."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise LabelwoodError(
             f"{owner}: texts must be a list of strings; got {type(texts).__name__}. "
             "Pass a single text as a list of one."
         )
+    if n_dimensions(texts) == 2:
+        table: Any = texts
+        if table.shape[1] != 1:
+            raise LabelwoodError(
+                f"{owner}: texts must be one column of a table; got {table.shape[1]} columns. "
+                "Choose a column, or join columns to one text per row first."
+            )
+        texts = np.asarray(table)[:, 0].tolist()
     listed = texts if isinstance(texts, list) else list(texts)
     for position, text in enumerate(listed):
         if not isinstance(text, str):

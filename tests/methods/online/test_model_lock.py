@@ -26,8 +26,8 @@ FREE = {
     "with_classifier", "objective",
 }  # fmt: skip
 READING = {
-    "classes_", "encode_labels", "explain", "freeze", "predict", "predict_proba", "predict_topk", "score",
-    "thresholds_of", "to_saved", "topk_ids", "trees",
+    "classes_", "coef_of", "encode_labels", "explain", "freeze", "predict", "predict_proba", "predict_topk", "score",
+    "thresholds_of", "to_saved", "top_features", "topk_ids", "trees",
 }  # fmt: skip
 CHANGING = {"calibrate", "choose_thresholds", "partial_fit", "progressive", "test_then_learn"}
 
