@@ -253,7 +253,11 @@ def test_a_conversion_that_is_ended_leaves_nothing(tmp_path, ending):
     with gzip.open(tmp_path / "rows.txt.gz", "wb", compresslevel=1) as file:
         for _ in range(100):
             file.write(b"0 1:1\n" * 200_000)
-    program = "import sys; from labelwood.cli import main; sys.exit(main())"
+    # A background job ignores SIGINT, and its children inherit that.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from labelwood.cli import main; sys.exit(main())"
+    )
     words = ["convert", str(tmp_path / "rows.txt.gz"), str(tmp_path / "rows.lw")]
     with subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE) as process:
         while not list(tmp_path.glob(".rows.lw.*.tmp/X_data.npy")):

@@ -155,7 +155,7 @@ def test_every_script_is_a_part_or_a_tool():
         "oplt.choose",
         "oplt.latency",
     }
-    tools |= {"oplt.stream", "oplt.few_shot_vw"}
+    tools |= {"oplt.stream", "oplt.few_shot_vw", "ranker.texts"}
     there = {
         ".".join(path.relative_to(ROOT / "experiments").with_suffix("").parts)
         for path in (ROOT / "experiments").rglob("*.py")

@@ -76,7 +76,7 @@ def test_a_start_on_a_full_disk(serving, model, tmp_path, faults, has_view):
 def test_the_directories_of_killed_services_are_removed(serving, model):
     def found():
         places = {Path("/dev/shm"), Path(tempfile.gettempdir())}
-        return {path for place in places if place.is_dir() for path in place.glob(".labelwood-serve.*")}
+        return {path for place in places if place.is_dir() for path in place.glob("labelwood-serve-*")}
 
     before = found()
     killed = serving(model, *WORKERS)
