@@ -50,6 +50,12 @@ def test_every_public_method_is_decided_upon(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_class_has_no_lock(kind):
+    """Tools that list the members of a class, as the API page does, meet the descriptors."""
+    assert {"_reading", "_changing"} <= {name for name, _ in inspect.getmembers(kind)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "duplicate", [clone, copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
 )

@@ -28,7 +28,9 @@ class _MadeOnFirstUse:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, model: object, owner: type) -> Any:
+    def __get__(self, model: object | None, owner: type) -> Any:
+        if model is None:  # asked of the class
+            return self
         with _MAKING:
             own = vars(model)
             if self._name not in own:
