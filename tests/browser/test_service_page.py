@@ -95,11 +95,16 @@ def test_suggest_teach_and_suggest_again(open_page, service):
     assert first_label(page) == "zoo"
 
 
-def test_ticks_belong_to_their_text(open_page, service):
-    page = open_page()
+def tick_court(page):
+    """A text of two subjects, with one of its suggestions ticked."""
     page.fill("#input", "a dog barks in court")
     page.wait_for_selector("#found li")
     page.check("#found li:has(label:text-is('court')) input")
+    return page
+
+
+def test_ticks_belong_to_their_text(open_page, service):
+    page = tick_court(open_page())
     page.fill("#input", "a dog barks in court today")  # an edit of the same text
     page.wait_for_selector("#found li")
     assert page.locator("#found input:checked").count() == 1
@@ -110,10 +115,7 @@ def test_ticks_belong_to_their_text(open_page, service):
 
 
 def test_ticks_end_with_teaching(open_page, service):
-    page = open_page()
-    page.fill("#input", "a dog barks in court")
-    page.wait_for_selector("#found li")
-    page.check("#found li:has(label:text-is('court')) input")
+    page = tick_court(open_page())
     page.click("#teach")
     wait_for(page, "#status", "Teaching")
     page.fill("#input", "a dog barks in court again")
@@ -125,10 +127,7 @@ def test_ticks_end_with_teaching(open_page, service):
 
 
 def test_undo(open_page, service):
-    page = open_page()
-    page.fill("#input", "a dog barks in court")
-    page.wait_for_selector("#found li")
-    page.check("#found li:has(label:text-is('court')) input")
+    page = tick_court(open_page())
     assert page.is_hidden("#undo")
     page.click("#teach")
     wait_for(page, "#status", "Teaching court in 5 seconds")
@@ -140,10 +139,7 @@ def test_undo(open_page, service):
 
 
 def test_a_closed_page_still_teaches(open_page, service):
-    page = open_page()
-    page.fill("#input", "a dog barks in court")
-    page.wait_for_selector("#found li")
-    page.check("#found li:has(label:text-is('court')) input")
+    page = tick_court(open_page())
     page.click("#teach")
     wait_for(page, "#status", "Teaching")
     page.goto("about:blank")
@@ -180,10 +176,7 @@ def test_a_read_only_model_has_no_teaching_controls(open_page, tmp_path):
 
 
 def test_correcting_a_suggestion(open_page, service):
-    page = open_page()
-    page.fill("#input", "a dog barks in court")
-    page.wait_for_selector("#found li")
-    page.check("#found li:has(label:text-is('court')) input")
+    page = tick_court(open_page())
     page.uncheck("#found li:has(label:text-is('court')) input")
     assert page.is_disabled("#teach")
     page.check("#found li:has(label:text-is('court')) input")
