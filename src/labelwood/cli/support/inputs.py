@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Hashable
+import json
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labelwood import data
+from labelwood.cli.support.output import remark
 from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
 from labelwood.data import Columns, Dataset, TextDataset
 from labelwood.methods import METHODS, load
@@ -16,7 +19,7 @@ from labelwood.methods.text_classifier import Model, TextClassifier, estimator_o
 from labelwood.resources.memory import parse_bytes
 from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
-from labelwood.text import ENCODERS
+from labelwood.text import ENCODERS, Document
 from labelwood.validation.targets import named_rows
 
 DEFAULT_METHOD = "linear-tree"
@@ -44,9 +47,10 @@ def add_data_arguments(
     parser.value(
         "--text",
         metavar="NAME,NAME",
-        takes="names of columns, separated by commas",
-        convert=_names,
-        help="texts: columns with the text (default: those of the model's training, else recognized by name)",
+        takes="names of columns, separated by commas, such as title,body or title^2,body",
+        convert=_columns,
+        help="texts: columns with the text, joined, or with weights, as fields: title^2,body (default: those of the "
+        "model's training, else recognized by name)",
     )
     if max_memory is None:
         parser.set_defaults(max_memory=None)
@@ -129,12 +133,25 @@ def has_texts(options: argparse.Namespace) -> bool:
 
 def columns_of(options: argparse.Namespace) -> Columns:
     """The columns that the flags name."""
-    return Columns(None if options.text is None else tuple(options.text), options.labels, options.sep)
+    text = None if options.text is None else tuple(options.text)
+    return Columns(text, options.labels, options.sep, fields_of(options) is not None)
+
+
+def fields_of(options: argparse.Namespace) -> dict[str, float] | None:
+    """The weights of the fields that --text names; None if it has no weights, so that columns are joined."""
+    weights = options.text or {}
+    if all(weight is None for weight in weights.values()):
+        return None
+    return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
 
 
 def columns_to_keep(options: argparse.Namespace) -> Columns:
-    """The columns that a model keeps of its training; the file of labels of plain lines is no column."""
+    """The columns that a model keeps of its training; the file of labels of plain lines is no column.
+
+    The names of fields are parameters of the encoder.
+    """
     named = columns_of(options)
+    named = Columns(None, named.labels, named.sep) if named.fields else named
     return replace(named, labels=None) if named.labels is not None and Path(named.labels).is_file() else named
 
 
@@ -153,16 +170,36 @@ def read_texts(
             needs_labels=needs_labels,
             keep_table=keep_table,
             max_memory=options.max_memory,
+            fields=columns.fields,
         )
         for path in options.data
     ]
-    return TextDataset.joined(parts)
+    found = TextDataset.joined(parts)
+    if columns.fields:
+        _remark_on_missing(found, columns.text or ())
+    return found
+
+
+def _remark_on_missing(found: TextDataset, fields: Sequence[str]) -> None:
+    """Say which fields are missing in how many rows."""
+    for name in fields:
+        n_missing = sum(isinstance(text, dict) and name not in text for text in found.texts)
+        if n_missing:
+            remark(f"the field {name} is missing in {n_missing:,} of {len(found.texts):,} rows; it is read as empty")
 
 
 def columns_for(options: argparse.Namespace, model: Model | None) -> Columns:
     """The columns to read for a model: those that the flags name, else those of its training."""
-    known = model.columns_ if isinstance(model, TextClassifier) else Columns()
-    return columns_of(options).or_else(known)
+    if not isinstance(model, TextClassifier):
+        return columns_of(options)
+    fields = model.field_names
+    if not fields:
+        return columns_of(options).or_else(model.columns_)
+    unknown = [name for name in options.text or () if name not in fields]
+    if unknown:
+        raise UsageError(f"labelwood: --text {unknown[0]}: the model reads the fields {', '.join(fields)}")
+    named = replace(columns_of(options), text=tuple(options.text or fields), fields=True)
+    return named.or_else(model.columns_)
 
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
@@ -194,7 +231,7 @@ def read_model(options: argparse.Namespace) -> Model:
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     """Read the rows to predict: vectors, or texts, which the model encodes; DATA may be a literal text."""
     if model.takes == "text" and is_a_text(options):
-        return model.encode(options.data)
+        return model.encode(literal(model, options))
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
     return text_model(model, options).encode(read_texts(options, model, needs_labels=False).texts)
@@ -235,6 +272,17 @@ def is_a_text(options: argparse.Namespace) -> bool:
     if len(options.data) > 1 and not any(Path(path).suffix for path in options.data):
         raise UsageError(f"labelwood: there is no file {word}; put a text in quotes: {' '.join(options.data)!r}")
     return len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
+
+
+def literal(model: Model, options: argparse.Namespace) -> list[Document]:
+    """The document that DATA is: a text, or a JSON object of fields for a model that has fields."""
+    word = options.data[0]
+    if not (isinstance(model, TextClassifier) and model.field_names and word.lstrip().startswith("{")):
+        return [word]
+    try:
+        return [json.loads(word)]
+    except ValueError as error:
+        raise UsageError(f"labelwood: DATA is not a JSON object of the fields of the model ({error})") from None
 
 
 def named_data(options: argparse.Namespace) -> str:
@@ -312,11 +360,15 @@ def named_in(argv: list[str], flag: str, default: str) -> str:
     return name
 
 
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise ValueError(text)
-    return names
+def _columns(text: str) -> dict[str, float | None]:
+    """Names of columns, and the weight of each if it has one."""
+    found: dict[str, float | None] = {}
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(.+?)\s*(?:\^\s*([0-9.]+))?\s*", part)
+        if match is None or match[1] in found or (match[2] is not None and not float(match[2]) > 0):
+            raise ValueError(text)
+        found[match[1]] = None if match[2] is None else float(match[2])
+    return found
 
 
 def _threads(text: str) -> int:

@@ -21,6 +21,7 @@ from labelwood.cli.support.inputs import (
     executor_flag,
     has_texts,
     is_a_text,
+    literal,
     objective_flag,
     read_data,
     read_model,
@@ -147,7 +148,7 @@ def _rows(model: Model, options: argparse.Namespace) -> Iterator[_Rows]:
     """Yield the rows of DATA: all at once, or from standard input as they arrive."""
     n_features = estimator_of(model).n_features_in_
     if model.takes == "text" and is_a_text(options):
-        yield _Rows(model.encode(options.data), {"text": options.data})
+        yield _Rows(model.encode(literal(model, options)), {"text": options.data})
     elif options.data == ["-"]:
         estimator_of(model).verbose = False  # one bar per batch would flicker
         pipe: Any = sys.stdin.buffer
