@@ -27,6 +27,7 @@ from labelwood.storage import model_directory
 from labelwood.text import TfidfEncoder, as_encoder
 from labelwood.text.registry import describe, read_encoder
 from labelwood.validation.label_texts import LabelVectors, read_label_texts
+from labelwood.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -87,6 +88,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         *,
         label_names: Sequence[Hashable] | None = None,
         label_texts: Mapping[Any, str | Sequence[str]] | None = None,
+        vocabulary: Vocabulary | None = None,
         max_memory: str | int | None = None,
         executor: str | Executor | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -96,6 +98,8 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
         ``label_texts`` maps labels to names and descriptions, one text or several for each label. Each text becomes one
         more training row of its label, and labels that no row of Y has can then be suggested, too.
+
+        ``vocabulary`` says what the labels mean; see the classifier's ``fit``. Its ``label_texts()`` are label texts.
 
         ``max_memory`` is checked after the texts are encoded, before the classifier learns. See the classifier's
         ``fit`` for ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
@@ -112,6 +116,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             Y,
             label_names=label_names,
             label_vectors=vectors,
+            vocabulary=vocabulary,
             max_memory=max_memory,
             executor=executor,
             checkpoint=checkpoint,
@@ -333,6 +338,15 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         """The k best label ids of each text, exactly k wide."""
         vectors = self.encode(texts)
         return self.classifier_.topk_ids(vectors, k)
+
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """What the labels mean, if the model has a vocabulary."""
+        return self.classifier_.vocabulary_
+
+    def use_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        """Take a vocabulary, or a newer version of it, without learning anything again; see the classifier's."""
+        self.classifier_.use_vocabulary(vocabulary)
 
     def encode_labels(self, Y: Any) -> CSR:
         """A user's Y with the model's label ids."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwood import data
+from labelwood.cli.support.output import remark
 from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
 from labelwood.data import Columns, Dataset, TextDataset
 from labelwood.methods import METHODS, load
@@ -18,6 +19,8 @@ from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS
 from labelwood.validation.targets import named_rows
+from labelwood.vocabulary import Vocabulary, read_vocabulary
+from labelwood.vocabulary.shown_names import ShownNames
 
 DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
@@ -243,10 +246,48 @@ def named_data(options: argparse.Namespace) -> str:
 
 
 def label_of(model: Model, text: str) -> Hashable:
-    """Return the label that a word of the command line means: a name, or else a number."""
-    if text not in model.label_names.index and text.lstrip("-").isdigit():
-        return int(text)
-    return text
+    """Return the label that a word of the command line means: a label, a name of its concept, or a number."""
+    if text in model.label_names.index:
+        return text
+    concept = None if model.vocabulary_ is None else model.vocabulary_.resolve(text)
+    if concept is not None and model.vocabulary_ is not None:
+        return model.vocabulary_.uri(concept)
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def language_flag(parser: Parser) -> None:
+    """Add ``--language``, that of the names in the model's vocabulary."""
+    parser.value(
+        "--language",
+        metavar="TAG",
+        takes="a language tag, such as fi",
+        help="language of the labels' names, for a model with a vocabulary (default: the one with the most names)",
+    )
+
+
+def names_for(model: Model, options: argparse.Namespace) -> ShownNames:
+    """The names of the model's labels in the language that the flags name."""
+    return ShownNames(model.vocabulary_, options.language)
+
+
+def vocabulary_flag(parser: Parser, more: str = "") -> None:
+    """Add ``--vocabulary``."""
+    parser.value(
+        "--vocabulary",
+        metavar="FILE",
+        takes="a vocabulary file",
+        help=f"names and hierarchy of the labels: SKOS (.ttl, .rdf, .jsonld, .nt), Annif's TSV or CSV, a table{more}",
+    )
+
+
+def vocabulary_of(options: argparse.Namespace) -> Vocabulary | None:
+    """Read the file of ``--vocabulary``, with remarks about what is odd in it; None if there is none."""
+    if options.vocabulary is None:
+        return None
+    found = read_vocabulary(options.vocabulary, max_memory=getattr(options, "max_memory", None))
+    for one in found.remarks:
+        remark(f"{options.vocabulary}: {one}")
+    return found.vocabulary
 
 
 def _exists(word: str) -> bool:
