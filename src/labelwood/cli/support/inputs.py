@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 from labelwood import data
+from labelwood.cli.support.columns import columns_for, read_columns, remark_on_missing
 from labelwood.cli.support.output import remark
 from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
-from labelwood.data import Columns, Dataset, TextDataset
+from labelwood.data import Dataset, TextDataset
 from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.resources.memory import parse_bytes
@@ -21,6 +20,8 @@ from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS, Document
 from labelwood.validation.targets import named_rows
+from labelwood.vocabulary import Vocabulary, read_vocabulary
+from labelwood.vocabulary.shown_names import ShownNames
 
 DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
@@ -48,7 +49,7 @@ def add_data_arguments(
         "--text",
         metavar="NAME,NAME",
         takes="names of columns, separated by commas, such as title,body or title^2,body",
-        convert=_columns,
+        convert=read_columns,
         help="texts: columns with the text, joined, or with weights, as fields: title^2,body (default: those of the "
         "model's training, else recognized by name)",
     )
@@ -131,30 +132,6 @@ def has_texts(options: argparse.Namespace) -> bool:
     return found.popitem()[0]
 
 
-def columns_of(options: argparse.Namespace) -> Columns:
-    """The columns that the flags name."""
-    text = None if options.text is None else tuple(options.text)
-    return Columns(text, options.labels, options.sep, fields_of(options) is not None)
-
-
-def fields_of(options: argparse.Namespace) -> dict[str, float] | None:
-    """The weights of the fields that --text names; None if it has no weights, so that columns are joined."""
-    weights = options.text or {}
-    if all(weight is None for weight in weights.values()):
-        return None
-    return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
-
-
-def columns_to_keep(options: argparse.Namespace) -> Columns:
-    """The columns that a model keeps of its training; the file of labels of plain lines is no column.
-
-    The names of fields are parameters of the encoder.
-    """
-    named = columns_of(options)
-    named = Columns(None, named.labels, named.sep) if named.fields else named
-    return replace(named, labels=None) if named.labels is not None and Path(named.labels).is_file() else named
-
-
 def read_texts(
     options: argparse.Namespace, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
 ) -> TextDataset:
@@ -176,30 +153,8 @@ def read_texts(
     ]
     found = TextDataset.joined(parts)
     if columns.fields:
-        _remark_on_missing(found, columns.text or ())
+        remark_on_missing(found, columns.text or ())
     return found
-
-
-def _remark_on_missing(found: TextDataset, fields: Sequence[str]) -> None:
-    """Say which fields are missing in how many rows."""
-    for name in fields:
-        n_missing = sum(isinstance(text, dict) and name not in text for text in found.texts)
-        if n_missing:
-            remark(f"the field {name} is missing in {n_missing:,} of {len(found.texts):,} rows; it is read as empty")
-
-
-def columns_for(options: argparse.Namespace, model: Model | None) -> Columns:
-    """The columns to read for a model: those that the flags name, else those of its training."""
-    if not isinstance(model, TextClassifier):
-        return columns_of(options)
-    fields = model.field_names
-    if not fields:
-        return columns_of(options).or_else(model.columns_)
-    unknown = [name for name in options.text or () if name not in fields]
-    if unknown:
-        raise UsageError(f"labelwood: --text {unknown[0]}: the model reads the fields {', '.join(fields)}")
-    named = replace(columns_of(options), text=tuple(options.text or fields), fields=True)
-    return named.or_else(model.columns_)
 
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
@@ -291,10 +246,48 @@ def named_data(options: argparse.Namespace) -> str:
 
 
 def label_of(model: Model, text: str) -> Hashable:
-    """Return the label that a word of the command line means: a name, or else a number."""
-    if text not in model.label_names.index and text.lstrip("-").isdigit():
-        return int(text)
-    return text
+    """Return the label that a word of the command line means: a label, a name of its concept, or a number."""
+    if text in model.label_names.index:
+        return text
+    concept = None if model.vocabulary_ is None else model.vocabulary_.resolve(text)
+    if concept is not None and model.vocabulary_ is not None:
+        return model.vocabulary_.uri(concept)
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def language_flag(parser: Parser) -> None:
+    """Add ``--language``, that of the names in the model's vocabulary."""
+    parser.value(
+        "--language",
+        metavar="TAG",
+        takes="a language tag, such as fi",
+        help="language of the labels' names, for a model with a vocabulary (default: the one with the most names)",
+    )
+
+
+def names_for(model: Model, options: argparse.Namespace) -> ShownNames:
+    """The names of the model's labels in the language that the flags name."""
+    return ShownNames(model.vocabulary_, options.language)
+
+
+def vocabulary_flag(parser: Parser, more: str = "") -> None:
+    """Add ``--vocabulary``."""
+    parser.value(
+        "--vocabulary",
+        metavar="FILE",
+        takes="a vocabulary file",
+        help=f"names and hierarchy of the labels: SKOS (.ttl, .rdf, .jsonld, .nt), Annif's TSV or CSV, a table{more}",
+    )
+
+
+def vocabulary_of(options: argparse.Namespace) -> Vocabulary | None:
+    """Read the file of ``--vocabulary``, with remarks about what is odd in it; None if there is none."""
+    if options.vocabulary is None:
+        return None
+    found = read_vocabulary(options.vocabulary, max_memory=getattr(options, "max_memory", None))
+    for one in found.remarks:
+        remark(f"{options.vocabulary}: {one}")
+    return found.vocabulary
 
 
 def _exists(word: str) -> bool:
@@ -358,17 +351,6 @@ def named_in(argv: list[str], flag: str, default: str) -> str:
         elif word.startswith(flag + "="):
             name = word.removeprefix(flag + "=")
     return name
-
-
-def _columns(text: str) -> dict[str, float | None]:
-    """Names of columns, and the weight of each if it has one."""
-    found: dict[str, float | None] = {}
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(.+?)\s*(?:\^\s*([0-9.]+))?\s*", part)
-        if match is None or match[1] in found or (match[2] is not None and not float(match[2]) > 0):
-            raise ValueError(text)
-        found[match[1]] = None if match[2] is None else float(match[2])
-    return found
 
 
 def _threads(text: str) -> int:

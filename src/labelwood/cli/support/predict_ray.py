@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import data
-from labelwood.cli.support.inputs import columns_for
+from labelwood.cli.support.columns import columns_for
 from labelwood.data.mapped_directory import is_directory
 from labelwood.data.text_tables import parquet_files
 from labelwood.executors import RayExecutor

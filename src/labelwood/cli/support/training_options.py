@@ -7,12 +7,11 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from labelwood.cli.support.columns import columns_to_keep, fields_of
 from labelwood.cli.support.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
-    columns_to_keep,
     encoder_flag,
-    fields_of,
     has_texts,
     method_flag,
     named_data,

@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
         "features": model.n_features_in_,
         "labels": model.n_labels_,
         "label_names": manifest["labels"]["kind"],
+        **({} if model.vocabulary_ is None else {"vocabulary": model.vocabulary_.describe()}),
         **model.describe(),
         "parameters": manifest["parameters"],
         "trained": manifest["trained"],

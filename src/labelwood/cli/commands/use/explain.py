@@ -15,8 +15,10 @@ from labelwood.cli.support.inputs import (
     add_model_argument,
     is_a_text,
     label_of,
+    language_flag,
     literal,
     named_data,
+    names_for,
     read_model,
     read_rows,
     read_texts,
@@ -24,12 +26,14 @@ from labelwood.cli.support.inputs import (
 from labelwood.cli.support.output import print_json
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.explain import Explanation
+from labelwood.explain.label_words import with_names
 from labelwood.methods.text_classifier import Model
 
 EXAMPLES = (
     'labelwood explain model "The court decided on the income tax"',
     'labelwood explain model "The court decided on the income tax" --missed taxation',
     "labelwood explain model test.txt.xz --row 12 -k 3 --json",
+    'labelwood explain model "Kissojen ruokinta" --language fi',
 )
 
 
@@ -48,13 +52,15 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         default=[],
         help="show at which node this label was lost, and to which labels or nodes; may be repeated",
     )
+    language_flag(parser)
     parser.json_flag()
 
 
 def run(options: argparse.Namespace) -> int:
     """Explain one row."""
     model = read_model(options)
-    explanation = _explanation(model, options)
+    names = names_for(model, options)
+    explanation = with_names(_explanation(model, options), names.name)
     if options.json:
         print_json(asdict(explanation))
     else:
