@@ -14,9 +14,9 @@ constexpr int64_t kSmallBytes = 1 << 16, kSmallEntries = 1 << 14;
 
 void read(OptionsReader& from, AnalyzerOptions& to) {
     from.choose("unit", to.unit, {"word", "char", "char_wb"});
-    Vector<int64_t> shortest, longest;
-    from.copy("shortest", shortest);
-    from.copy("longest", longest);
+    Span<const int64_t> shortest, longest;
+    from.view("shortest", shortest);
+    from.view("longest", longest);
     if (shortest.empty() || shortest.size() != longest.size()) throw nb::value_error("no n-grams of some field");
     for (int64_t field = 0; field < shortest.size(); ++field) to.fields.push_back({shortest[field], longest[field]});
     from.read("min_length", to.min_length);
