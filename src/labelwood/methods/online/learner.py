@@ -36,6 +36,7 @@ class StreamLearner(Locked, TreeEstimator):
     has_label_weights: ClassVar[bool] = True
 
     rows_learned_: int
+    defers_refits: bool = False  # whoever owns the model decides when it trains again
     _names: GrowingNames
 
     def learn_rows(self, X: CSR, Y: CSR, n_threads: int) -> None:
@@ -257,7 +258,7 @@ def learner_of(model: Model, *, owner: str) -> StreamLearner:
     classifier = model.classifier_
     if not classifier.can_learn:
         raise LabelwoodError(
-            f"{owner}: this {classifier.method_name} model cannot learn; only online-tree and online-forest models "
-            "learn from a stream, unless they are frozen or saved with inference_only"
+            f"{owner}: this {classifier.method_name} model cannot learn; only online-tree, online-forest and living-tree "
+            "models learn from a stream, unless they are frozen or saved with inference_only"
         )
     return cast(StreamLearner, classifier)
