@@ -21,8 +21,8 @@ GENERATED = {SRC / "core" / "text" / "unicode_tables.hpp"}  # a table of numbers
 PUBLIC = {
     "labelwood": """
         METHODS Blend CraftForest FormatError GraphForest HashingEncoder LabelwoodError LdsmForest LinearTree OneVsRest
-        LivingTree OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data label_neighbors load metrics
-        __version__
+        LivingTree OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data label_neighbors load
+        metrics __version__
     """,
     "labelwood.adapters": "hub",
     "labelwood.adapters.annif": "register main",

@@ -258,7 +258,7 @@ def learner_of(model: Model, *, owner: str) -> StreamLearner:
     classifier = model.classifier_
     if not classifier.can_learn:
         raise LabelwoodError(
-            f"{owner}: this {classifier.method_name} model cannot learn; only online-tree, online-forest and living-tree "
-            "models learn from a stream, unless they are frozen or saved with inference_only"
+            f"{owner}: this {classifier.method_name} model cannot learn; only online-tree, online-forest and "
+            "living-tree models learn from a stream, unless they are frozen or saved with inference_only"
         )
     return cast(StreamLearner, classifier)

@@ -188,7 +188,9 @@ class LivingState(StreamLearner):
     def _explained_members(
         self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
     ) -> tuple[Member, ...]:
-        online = Member(self.online_.method_name, 1 - self.mix_.weight, 1.0, self.online_.explain_one(row, k, asked, missed, run))
+        online = Member(
+            self.online_.method_name, 1 - self.mix_.weight, 1.0, self.online_.explain_one(row, k, asked, missed, run)
+        )
         batch = self._batch
         if batch is None:
             return (online,)
@@ -263,9 +265,16 @@ class LivingState(StreamLearner):
         state = super().__getstate__()
         if "online_" not in state:
             return state
-        rows = self._rows.arrays(n_recent=self._n_recent(self._rows.seen), held=None if self._refit is None else self._refit.until)
+        rows = self._rows.arrays(
+            n_recent=self._n_recent(self._rows.seen), held=None if self._refit is None else self._refit.until
+        )
         lists = RecentLists(self._lists.batch, self._lists.online)
-        return {**state, "online_": {**self.online_.__getstate__(), "_names": state["_names"]}, "_rows": rows, "_lists": lists}
+        return {
+            **state,
+            "online_": {**self.online_.__getstate__(), "_names": state["_names"]},
+            "_rows": rows,
+            "_lists": lists,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

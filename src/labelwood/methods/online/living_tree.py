@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from labelwood.errors import LabelwoodError
-from labelwood.estimator import FittedModel, NJobs, RandomState, Verbose
-from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
+from labelwood.estimator import NJobs, RandomState, Verbose
+from labelwood.explain import Asked, Explanation, Missed, Place, Suggestion
 from labelwood.label_names import LabelNames
 from labelwood.methods.online.living_batch import Batch, Refit, RefitResult, TrainingJob, train_batch
 from labelwood.methods.online.living_state import LivingState
-from labelwood.methods.online.model_lock import changes, reads
+from labelwood.methods.online.model_lock import changes
 from labelwood.methods.online.newness_mix import DEPTHS, WIDTH, no_lists, quality_of, search_newness_mix
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
 from labelwood.params import Param
 from labelwood.run_context import RunContext, logger
-from labelwood.sparse import CSR, F64, I32, MAX_COLUMNS, TopK
+from labelwood.sparse import CSR, F64, I32, TopK
 
 _STEP = 128  # rows between two looks at whether a refit is due
 _JUDGED_STEPS = 8  # steps between two searches of the mix
@@ -113,9 +112,16 @@ class LivingTree(LivingState):
         return self._learn_counted(X, Y, k)
 
     @changes
-    def test_then_learn(self, X: Any, Y: Any, **options: Any) -> tuple[I32, CSR]:
-        """As :meth:`StreamLearner.test_then_learn`; each row is predicted before it is learned, also ``at_once``."""
-        return super().test_then_learn(X, Y, **{**options, "at_once": False})
+    def test_then_learn(
+        self, X: Any, Y: Any, *, k: int = 1, label_names: Sequence[Hashable] | None = None, at_once: bool = False
+    ) -> tuple[I32, CSR]:
+        """Learn rows as ``partial_fit``; the ids of the k best labels of each row beforehand, and the true ones.
+
+        Each row is predicted before it is learned, also ``at_once``: the mix is learnt from these predictions.
+        """
+        self._check_can_learn()
+        features, targets = self._read_batch(X, Y, label_names)
+        return self.predict_then_learn(features, targets, k).labels, targets
 
     def _learn_counted(self, X: CSR, Y: CSR, k: int) -> TopK:
         before = self.n_seen_
@@ -147,7 +153,11 @@ class LivingTree(LivingState):
         batch, online = self._batch_lists(X, width, self._own_run()), no_lists(X.n_rows)
         try:
             online = self.online_.predict_then_learn(X, Y, width)
-            return self.mix_.combine(batch, online, self._share, k) if k else TopK(online.labels[:, :0], online.scores[:, :0])
+            return (
+                self.mix_.combine(batch, online, self._share, k)
+                if k
+                else TopK(online.labels[:, :0], online.scores[:, :0])
+            )
         finally:  # after an interrupt too, the store has the rows that the online tree has learned
             done = self.n_seen_ - before
             n_recent, held = self._n_recent(self.n_seen_), None if self._refit is None else self._refit.until
@@ -168,7 +178,7 @@ class LivingTree(LivingState):
     def refit_due(self) -> str:
         """Why it is time to train the batch model again; empty if it is not."""
         seen, new = self._rows.seen, self._rows.seen - self._refit_at
-        if self._refit is not None or new < self.refit_rows or not self.label_counts_.any():
+        if self._refit is not None or new < self.refit_rows or not self.online_.label_counts_.any():
             return ""
         if new >= self.refit_growth * self._refit_at:
             return f"{new} rows are new"
@@ -198,6 +208,7 @@ class LivingTree(LivingState):
         if self._refit is not None:
             raise LabelwoodError("LivingTree: a refit is under way; wait for its end")
         seen = self._rows.seen
+        self._rows.trim(n_recent=self._n_recent(seen))
         self._refit = Refit(self.n_refits_ + 1, seen, seen - self._n_recent(seen))
         self.n_refits_, self._refit_at = self.n_refits_ + 1, seen
         return self._job(self._refit)
@@ -232,7 +243,9 @@ class LivingTree(LivingState):
         )  # fmt: skip
         self.last_refit_ = result
         if not taken:
-            logger.warning("refit %d is not taken up: %.4f instead of %.4f", *(refit.number, after.quality, before.quality))
+            logger.warning(
+                "refit %d is not taken up: %.4f instead of %.4f", *(refit.number, after.quality, before.quality)
+            )
         return result
 
     @changes
@@ -259,7 +272,8 @@ class LivingTree(LivingState):
             return np.zeros(labels.shape)
         known = (labels >= 0) & (labels < len(self._known))
         ids = np.where(known, labels, 0)
-        return known * np.minimum(self._known[ids] / np.maximum(self.online_.label_counts_[ids], 1), 1.0)
+        shares: F64 = known * np.minimum(self._known[ids] / np.maximum(self.online_.label_counts_[ids], 1), 1.0)
+        return shares
 
     def _lists_of(self, X: CSR, k: int, run: RunContext) -> tuple[TopK, TopK]:
         """What the batch tree and the online tree list for rows, equally wide."""

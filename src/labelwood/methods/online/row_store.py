@@ -49,19 +49,22 @@ class RowBounds:
         ranks: F64 = np.log(-np.log(uniform * 2.0**-53))
         return ranks if self.half_life is None else ranks - positions * (np.log(2.0) / self.half_life)
 
-    def kept(self, positions: I64, sizes: I64) -> npt.NDArray[np.bool_]:
-        """Which of the rows are kept, if these are all rows, or all but some that were not kept before."""
-        if self.are_none:
-            return np.ones(len(positions), bool)
-        order = np.argsort(self.ranks(positions), kind="stable")
-        fits = np.ones(len(order), bool)
+    def kept(self, positions: I64, sizes: I64, cut: float) -> tuple[npt.NDArray[np.bool_], float]:
+        """Which rows are kept, and the best rank of all rows that never will be; ``cut`` is that of earlier calls.
+
+        The rows must be all rows but those that earlier calls did not keep.
+        """
+        ranks = self.ranks(positions)
+        order = np.argsort(ranks, kind="stable")
+        fits = ranks[order] < cut
         if self.max_rows is not None:
             fits[self.max_rows :] = False
         if self.max_bytes is not None:
             fits &= np.cumsum(sizes[order]) <= self.max_bytes
-        chosen = np.zeros(len(order), bool)
-        chosen[order[fits]] = True
-        return chosen
+        lost = order[~fits]
+        chosen = np.ones(len(order), bool)
+        chosen[lost] = False
+        return chosen, min(cut, float(ranks[lost].min(initial=np.inf)))
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,14 @@ class Rows:
 class RowStore:
     """Rows in two parts: those of a model directory, mapped, and those that came since, in memory.
 
-    The rows behind position ``seen - n_recent`` are kept whatever the bounds.
+    ``seen`` counts all rows of the stream. The last rows are kept whatever the bounds.
     """
 
     def __init__(self, bounds: RowBounds, base: Rows | None = None, seen: int = 0) -> None:
         self._bounds, self.seen = bounds, seen
         self._base = base or _no_rows()
         self._new = _Growing()
+        self._cut = np.inf  # the best rank of all rows that were removed
 
     @property
     def n_rows(self) -> int:
@@ -100,18 +104,27 @@ class RowStore:
         return len(self._base.positions) + self._new.n_rows
 
     def append(self, X: CSR, Y: CSR, *, n_recent: int, held: int | None = None) -> None:
-        """Add the next rows of the stream; then at most ``n_recent`` rows are recent. See :meth:`arrays`."""
+        """Add the next rows of the stream, and remove others when there are many too many; see :meth:`trim`."""
         self._new.append(np.arange(self.seen, self.seen + X.n_rows), X, Y)
         self.seen += X.n_rows
         if not self._bounds.are_none and self._is_too_large(n_recent):
-            self._base, self._new = self._all(self._kept(n_recent, held)), _Growing()
+            self.trim(n_recent=n_recent, held=held)
+
+    def trim(self, *, n_recent: int, held: int | None = None) -> None:
+        """Remove the rows that the bounds do not keep, except for the last ``n_recent`` rows.
+
+        With ``held``, the rows before that position stay, too: a refit under way needs them.
+        """
+        if self._bounds.are_none:
+            return
+        kept, self._cut = self._kept(n_recent, held)
+        if len(kept) < self.n_rows:
+            self._base, self._new = self._all(kept), _Growing()
 
     def training(self, until: int, n_features: int, n_labels: int) -> Rows:
-        """The rows before position ``until`` that the bounds keep if no further row comes."""
+        """The rows before position ``until``."""
         rows = self._all()
-        rows = rows.take(np.flatnonzero(rows.positions < until))
-        rows = rows.take(np.flatnonzero(self._bounds.kept(rows.positions, rows.sizes)))
-        return _wide(rows, n_features, n_labels)
+        return _wide(rows.take(np.flatnonzero(rows.positions < until)), n_features, n_labels)
 
     def last(self, n_rows: int, n_features: int, n_labels: int) -> Rows:
         """The last rows of the stream."""
@@ -119,12 +132,11 @@ class RowStore:
         return _wide(self._all(np.arange(count - n_rows, count)), n_features, n_labels)
 
     def arrays(self, *, n_recent: int, held: int | None = None) -> dict[str, npt.NDArray[Any]]:
-        """The rows as arrays. ``held``: the rows that were kept at this position stay for a refit under way."""
-        rows = self._all() if self._bounds.are_none else self._all(self._kept(n_recent, held))
-        X, Y = rows.X, rows.Y
-        return dict(
-            zip(_NAMES, (rows.positions, X.indptr, X.indices, X.data, Y.indptr, Y.indices), strict=True)
-        )
+        """The rows as arrays, without those that :meth:`trim` would remove."""
+        kept, cut = (None, self._cut) if self._bounds.are_none else self._kept(n_recent, held)
+        rows = self._all(kept)
+        parts = (rows.positions, rows.X.indptr, rows.X.indices, rows.X.data, rows.Y.indptr, rows.Y.indices)
+        return {**dict(zip(_NAMES, parts, strict=True)), "cut": np.array([cut])}
 
     @classmethod
     def restore(cls, bounds: RowBounds, arrays: Arrays, seen: int, n_features: int, n_labels: int) -> RowStore:
@@ -141,8 +153,12 @@ class RowStore:
             raise FormatError("the positions of the rows must rise, one for each row")
         if len(positions) and positions[-1] >= seen:
             raise FormatError("the store has rows that were not seen")
+        if arrays["cut"].shape != (1,) or arrays["cut"].dtype != np.float64 or np.isnan(arrays["cut"][0]):
+            raise FormatError("the cut of the store must be a number")
         labels = label_matrix(y_indptr, y_indices, n_labels)
-        return cls(bounds, Rows(positions, rows.X, labels), seen)
+        store = cls(bounds, Rows(positions, rows.X, labels), seen)
+        store._cut = float(arrays["cut"][0])
+        return store
 
     def _is_too_large(self, n_recent: int) -> bool:
         bounds, count = self._bounds, self.n_rows - n_recent
@@ -151,18 +167,22 @@ class RowStore:
         if bounds.max_bytes is None:
             return False
         held = 8 * (self._base.X.nnz + self._new.n_entries) + _ROW_BYTES * count
-        return held > _SLACK * bounds.max_bytes + 2 * _ROW_BYTES * (n_recent + _FIRST_ROOM) and self._new.n_rows > count // 5
+        return (
+            held > _SLACK * bounds.max_bytes + 2 * _ROW_BYTES * (n_recent + _FIRST_ROOM)
+            and self._new.n_rows > count // 5
+        )
 
-    def _kept(self, n_recent: int, held: int | None) -> npt.NDArray[np.int64]:
+    def _kept(self, n_recent: int, held: int | None) -> tuple[npt.NDArray[np.int64], float]:
         """The rows to keep: the recent ones, those that the bounds keep of the others, those that are held."""
         positions = np.concatenate([self._base.positions, self._new.positions])
-        sizes = np.concatenate([self._base.sizes, self._new.sizes])
-        chosen = positions >= self.seen - n_recent
-        for until in (self.seen - n_recent, held):
-            if until is not None:
-                older = np.flatnonzero(positions < until)
-                chosen[older[self._bounds.kept(positions[older], sizes[older])]] = True
-        return np.flatnonzero(chosen)
+        sizes = np.concatenate([self._base.sizes, self._new.rows().sizes])
+        older = np.flatnonzero(positions < self.seen - n_recent)
+        kept, cut = self._bounds.kept(positions[older], sizes[older], self._cut)
+        chosen = np.ones(len(positions), bool)
+        chosen[older] = kept
+        if held is not None:
+            chosen[positions < held] = True
+        return np.flatnonzero(chosen), cut
 
     def _all(self, wanted: npt.NDArray[Any] | None = None) -> Rows:
         """All rows, or the wanted ones, together; those of a file are copied only if others join them."""
@@ -184,10 +204,6 @@ class _Growing:
     @property
     def positions(self) -> I64:
         return self._positions[: self.n_rows]
-
-    @property
-    def sizes(self) -> I64:
-        return self.rows().sizes
 
     def append(self, positions: I64, X: CSR, Y: CSR) -> None:
         """Add rows."""
@@ -234,7 +250,9 @@ def _stacked(parts: Sequence[CSR]) -> CSR:
 
 def _wide(rows: Rows, n_features: int, n_labels: int) -> Rows:
     X, Y = rows.X, rows.Y
-    return Rows(rows.positions, CSR(X.indptr, X.indices, X.data, n_features), label_matrix(Y.indptr, Y.indices, n_labels))
+    return Rows(
+        rows.positions, CSR(X.indptr, X.indices, X.data, n_features), label_matrix(Y.indptr, Y.indices, n_labels)
+    )
 
 
 def _no_rows() -> Rows:
