@@ -272,8 +272,8 @@ class LivingTree(LivingState):
             return np.zeros(labels.shape)
         known = (labels >= 0) & (labels < len(self._known))
         ids = np.where(known, labels, 0)
-        shares: F64 = known * np.minimum(self._known[ids] / np.maximum(self.online_.label_counts_[ids], 1), 1.0)
-        return shares
+        shares = np.minimum(self._known[ids] / np.maximum(self.online_.label_counts_[ids], 1), 1.0)
+        return np.where(known, shares, 0.0)
 
     def _lists_of(self, X: CSR, k: int, run: RunContext) -> tuple[TopK, TopK]:
         """What the batch tree and the online tree list for rows, equally wide."""
