@@ -21,7 +21,7 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-@pytest.fixture(params=["online-tree", "online-forest"])
+@pytest.fixture(params=["online-tree", "online-forest", "living-tree"])
 def any_model(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A model of each method that learns."""
     online_model(request.param).save(tmp_path / "model")

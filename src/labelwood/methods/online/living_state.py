@@ -112,13 +112,23 @@ class LivingState(StreamLearner):
         """The online tree, which has all labels."""
         return self.online_
 
+    @property
+    def can_refit(self) -> bool:
+        """True if the model can learn."""
+        return self.can_learn
+
+    @property
+    def batch_rows_and_age(self) -> tuple[int, int]:
+        """The rows that the batch tree was trained on, and the rows learned since."""
+        return (0, self.n_seen_) if self._batch is None else (self._batch.n_rows, self.n_seen_ - self._batch.until)
+
     @reads
     def describe(self) -> dict[str, Any]:
         """The rows of the batch tree, its age in rows, the mix, the last refit, and the online tree."""
-        batch, last = self._batch, self.last_refit_
+        last, (rows, age) = self.last_refit_, self.batch_rows_and_age
         return {
-            "batch_rows": 0 if batch is None else batch.n_rows,
-            "batch_age": self.n_seen_ - (0 if batch is None else batch.until),
+            "batch_rows": rows,
+            "batch_age": age,
             "mix": self.mix_.saved(),
             "progressive_quality": round(self.quality_, 4),
             "refits": self.n_refits_,

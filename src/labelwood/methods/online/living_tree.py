@@ -243,7 +243,7 @@ class LivingTree(LivingState):
         )  # fmt: skip
         self.last_refit_ = result
         if not taken:
-            logger.warning(
+            logger.info(
                 "refit %d is not taken up: %.4f instead of %.4f", *(refit.number, after.quality, before.quality)
             )
         return result

@@ -2,7 +2,7 @@
 
 A label that the batch model scores ``p`` and the online model ``q`` gets ``w p^(1/t) + (1 - w) q``. The weight ``w`` of
 the batch model is ``weight * share^newness``: ``share`` is the part of the label's examples that the batch model was
-trained on, 0 for a label that appeared since. So the newer a label, the more the online model counts.
+trained on. A label that appeared since has weight 0. So the newer a label, the more the online model counts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Share = Callable[[I32], F64]
 DEPTHS = (1, 3, 5)
 WIDTH = 10  # labels that each model lists for a row
 _GRID = {
-    "weight": (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-    "temperature": (0.5, 0.7, 1.0, 1.4, 2.0, 3.0),
-    "newness": (0.25, 0.5, 1.0, 2.0),
+    "weight": (0.0, 0.15, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0),
+    "temperature": (0.7, 1.0, 1.4, 2.0, 3.0, 4.0),
+    "newness": (0.0, 0.1, 0.25, 1.0),
 }
 _ROUNDS = 2
 
@@ -36,8 +36,8 @@ class NewnessMix:
     """How the two models are mixed."""
 
     weight: float = 0.7
-    temperature: float = 1.0
-    newness: float = 1.0
+    temperature: float = 2.0
+    newness: float = 0.0
 
     def amounts(self, batch: TopK, online: TopK, share: Share) -> tuple[TopK, TopK]:
         """What each model adds to the scores of its labels."""
