@@ -187,6 +187,7 @@ class Refits:
         """Ask for a refit; the next one that begins counts."""
         asked: Future[RefitResult] = Future()
         self._asked.append(asked)
+        self._retry_at = 0.0
         return asked
 
     def step(self) -> bool:
@@ -223,6 +224,8 @@ class Refits:
             if self._trainer.name is not None:  # another model is in use since
                 self._trainer.stop()
                 self._answer(self._waiting, LabelwoodError("the model was replaced"))
+            if self._asked and not learner.can_refit:
+                self._answer(self._asked, LabelwoodError(f"{learner.method_name} has no batch model to train again"))
             if not self._is_wanted(machine, learner):
                 return False
             (answer,) = self._log([{"kind": "refit", "action": "begin"}])
