@@ -49,6 +49,7 @@ def learn(*numbers: int, key: str | None = None) -> dict[str, Any]:
 def taught(path: Path, numbers: Iterable[int]) -> Model:
     """The model that has learned the numbered examples one by one, without a service."""
     model = load(path)
+    refit_learner(model)
     for number in numbers:
         teach(model, [number])
     return model

@@ -18,9 +18,8 @@ _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 _RECENT = 1024
 _PREFIX = "labelwood_"
 _COUNTERS = frozenset(
-    {"examples_learned", "refits_taken", "refits_not_taken",
-     "snapshots_failed", "clock_went_back", "connections_shed", "connections_refused",
-     "connections_timed_out"}
+    {"examples_learned", "snapshots_failed", "clock_went_back", "connections_shed", "connections_refused",
+     "connections_timed_out", "refits_taken", "refits_not_taken"}
 )  # fmt: skip
 GAUGES = {
     "examples_learned": "examples learned since the state began",

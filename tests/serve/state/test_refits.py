@@ -99,7 +99,7 @@ def test_a_training_that_fails_is_not_taken_up(model: Path, writer_at, monkeypat
 
 
 def test_refits_begin_when_they_are_due(model: Path, writer_at) -> None:
-    writer = writer_at()
+    writer = writer_at(refits=RefitOptions())
     for number in range(60):
         writer.submit(learn(number)).result()
     wait_for(lambda: writer.gauges()["refits_taken"] + writer.gauges()["refits_not_taken"] >= 1)
