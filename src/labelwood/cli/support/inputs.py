@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labelwood import data
-from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
+from labelwood.cli.support.method_flags import ENCODER
+from labelwood.cli.support.parser import VECTOR_FORMATS, Options, Parser, UsageError, at_least, one_of
 from labelwood.data import Columns, Dataset, TextDataset
+from labelwood.data._files import guess_format
+from labelwood.errors import LabelwoodError
 from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.resources.memory import parse_bytes
@@ -21,6 +23,14 @@ from labelwood.validation.targets import named_rows
 
 DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
+
+# Flags that matter only for some data.
+_FOR_TEXTS, _FOR_VECTORS, _FOR_FILES = (
+    ("--text", "--labels", "--sep", "--encoder"),
+    ("--label-names",),
+    ("--max-memory",),
+)
+DATA_FLAGS = ("--format", *_FOR_TEXTS, *_FOR_VECTORS, *_FOR_FILES)
 
 
 def add_data_arguments(
@@ -77,10 +87,13 @@ def add_data_arguments(
     )
 
 
-def add_model_argument(parser: Parser) -> None:
-    """Add MODEL and ``--n-jobs``."""
+def add_model_argument(parser: Parser, *, threads: bool = True) -> None:
+    """Add MODEL, and ``--n-jobs`` if the command can use several threads."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
-    add_threads_argument(parser)
+    if threads:
+        add_threads_argument(parser)
+    else:
+        parser.set_defaults(n_jobs=None)
 
 
 def add_threads_argument(parser: Parser) -> None:
@@ -113,12 +126,24 @@ def size_flag(parser: Parser, flag: str, *, help: str, **more: Any) -> None:
     parser.value(flag, metavar="SIZE", takes="a number of bytes, such as 500MB", convert=convert, help=help, **more)
 
 
-def has_texts(options: argparse.Namespace) -> bool:
-    """True if DATA holds texts, False if it holds vectors: the flags decide, else the files."""
+def has_texts(options: Options) -> bool:
+    """True if DATA holds texts, False if it holds vectors; flags for the other kind are refused."""
+    is_text = _holds_texts(options)
+    if is_text:
+        options.refuse(_FOR_VECTORS, f"it is for vectors, but {named_data(options)} holds texts")
+    else:
+        encoding = [name for name in vars(options) if name.startswith(ENCODER)]
+        why = f"it is for texts, but {named_data(options)} holds vectors; if not, say so by --format"
+        options.refuse((*_FOR_TEXTS, *encoding), why)
+    return is_text
+
+
+def _holds_texts(options: Options) -> bool:
+    """The flags decide, else the files."""
     if options.format is not None:
         return options.format in data.TEXT_FORMATS
     if any((options.text, options.labels, options.sep)):
-        return True
+        return not all(map(_holds_vectors, options.data))
     found = {data.holds_text(path): path for path in options.data}
     if len(found) > 1:
         raise UsageError(
@@ -127,22 +152,35 @@ def has_texts(options: argparse.Namespace) -> bool:
     return found.popitem()[0]
 
 
-def columns_of(options: argparse.Namespace) -> Columns:
+def _holds_vectors(path: str) -> bool:
+    """True if a file certainly holds vectors: by its suffix, and if it is plain text by its first line."""
+    if path == data.STANDARD_INPUT or not Path(path).exists() or data.holds_text(path):
+        return False
+    try:
+        guess_format(Path(path), None)
+    except LabelwoodError:
+        return False
+    return True
+
+
+def columns_of(options: Options) -> Columns:
     """The columns that the flags name."""
     return Columns(None if options.text is None else tuple(options.text), options.labels, options.sep)
 
 
-def columns_to_keep(options: argparse.Namespace) -> Columns:
+def columns_to_keep(options: Options) -> Columns:
     """The columns that a model keeps of its training; the file of labels of plain lines is no column."""
     named = columns_of(options)
     return replace(named, labels=None) if named.labels is not None and Path(named.labels).is_file() else named
 
 
 def read_texts(
-    options: argparse.Namespace, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
+    options: Options, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
 ) -> TextDataset:
     """Read the texts in DATA: the columns that the flags name, else those that the model was trained on."""
     columns = columns_for(options, model)
+    for path in options.data:
+        _refuse_columns(options, path)
     parts = [
         data.load_text(
             path,
@@ -159,13 +197,32 @@ def read_texts(
     return TextDataset.joined(parts)
 
 
-def columns_for(options: argparse.Namespace, model: Model | None) -> Columns:
+def _refuse_columns(options: Options, path: str) -> None:
+    """Refuse the names of columns for a file that has none."""
+    if path == data.STANDARD_INPUT:
+        refuse_for_pipe(options)
+        return
+    kind = data.text_format(path, options.format)
+    if kind in ("annif", "fasttext"):
+        options.refuse(("--text", "--labels", "--sep"), f"{path} is in {kind} format, which has no columns")
+    elif kind == "lines":
+        options.refuse(["--text"], f"{path} has one text per line and no columns")
+        if options.labels is None or not data.holds_text(options.labels):
+            options.refuse(["--sep"], "no file with names of labels is read")
+
+
+def refuse_for_pipe(options: Options) -> None:
+    """Refuse what does not matter for standard input."""
+    options.refuse(_FOR_FILES, "it is for data files, not for standard input")
+
+
+def columns_for(options: Options, model: Model | None) -> Columns:
     """The columns to read for a model: those that the flags name, else those of its training."""
     known = model.columns_ if isinstance(model, TextClassifier) else Columns()
     return columns_of(options).or_else(known)
 
 
-def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
+def read_data(options: Options, *, n_features: int | None = None) -> Dataset:
     """Read the vectors in DATA; ``n_features`` is the number of features of the model."""
     return Dataset.joined(
         [
@@ -181,7 +238,7 @@ def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> 
     )
 
 
-def read_model(options: argparse.Namespace) -> Model:
+def read_model(options: Options) -> Model:
     """Read MODEL and set its number of threads and its progress bars."""
     model = load(options.model)
     estimator = estimator_of(model)
@@ -191,7 +248,7 @@ def read_model(options: argparse.Namespace) -> Model:
     return model
 
 
-def read_rows(model: Model, options: argparse.Namespace) -> CSR:
+def read_rows(model: Model, options: Options) -> CSR:
     """Read the rows to predict: vectors, or texts, which the model encodes; DATA may be a literal text."""
     if model.takes == "text" and is_a_text(options):
         return model.encode(options.data)
@@ -200,7 +257,7 @@ def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     return text_model(model, options).encode(read_texts(options, model, needs_labels=False).texts)
 
 
-def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR, CSR]:
+def read_rows_and_truth(model: Model, options: Options) -> tuple[CSR, CSR]:
     """Read rows and their true labels as label ids of the model.
 
     Labels are matched by name if both sides have names, else by number.
@@ -209,7 +266,9 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
     if not has_texts(options):
         dataset = read_data(options, n_features=estimator.n_features_in_)
         labels: Any = dataset.Y
-        if dataset.label_names is not None and estimator.label_names.kind != "ids":
+        if estimator.label_names.kind == "ids":
+            refuse_names(options)
+        elif dataset.label_names is not None:
             labels = named_rows(dataset.Y, dataset.label_names)
         return dataset.X, estimator.encode_labels(labels)
     encoder = text_model(model, options)
@@ -217,7 +276,13 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
     return encoder.encode(documents.texts), estimator.encode_labels(documents.labels)
 
 
-def text_model(model: Model, options: argparse.Namespace) -> Model:
+def refuse_names(options: Options) -> None:
+    """Refuse a file of label names for a model that knows labels by number."""
+    if options.label_names:
+        options.refuse(["--label-names"], f"{options.model} was trained without names")
+
+
+def text_model(model: Model, options: Options) -> Model:
     """The model, if it takes texts; else a usage error, because DATA holds texts."""
     if model.takes != "text":
         raise UsageError(
@@ -227,17 +292,20 @@ def text_model(model: Model, options: argparse.Namespace) -> Model:
     return model
 
 
-def is_a_text(options: argparse.Namespace) -> bool:
-    """True if DATA is literal text rather than a path."""
+def is_a_text(options: Options) -> bool:
+    """True if DATA is literal text rather than a path; flags for files are refused then."""
     word = options.data[0]
     if word == "-" or options.format is not None or any(map(_exists, options.data)):
         return False
     if len(options.data) > 1 and not any(Path(path).suffix for path in options.data):
         raise UsageError(f"labelwood: there is no file {word}; put a text in quotes: {' '.join(options.data)!r}")
-    return len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
+    is_text = len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
+    if is_text:
+        options.refuse(DATA_FLAGS, f"it is for data files, but there is no file {word!r:.60}, so it is read as a text")
+    return is_text
 
 
-def named_data(options: argparse.Namespace) -> str:
+def named_data(options: Options) -> str:
     """DATA as it was given."""
     return " ".join(options.data)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -14,19 +13,19 @@ from labelwood.cli.support.inputs import (
     encoder_flag,
     has_texts,
     method_flag,
-    named_data,
     named_in,
     read_data,
     read_texts,
 )
-from labelwood.cli.support.method_flags import ENCODER, add_method_flags, as_usage_error, flag_of, given_parameters
-from labelwood.cli.support.output import remark
-from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.method_flags import ENCODER, METHOD, add_method_flags, as_usage_error
+from labelwood.cli.support.parser import Options, Parser
+from labelwood.cli.support.safe_output import remark
 from labelwood.data import Columns
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS
 from labelwood.methods.text_classifier import Model, TextClassifier
+from labelwood.params import without_effect
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS, TextEncoder
@@ -85,17 +84,17 @@ def add_training_options(parser: Parser, argv: list[str]) -> None:
     )
 
 
-def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task:
+def read_task(options: Options, clock: RunContext, prog: str) -> Task:
     """Return the model that the flags describe, and its data."""
-    given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
+    given, encoder_given = options.of(METHOD), options.of(ENCODER)
+    if options.method != AUTO:
+        _refuse_without_effect(options, METHODS[options.method], given, METHOD)
     if not has_texts(options):
-        if options.encoder or encoder_given:
-            flag = "--encoder" if options.encoder else flag_of(next(iter(encoder_given)))
-            raise UsageError(f"{prog}: {flag} is for texts, but {named_data(options)} holds vectors; see {prog} --help")
         with clock.phase("load"):
             dataset = read_data(options)
         model = _method(options, given, dataset.X, dataset.Y)
         return Task(model, dataset.X, dataset.Y, dataset.label_names, given, {})
+    _refuse_without_effect(options, ENCODERS[options.encoder or DEFAULT_ENCODER], encoder_given, ENCODER)
     encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
     with clock.phase("load"):
         documents = read_texts(options)
@@ -111,7 +110,12 @@ def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task
     return Task(whole, documents.texts, documents.labels, None, given, encoder_given, columns=columns)
 
 
-def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
+def _refuse_without_effect(options: Options, cls: type, given: Mapping[str, Any], owner: str) -> None:
+    for name, why in without_effect(cls, given).items():
+        options.refuse([owner + name], why)
+
+
+def _method(options: Options, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
     """Return the estimator to fit: the named method, or the one that the rules of thumb choose for the data."""
     if options.method != AUTO:
         return METHODS[options.method](**{**_SET_HERE, **given})
