@@ -77,6 +77,7 @@ SITUATIONS = {
     "split vectors": "split train.txt a.txt b.txt",
     "data": "data synth new.npz --rows 60 --labels 5 --features 20",
     "completion": "completion bash",
+    "vocabulary": "vocabulary show concepts.tsv",
 }
 # A value for each flag that differs from its default; None if the flag takes none.
 VALUES = {
@@ -89,7 +90,7 @@ VALUES = {
     "--per-label": None, "--plot": "new.svg", "--propensity": "0.5,0.4", "--resamples": "7", "--resume": None,
     "--row": "2", "--rows": "30", "--seed": "3", "--sep": " ", "--share": "0.3", "--stream": None, "--target": "none",
     "--target-size": "1GB", "--text": "title", "--threshold": "0.3", "--to": "npz", "--tree": "2", "--words": "1",
-    "-k": "1", "-q": None, "-v": None,
+    "--columns": "uri,alt_fi", "--language": "fi", "-k": "1", "-q": None, "-v": None,
 }  # fmt: skip
 VALUES_HERE = {
     ("eval", "--per-label"): "new.csv", ("plot", "--output"): "new.svg", ("predict", "--output"): "new.txt",
@@ -125,6 +126,7 @@ def world(tmp_path_factory):
     (folder / "other.lst").write_text("".join(f"name{number}\n" for number in reversed(range(8))))
     (folder / "names.tsv").write_text("pets\tanimals at home\nwater\tsea and river\n")
     rows = "".join(f'"{title}","{body}",{tags},{where}\n' for title, body, tags, where in TEXTS)
+    (folder / "concepts.tsv").write_text("<http://x.org/1>\tpets\n<http://x.org/2>\tlaw\n")
     (folder / "docs.csv").write_text("title,body,tags,where\n" + rows)
     (folder / "docs.ft").write_text("".join(f"__label__{tags.replace(';', '')} {body}\n" for _, body, tags, _ in TEXTS))
     shutil.copytree(STATE, folder / "state")

@@ -6,11 +6,11 @@ NEW. The suffix tells the format: .ttl, .rdf, .jsonld, .nt (SKOS, with rdflib), 
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
-from labelwood.cli.support.output import print_facts, print_json, remark
-from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.cli.support.output import print_facts, print_json
+from labelwood.cli.support.parser import Options, Parser, UsageError, one_of
+from labelwood.cli.support.safe_output import remark
 from labelwood.errors import LabelwoodError, nearest
 from labelwood.vocabulary import Vocabulary, read_vocabulary, save_vocabulary
 from labelwood.vocabulary.concept import LINK_KINDS, TEXT_KINDS
@@ -51,7 +51,7 @@ def vocabulary_flags(parser: Parser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Do what ACTION says."""
     least, most, what = _TAKES[options.action]
     if not least <= len(options.words) <= most:
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(file: str, options: argparse.Namespace) -> Vocabulary:
+def _read(file: str, options: Options) -> Vocabulary:
     found = read_vocabulary(file, language=options.language, columns=options.columns)
     for one in found.remarks:
         remark(f"{file}: {one}")
