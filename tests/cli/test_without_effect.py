@@ -28,7 +28,7 @@ from labelwood.text import ENCODERS
 STATE = Path(__file__).parents[1] / "serve" / "golden" / "state"
 TEXTS = [
     ("Cats and dogs", "A cat, a dog and a hamster", "pets", "home"),
-    ("The dog", "barks at the cat", "pets;noise", "home;street"),
+    ("The dog", "barks at the cat", "pets;noise;street", "home;street"),
     ("Income tax", "The court and the tax", "law", "office"),
     ("Tax court", "The judge of the tax court", "law;money", "office"),
 ] * 4
@@ -90,7 +90,8 @@ VALUES = {
     "--per-label": None, "--plot": "new.svg", "--propensity": "0.5,0.4", "--resamples": "7", "--resume": None,
     "--row": "2", "--rows": "30", "--seed": "3", "--sep": " ", "--share": "0.3", "--stream": None, "--target": "none",
     "--target-size": "1GB", "--text": "title", "--threshold": "0.3", "--to": "npz", "--tree": "2", "--words": "1",
-    "--columns": "uri,alt_fi", "--language": "fi", "-k": "1", "-q": None, "-v": None,
+    "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None,
+    "--vocabulary": "concepts.tsv", "-k": "1", "-q": None, "-v": None,
 }  # fmt: skip
 VALUES_HERE = {
     ("eval", "--per-label"): "new.csv", ("plot", "--output"): "new.svg", ("predict", "--output"): "new.txt",
@@ -102,7 +103,8 @@ VALUES_HERE = {
 REFUSED = {
     ("learn", "--inference-only"): "--inference-only needs -o", ("shrink", "--output"): "-o needs --threshold",
     ("predict a text", "--format"): "no such file", ("explain a text", "--format"): "no such file",
-    ("explain a text", "--row"): "--row takes a row", ("train vectors", "--label-texts"): "needs data of texts",
+    "--language": "the model has no vocabulary", ("explain a text", "--row"): "--row takes a row",
+    ("train vectors", "--label-texts"): "needs data of texts",
 }  # fmt: skip
 # Flags whose effect neither the output nor the files show here, each with the reason.
 UNSEEN = {
@@ -192,8 +194,9 @@ def own_flags(situation):
 
 
 def looked_up(table, situation, flag):
-    """The entry for a situation, or for its command; None if there is none."""
-    return table.get((situation, flag)) or table.get((SITUATIONS[situation].split()[0], flag))
+    """The entry for a situation, for its command, or for every situation; None if there is none."""
+    command = SITUATIONS[situation].split()[0]
+    return table.get((situation, flag)) or table.get((command, flag)) or table.get(flag)
 
 
 def value_of(situation, flag):
@@ -201,6 +204,9 @@ def value_of(situation, flag):
         return found
     if flag == "--format":
         return "xmc" if "vectors" in situation or situation in ("eval ids", "plot trees", "plot depth") else "csv"
+    assert flag in VALUES, (
+        f"{flag} is new: give it a value in VALUES, and a line in UNSEEN if no output shows its effect"
+    )
     return VALUES[flag]
 
 

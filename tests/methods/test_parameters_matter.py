@@ -57,6 +57,7 @@ CHANGED = {
 UNSEEN = {
     "n_jobs": "the result is always the same",
     "verbose": "it shows progress",
+    "fields": "for documents of several fields; tests/text has its tests",
     "online-tree search": "a live model searches exactly",
     "online-tree beam_width": "likewise",
     "one-vs-rest random_state": "the order of rows is not drawn",

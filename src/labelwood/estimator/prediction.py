@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -23,12 +23,15 @@ from labelwood.executors import Executor
 from labelwood.executors.predict_shards import sharded_topk
 from labelwood.explain import Asked, Explanation, places_in
 from labelwood.explain.coefficients import coefficients
+from labelwood.explain.label_words import with_names
 from labelwood.packed.routed_forest import RoutedForest
 from labelwood.run_context import RunContext
 from labelwood.scoring.calibration import KINDS, Listed, choose
+from labelwood.scoring.current_lists import current_lists, targets_of
 from labelwood.scoring.thresholds import Decisions, Objective, Target, choose_thresholds, label_weights
 from labelwood.sparse import CSR, F32, I32, TopK
 from labelwood.validation.targets import check_lengths
+from labelwood.vocabulary.shown_names import ShownNames
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -61,6 +64,21 @@ class Prediction(FittedModel):
         the search with an error.
         """
         features, k = self.encode(X), self._checked_k(k)
+        moved = self.moved_labels()
+        if moved:
+            return self._current_topk(features, k, moved, objective, executor, allowed, cancelled)
+        return self._own_topk(features, k, objective, executor, allowed, cancelled)
+
+    def _own_topk(
+        self,
+        features: CSR,
+        k: int,
+        objective: Objective | None,
+        executor: Executor | None,
+        allowed: I32 | None,
+        cancelled: threading.Event | None,
+    ) -> TopK:
+        """The k best of the labels that were learned."""
         weights = label_weights(
             self.objective if objective is None else objective,
             self.label_counts_,
@@ -79,6 +97,17 @@ class Prediction(FittedModel):
             return top
         right = ((0, 0), (0, lacking))
         return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
+
+    def _current_topk(self, features: CSR, k: int, moved: Mapping[int, int], *how: Any) -> TopK:
+        """The k best of the labels that the vocabulary has today: wider lists, until enough labels are left."""
+        width, target = min(2 * k, k + len(moved)), targets_of(moved, self.n_labels_)
+        while True:
+            top = self._own_topk(features, width, *how)
+            found = current_lists(top, target, k)
+            short = (found.labels[:, -1] < 0) & (top.labels[:, -1] >= 0)
+            if width >= self.n_labels_ or not short.any():
+                return found
+            width = min(4 * width, self.n_labels_)
 
     def predict_topk(
         self,
@@ -147,7 +176,7 @@ class Prediction(FittedModel):
         X at fit.
         """
         rows, k = self.encode(X), self._checked_k(k)
-        ids = [self.id_of(label) for label in missed]
+        ids, moved = [self.id_of(label) for label in missed], self.moved_labels()
         named = feature_name or self.feature_namer()
         asked = Asked(lambda label: self._names.named([label])[0], cache(named), n_features)
         run = RunContext(n_threads=self.n_threads)
@@ -155,9 +184,13 @@ class Prediction(FittedModel):
         for number in range(rows.n_rows):
             row = rows.rows(number, number + 1)
             places = places_in(self.topk_rows(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
-            explanation = self.explain_one(row, min(k, self.n_labels_), asked, places, run)
+            explanation = self.explain_one(row, min(k + len(moved), self.n_labels_), asked, places, run)
+            if moved:
+                kept = [one for one in explanation.suggestions if self.id_of(one.label) not in moved]
+                explanation = replace(explanation, suggestions=tuple(kept[:k]))
             found.append(replace(self._with_probabilities(explanation), row_is_empty=not self.knows_any(row)))
-        return found
+        names = ShownNames(self.vocabulary_)
+        return [with_names(one, names.name) for one in found] if names else found
 
     def coef_of(self, label: Hashable) -> sp.csr_array[np.float64]:
         """The weights of a label, a sparse row 1 x features; only label trees have them.

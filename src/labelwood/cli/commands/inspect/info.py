@@ -35,6 +35,7 @@ def run(options: Options) -> int:
         "features": model.n_features_in_,
         "labels": model.n_labels_,
         "label_names": manifest["labels"]["kind"],
+        **({} if model.vocabulary_ is None else {"vocabulary": model.vocabulary_.describe()}),
         **model.describe(),
         "parameters": manifest["parameters"],
         "trained": manifest["trained"],

@@ -5,13 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from labelwood.cli.support.inputs import (
-    DATA_FLAGS,
-    add_data_arguments,
-    add_threads_argument,
-    read_model,
-    read_rows_and_truth,
-)
+from labelwood.cli.support.data_kind import DATA_FLAGS
+from labelwood.cli.support.inputs import add_data_arguments, add_threads_argument, read_model, read_rows_and_truth
 from labelwood.cli.support.output import print_facts, print_json
 from labelwood.cli.support.parser import Options, Parser, UsageError, one_of
 from labelwood.methods.text_classifier import estimator_of

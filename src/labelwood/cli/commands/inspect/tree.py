@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from labelwood.cli.support.inputs import add_model_argument, read_model
+from labelwood.cli.support.inputs import add_model_argument, language_flag, read_model
 from labelwood.cli.support.output import open_output, print_facts
 from labelwood.cli.support.parser import Options, Parser, UsageError
 from labelwood.methods.text_classifier import estimator_of
@@ -29,6 +29,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         parser.value(flag, metavar="FILE", takes="a file", convert=Path, help=f"write {what} to this file")
     parser.count("--tree", default=1, help="number of the tree, counted from 1")
     parser.count("--depth", default=2, help="depth of the Graphviz drawing")
+    language_flag(parser)
     parser.add_argument("--json", action="store_true", help="print the whole tree as JSON")
 
 
@@ -39,7 +40,9 @@ def run(options: Options) -> int:
     if not options.dot:
         options.refuse(["--depth"], "it needs --dot")
     model = read_model(options)
-    found = outline(estimator_of(model), tree=options.tree - 1, feature_name=model.feature_namer())
+    found = outline(
+        estimator_of(model), tree=options.tree - 1, feature_name=model.feature_namer(), language=options.language
+    )
     if options.html:
         _write(options.html, to_page(found, title=Path(options.model).name))
     if options.dot:

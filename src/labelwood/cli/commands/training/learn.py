@@ -12,12 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from labelwood.cli.support.data_kind import DATA_FLAGS, has_texts, named_data
 from labelwood.cli.support.inputs import (
-    DATA_FLAGS,
     add_data_arguments,
     add_model_argument,
-    has_texts,
-    named_data,
     read_data,
     read_model,
     read_texts,

@@ -9,16 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import (
-    add_data_arguments,
-    add_threads_argument,
-    columns_to_keep,
-    has_texts,
-    named_data,
-    read_data,
-    read_texts,
-    size_flag,
-)
+from labelwood.cli.support.columns import columns_to_keep
+from labelwood.cli.support.data_kind import has_texts, named_data
+from labelwood.cli.support.inputs import add_data_arguments, add_threads_argument, read_data, read_texts, size_flag
 from labelwood.cli.support.output import print_json, print_table
 from labelwood.cli.support.parser import Options, Parser, duration
 from labelwood.cli.support.safe_output import remark

@@ -15,6 +15,8 @@ import numpy as np
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_model_argument,
+    language_flag,
+    names_for,
     objective_flag,
     read_model,
     read_rows_and_truth,
@@ -39,6 +41,7 @@ from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, I64, TopK, from_scipy
+from labelwood.vocabulary.shown_names import ShownNames
 
 EXAMPLES = (
     "labelwood eval model held-out.csv --text title,body --labels tags",
@@ -71,6 +74,7 @@ class _Measured(NamedTuple):
     counts: I64  # training rows of every label; labels that the model does not know come last
     sets: CSR  # label sets: what predict returns
     plain: TopK | None  # with an objective: the rankings without it
+    names: ShownNames
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -110,6 +114,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         default=[],
         help="evaluate another model on the same rows; print the differences with intervals; may be repeated",
     )
+    language_flag(parser)
     parser.json_flag()
 
 
@@ -171,7 +176,7 @@ def _measure(options: Options, clock: RunContext) -> _Measured:
         plain = None if options.objective is None else model.topk_ids(rows, max(options.ks))
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: len(model.label_counts_)] = model.label_counts_
-    return _Measured(model, truth, top, counts, sets, plain)
+    return _Measured(model, truth, top, counts, sets, plain, names_for(whole, options))
 
 
 def _figures(measured: _Measured, options: Options) -> dict[str, float]:
@@ -223,13 +228,12 @@ def _as_json(compared: _Compared) -> dict[str, Any]:
 
 def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
     totals = label_totals(judge(measured.truth, measured.top), k)
-    names = measured.model.classes_.tolist()
+    labels, names = measured.model.classes_.tolist(), measured.names
     bins = frequency_bins(measured.counts)
     with open_output(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            ["label", "bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]
-        )
+        counted = ["bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]
+        writer.writerow(["label", *(["name"] if names else []), *counted])
         for label, f1 in enumerate(totals.f1.tolist()):
             true, predicted, right = (
                 float(column[label]) for column in (totals.n_positive, totals.predicted, totals.hits)
@@ -239,7 +243,8 @@ def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
             shares = (right / predicted if predicted else 0.0, right / true if true else 0.0, f1)
             writer.writerow(
                 [
-                    names[label] if label < len(names) else f"unknown to the model, {label}",
+                    labels[label] if label < len(labels) else f"unknown to the model, {label}",
+                    *([names.name(labels[label]) if label < len(labels) else None] if names else []),
                     BINS[bins[label]],
                     int(measured.counts[label]),
                     *(f"{count:g}" for count in (true, predicted, right)),
