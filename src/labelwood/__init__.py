@@ -16,6 +16,7 @@ __all__ = [
     "GraphForest",
     "HashingEncoder",
     "LabelwoodError",
+    "LabelwoodWarning",
     "LdsmForest",
     "LinearTree",
     "LivingTree",
@@ -34,7 +35,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from labelwood import data, metrics
-    from labelwood.errors import FormatError, LabelwoodError
+    from labelwood.errors import FormatError, LabelwoodError, LabelwoodWarning
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.blend import Blend
@@ -58,6 +59,7 @@ else:
         "GraphForest": "methods.forest.graph_forest",
         "HashingEncoder": "text",
         "LabelwoodError": "errors",
+        "LabelwoodWarning": "errors",
         "LdsmForest": "methods.forest.ldsm_forest",
         "LinearTree": "methods.label_tree.linear_tree",
         "LivingTree": "methods.online.living_tree",
