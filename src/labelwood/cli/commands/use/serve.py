@@ -19,6 +19,7 @@ from labelwood.serve.http.limits import Limits
 EXAMPLES = (
     "labelwood serve model",
     "labelwood serve model --host 0.0.0.0 --tokens tokens.txt --workers 4",
+    "labelwood serve model --language fi",
     "labelwood serve model --state /var/lib/labelwood --drift-alarm 0.5",
 )
 _LIMITS = Limits()
@@ -53,8 +54,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="file with lines \"read TOKEN\" or \"write TOKEN\" (default: environment variable LABELWOOD_TOKENS)",
     )  # fmt: skip
     parser.value(
-        "--uris", metavar="FILE", takes="an Annif vocabulary in TSV format", convert=Path,
-        help="Annif vocabulary in TSV format, with the URIs of the labels",
+        "--vocabulary", metavar="FILE", takes="a vocabulary file", convert=Path,
+        help="names and URIs of the labels, instead of the model's: SKOS, Annif's TSV or CSV, or a table",
+    )  # fmt: skip
+    parser.value(
+        "--language", metavar="TAG", takes="a language tag, such as fi",
+        help="language of names where a request does not say (default: the one with the most names)",
     )  # fmt: skip
     _add_limits(parser)
     parser.value(
@@ -114,7 +119,8 @@ def run(options: argparse.Namespace) -> int:
             workers=options.workers,
             n_jobs=options.n_jobs,
             tokens=options.tokens,
-            uris=options.uris,
+            vocabulary=options.vocabulary,
+            language=options.language,
             limits=Limits(
                 body_bytes=options.max_body,
                 seconds=options.timeout,
