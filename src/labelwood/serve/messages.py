@@ -27,6 +27,7 @@ MAX_K = 1000
 MAX_ROWS = 1000
 MAX_LABELS = 1000
 MAX_FEATURES = 100_000
+MAX_FIELDS = 100
 _LAST_COLUMN, _LARGEST_VALUE = 2**53, 1e30
 
 
@@ -45,6 +46,7 @@ def _named(name: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_sound)]
+FieldTexts = Annotated[dict[str, Text], Field(min_length=1, max_length=MAX_FIELDS)]
 LabelName = Annotated[str, AfterValidator(_named), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_NAME})]
 LabelNumber = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)]
 Label = LabelName | LabelNumber
@@ -134,18 +136,23 @@ class _Strict(BaseModel):
 
 
 class Input(_Strict):
-    """Either a text, or features (column to value) for a model of vectors."""
+    """Either a text, or features (column to value) for a model of vectors.
+
+    The text of a model with fields is an object of texts, such as ``{"title": ..., "abstract": ...}``.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
             "oneOf": [
-                {"required": ["text"], "properties": {"text": {"type": "string"}}},
+                {"required": ["text"], "properties": {"text": {"type": ["string", "object"]}}},
                 {"required": ["features"], "properties": {"features": {"type": "object"}}},
             ]
         }
     )
 
-    text: Annotated[Text | None, Field(description="the text to suggest labels for")] = None
+    text: Annotated[
+        Text | FieldTexts | None, Field(description="the text to suggest labels for, or the texts of its fields")
+    ] = None
     features: Features = None
 
     @model_validator(mode="after")
@@ -286,6 +293,7 @@ class ModelInfo(BaseModel):
     name: str
     method: str
     takes: Literal["text", "features"]
+    fields: Annotated[list[str], Field(description="the fields of a text; none if it is one string")] = []
     labels: int
     features: int
     learns: bool

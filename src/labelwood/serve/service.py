@@ -23,7 +23,7 @@ from labelwood.estimator.prediction import as_ids
 from labelwood.explain import Explanation
 from labelwood.explain.label_words import with_names
 from labelwood.label_names import LabelNames
-from labelwood.methods.text_classifier import Model, estimator_of
+from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.run_context import logger
 from labelwood.serve.messages import (
     ExplainRequest,
@@ -41,6 +41,7 @@ from labelwood.serve.state.records import Answer, check_label_numbers, rows_of
 from labelwood.serve.state.writer import StoppedError, Writer
 from labelwood.serve.telemetry import Metrics
 from labelwood.sparse import CSR, I32, TopK
+from labelwood.text import as_encoder
 from labelwood.vocabulary import Vocabulary
 from labelwood.vocabulary.shown_names import ShownNames
 
@@ -146,6 +147,7 @@ class Service:
                 name=self.name,
                 method=estimator.method_name,
                 takes=model.takes,
+                fields=list(model.field_names) if isinstance(model, TextClassifier) else [],
                 labels=estimator.n_labels_,
                 features=estimator.n_features_in_,
                 learns=self.writer is not None or self.writer_elsewhere,
@@ -297,7 +299,8 @@ def _named(estimator: TreeEstimator, top: TopK, threshold: float, shown: ShownNa
 
 def _is_long(request: SuggestRequest) -> bool:
     """True if a request may take longer than handing it to a thread and back."""
-    size = len(request.text or "") / _LONG_TEXT + len(request.features or ()) / _MANY_FEATURES
+    texts = request.text.values() if isinstance(request.text, dict) else (request.text or "",)
+    size = sum(map(len, texts)) / _LONG_TEXT + len(request.features or ()) / _MANY_FEATURES
     return size > 1 or request.allowed is not None or request.k > _LONG_LIST
 
 
@@ -336,6 +339,8 @@ def _check_examples(model: Model, examples: list[dict[str, Any]]) -> None:
     for position, example in enumerate(examples):
         if example.get(wanted) is None:
             raise LabelwoodError(f"this model takes {wanted}; example {position} has none")
+    if isinstance(model, TextClassifier):
+        as_encoder(model.encoder_).check_texts([example["text"] for example in examples])
     check_label_numbers(model, examples)
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Hashable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labelwood import data
+from labelwood.cli.support.columns import columns_for, read_columns, remark_on_missing
 from labelwood.cli.support.output import remark
 from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
-from labelwood.data import Columns, Dataset, TextDataset
+from labelwood.data import Dataset, TextDataset
 from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.resources.memory import parse_bytes
 from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
-from labelwood.text import ENCODERS
+from labelwood.text import ENCODERS, Document
 from labelwood.validation.targets import named_rows
 from labelwood.vocabulary import Vocabulary, read_vocabulary
 from labelwood.vocabulary.shown_names import ShownNames
@@ -47,9 +48,10 @@ def add_data_arguments(
     parser.value(
         "--text",
         metavar="NAME,NAME",
-        takes="names of columns, separated by commas",
-        convert=_names,
-        help="texts: columns with the text (default: those of the model's training, else recognized by name)",
+        takes="names of columns, separated by commas, such as title,body or title^2,body",
+        convert=read_columns,
+        help="texts: columns with the text, joined, or with weights, as fields: title^2,body (default: those of the "
+        "model's training, else recognized by name)",
     )
     if max_memory is None:
         parser.set_defaults(max_memory=None)
@@ -130,17 +132,6 @@ def has_texts(options: argparse.Namespace) -> bool:
     return found.popitem()[0]
 
 
-def columns_of(options: argparse.Namespace) -> Columns:
-    """The columns that the flags name."""
-    return Columns(None if options.text is None else tuple(options.text), options.labels, options.sep)
-
-
-def columns_to_keep(options: argparse.Namespace) -> Columns:
-    """The columns that a model keeps of its training; the file of labels of plain lines is no column."""
-    named = columns_of(options)
-    return replace(named, labels=None) if named.labels is not None and Path(named.labels).is_file() else named
-
-
 def read_texts(
     options: argparse.Namespace, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
 ) -> TextDataset:
@@ -156,16 +147,14 @@ def read_texts(
             needs_labels=needs_labels,
             keep_table=keep_table,
             max_memory=options.max_memory,
+            fields=columns.fields,
         )
         for path in options.data
     ]
-    return TextDataset.joined(parts)
-
-
-def columns_for(options: argparse.Namespace, model: Model | None) -> Columns:
-    """The columns to read for a model: those that the flags name, else those of its training."""
-    known = model.columns_ if isinstance(model, TextClassifier) else Columns()
-    return columns_of(options).or_else(known)
+    found = TextDataset.joined(parts)
+    if columns.fields:
+        remark_on_missing(found, columns.text or ())
+    return found
 
 
 def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
@@ -197,7 +186,7 @@ def read_model(options: argparse.Namespace) -> Model:
 def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     """Read the rows to predict: vectors, or texts, which the model encodes; DATA may be a literal text."""
     if model.takes == "text" and is_a_text(options):
-        return model.encode(options.data)
+        return model.encode(literal(model, options))
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
     return text_model(model, options).encode(read_texts(options, model, needs_labels=False).texts)
@@ -238,6 +227,17 @@ def is_a_text(options: argparse.Namespace) -> bool:
     if len(options.data) > 1 and not any(Path(path).suffix for path in options.data):
         raise UsageError(f"labelwood: there is no file {word}; put a text in quotes: {' '.join(options.data)!r}")
     return len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
+
+
+def literal(model: Model, options: argparse.Namespace) -> list[Document]:
+    """The document that DATA is: a text, or a JSON object of fields for a model that has fields."""
+    word = options.data[0]
+    if not (isinstance(model, TextClassifier) and model.field_names and word.lstrip().startswith("{")):
+        return [word]
+    try:
+        return [json.loads(word)]
+    except ValueError as error:
+        raise UsageError(f"labelwood: DATA is not a JSON object of the fields of the model ({error})") from None
 
 
 def named_data(options: argparse.Namespace) -> str:
@@ -351,13 +351,6 @@ def named_in(argv: list[str], flag: str, default: str) -> str:
         elif word.startswith(flag + "="):
             name = word.removeprefix(flag + "=")
     return name
-
-
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise ValueError(text)
-    return names
 
 
 def _threads(text: str) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import data
-from labelwood.cli.support.inputs import columns_for
+from labelwood.cli.support.columns import columns_for
 from labelwood.data.mapped_directory import is_directory
 from labelwood.data.text_tables import parquet_files
 from labelwood.executors import RayExecutor
@@ -55,7 +55,7 @@ def predict_shards(
     asked = {
         "k": options.k,
         "objective": objective,
-        "text": columns_for(options, model).text,
+        "columns": columns_for(options, model),
         "token": secrets.token_hex(8),
     }
     held = ray.put((model.to_saved(), asked))
@@ -82,7 +82,10 @@ def predict_shard(batch: dict[str, npt.NDArray[Any]], held: Any) -> dict[str, np
     estimator.n_jobs = 1
     path, start, stop = str(batch["path"][0]), int(batch["start"][0]), int(batch["stop"][0])
     if model.takes == "text":
-        texts = data.load_text(path, format="parquet", text=asked["text"], needs_labels=False).texts
+        columns = asked["columns"]
+        texts = data.load_text(
+            path, format="parquet", text=columns.text, needs_labels=False, fields=columns.fields
+        ).texts
         rows = model.encode(texts)
     else:
         rows = data.load(path, n_features=estimator.n_features_in_).X.rows(start, stop)

@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from labelwood.cli.support.columns import columns_to_keep, fields_of
 from labelwood.cli.support.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
-    columns_to_keep,
     encoder_flag,
     has_texts,
     method_flag,
@@ -87,7 +87,7 @@ def add_training_options(parser: Parser, argv: list[str]) -> None:
 
 def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task:
     """Return the model that the flags describe, and its data."""
-    given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
+    given, encoder_given = given_parameters(options), encoder_parameters(options, prog)
     if not has_texts(options):
         if options.encoder or encoder_given:
             flag = "--encoder" if options.encoder else flag_of(next(iter(encoder_given)))
@@ -96,9 +96,11 @@ def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task
             dataset = read_data(options)
         model = _method(options, given, dataset.X, dataset.Y)
         return Task(model, dataset.X, dataset.Y, dataset.label_names, given, {})
-    encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
     with clock.phase("load"):
         documents = read_texts(options)
+    encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
+    if encoder.fields is not None and any(isinstance(text, str) for text in documents.texts[:1]):
+        raise UsageError(f"{prog}: fields are columns of CSV, JSON lines or Parquet; {named_data(options)} has none")
     columns = columns_to_keep(options)
     if options.method == AUTO:
         names, targets = read_labels(documents.labels, None, prog)
@@ -109,6 +111,17 @@ def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task
     classifier = METHODS[options.method](**{**_SET_HERE, **given})
     whole = TextClassifier(classifier, encoder)
     return Task(whole, documents.texts, documents.labels, None, given, encoder_given, columns=columns)
+
+
+def encoder_parameters(options: argparse.Namespace, prog: str) -> dict[str, Any]:
+    """The parameters of the encoder that were given; the columns of --text with weights, or of --fields, are fields."""
+    given = given_parameters(options, ENCODER)
+    weights = fields_of(options)
+    if "fields" in given and options.text is not None:
+        raise UsageError(f"{prog}: --text and --fields exclude each other: both name the columns with the text")
+    if given.get("fields") is not None:
+        options.text = dict.fromkeys(given["fields"], 1.0)
+    return given if weights is None else {**given, "fields": weights}
 
 
 def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:

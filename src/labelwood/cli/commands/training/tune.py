@@ -10,10 +10,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from labelwood.cli.support.columns import columns_to_keep
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_threads_argument,
-    columns_to_keep,
     has_texts,
     named_data,
     read_data,

@@ -16,6 +16,7 @@ from labelwood.cli.support.inputs import (
     is_a_text,
     label_of,
     language_flag,
+    literal,
     named_data,
     names_for,
     read_model,
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
     missed = [label_of(model, text) for text in options.missed]
     if model.takes == "text":
-        texts = options.data if is_a_text(options) else read_texts(options, model, needs_labels=False).texts
+        texts = literal(model, options) if is_a_text(options) else read_texts(options, model, needs_labels=False).texts
         text = texts[_row(options, len(texts))]
         return model.explain([text], options.k, missed=missed, n_features=options.words)[0]
     rows = read_rows(model, options)

@@ -14,14 +14,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from labelwood.cli.support.columns import columns_for
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_model_argument,
-    columns_for,
     executor_flag,
     has_texts,
     is_a_text,
     language_flag,
+    literal,
     names_for,
     objective_flag,
     read_data,
@@ -154,7 +155,7 @@ def _rows(model: Model, options: argparse.Namespace) -> Iterator[_Rows]:
     """Yield the rows of DATA: all at once, or from standard input as they arrive."""
     n_features = estimator_of(model).n_features_in_
     if model.takes == "text" and is_a_text(options):
-        yield _Rows(model.encode(options.data), {"text": options.data})
+        yield _Rows(model.encode(literal(model, options)), {"text": options.data})
     elif options.data == ["-"]:
         estimator_of(model).verbose = False  # one bar per batch would flicker
         pipe: Any = sys.stdin.buffer
