@@ -15,6 +15,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.methods import load
 from labelwood.serve.event_log import LEVELS
 from labelwood.serve.http.limits import Limits
+from labelwood.vocabulary import load_vocabulary
 
 EXAMPLES = (
     "labelwood serve model",
@@ -156,9 +157,7 @@ def run(options: Options) -> int:
 
 def _remark_without_effect(options: Options) -> None:
     """Remark on options that the model makes pointless; they are no errors, so that any model can be served by them."""
-    from labelwood.serve.http.annif_api import read_uris  # noqa: PLC0415 - an optional dependency
-
-    if not options.has_given((*_FOR_LEARNING, "--no-learn", "--uris")):
+    if not options.has_given((*_FOR_LEARNING, "--no-learn", "--vocabulary")):
         return
     model = load(options.model)
     if options.no_learn or not model.can_learn:
@@ -166,8 +165,10 @@ def _remark_without_effect(options: Options) -> None:
         options.remark(_FOR_LEARNING, why)
     if not model.can_learn:
         options.remark(["--no-learn"], f"{options.model} does not learn")
-    if options.uris is not None and not read_uris(options.uris).keys() & set(map(str, model.label_names.index)):
-        options.remark(["--uris"], f"{options.uris} has none of the labels of {options.model}")
+    if options.vocabulary is not None:
+        vocabulary = load_vocabulary(options.vocabulary)
+        if all(vocabulary.resolve(label) is None for label in model.label_names.index):
+            options.remark(["--vocabulary"], f"{options.vocabulary} has none of the labels of {options.model}")
 
 
 def _number(parser: Parser, flag: str, least: int, default: int, text: str) -> None:
