@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
-from labelwood.params import Param, check_parameters
+from labelwood.params import Needs, Param, check_parameters
 from labelwood.progress import Progress
 from labelwood.run_context import thread_count
 from labelwood.sparse import CSR, F64, I32, I64, U8
@@ -28,7 +28,14 @@ Analyzer = Annotated[
 ]
 NgramRange = Annotated[tuple[int, int], Param("shortest and longest term, in words or characters")]
 Lowercase = Annotated[bool, Param("convert texts to lower case")]
-TokenLength = Annotated[int, Param("shorter words are ignored, in characters", ge=1)]
+TokenLength = Annotated[
+    int,
+    Param(
+        "shorter words are ignored, in characters",
+        ge=1,
+        needs=Needs("analyzer=word", lambda own: own["analyzer"] == "word"),
+    ),
+]
 Binary = Annotated[bool, Param("count every term of a text once")]
 Norm = Annotated[Literal["l2", "l1"] | None, Param("norm to which every row is scaled; None does not scale")]
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.params import NJobs, Param
+from labelwood.params import Needs, NJobs, Param
 from labelwood.progress import Progress
 from labelwood.sparse import CSR, F64, I64, MAX_COLUMNS, U8
 from labelwood.storage import packed_strings
@@ -70,8 +70,20 @@ class TfidfEncoder(TextEncoder):
         binary: Binary = False,
         norm: Norm = "l2",
         use_idf: Annotated[bool, Param("weight terms by inverse document frequency")] = True,
-        smooth_idf: Annotated[bool, Param("compute the idf as if one more text contained every term")] = True,
-        sublinear_tf: Annotated[bool, Param("replace the term frequency n by 1 + log(n)")] = True,
+        smooth_idf: Annotated[
+            bool,
+            Param(
+                "compute the idf as if one more text contained every term",
+                needs=Needs("use_idf", lambda own: bool(own["use_idf"])),
+            ),
+        ] = True,
+        sublinear_tf: Annotated[
+            bool,
+            Param(
+                "replace the term frequency n by 1 + log(n)",
+                needs=Needs("counts, which binary takes away", lambda own: not own["binary"]),
+            ),
+        ] = True,
         n_jobs: NJobs = None,
     ) -> None:
         self.analyzer = analyzer
