@@ -315,11 +315,11 @@ def test_what_nobody_read_is_told(capsys):
 # Flags of the service that do not depend on the model; their effects are tested in tests/serve and tests/cli.
 SERVED = """
     --host --port --workers --n-jobs --tokens --log --log-level --max-body --max-bodies --max-header --timeout
-    --header-timeout --body-timeout --idle-timeout --at-once --max-connections --max-per-address --json -q -v
+    --header-timeout --body-timeout --idle-timeout --at-once --max-connections --max-per-address --language --json -q -v
 """
 LEARNING = {
     "--state": "elsewhere", "--queue": "10", "--snapshot-seconds": "5", "--keep": "3", "--drift-window": "7",
-    "--drift-alarm": "0.5", "--uris": "uris.tsv",
+    "--drift-alarm": "0.5", "--vocabulary": "uris.tsv",
 }  # fmt: skip
 
 

@@ -30,7 +30,6 @@ from labelwood import __version__
 from labelwood.methods import load
 from labelwood.run_context import logger
 from labelwood.serve.event_log import Level, events, open_log
-from labelwood.serve.http.annif_api import read_uris
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
 from labelwood.serve.http.connections import Connections
@@ -45,6 +44,7 @@ from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store, view_of
 from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 from labelwood.storage.atomic import private_directory
+from labelwood.vocabulary import load_vocabulary
 
 _GRACE_SECONDS = 30
 _SWITCH_SECONDS = 0.0005  # the writer releases the interpreter often, so that suggestions do not wait for it
@@ -62,7 +62,8 @@ class Options:
     workers: int = 1
     n_jobs: int = 1
     tokens: Path | None = None
-    uris: Path | None = None
+    vocabulary: Path | None = None
+    language: str | None = None
     limits: Limits = field(default_factory=Limits)
     queue_length: int = 1000
     snapshot_seconds: float = 60.0
@@ -264,11 +265,15 @@ def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool 
 
 
 def _app(options: Options, service: Service, *, forward: Path | None = None) -> Gate:
+    if options.vocabulary is not None:
+        service.vocabulary = load_vocabulary(options.vocabulary)
+    service.language = options.language
+    with service.current.read() as model:
+        service.names(model)  # a language without names is an error at the start
     return create_app(
         service,
         tokens=Tokens.find(options.tokens),
         limits=options.limits,
-        uris={} if options.uris is None else read_uris(options.uris),
         inner=None if forward is None else lambda app: Forward(app, forward),
     )
 
