@@ -79,9 +79,9 @@ def test_vectors_stay_vectors(labelwood, model, table, tmp_path):
     said = labelwood("predict", tmp_path / "v", table).complaint(2)
     assert "was trained on vectors, but" in said
     said = labelwood("train", tmp_path / "v.txt", "-o", tmp_path / "w", "--min-df", 2).complaint(2)
-    assert "--min-df is for texts, but" in said
+    assert "--min-df has no effect: it is for texts, but" in said
     said = labelwood("train", tmp_path / "v.txt", "-o", tmp_path / "w", "--encoder", "tfidf").complaint(2)
-    assert "--encoder is for texts" in said
+    assert "--encoder has no effect: it is for texts" in said
 
 
 def test_complaints(labelwood, model, table, tmp_path):
@@ -205,7 +205,7 @@ def test_fields_as_json(labelwood, table, tmp_path):
     (tmp_path / "lines.txt").write_text("a dog\n")
     (tmp_path / "tags.txt").write_text("pets\n")
     lines = ("train", tmp_path / "lines.txt", "-o", tmp_path / "m", "--labels", tmp_path / "tags.txt")
-    assert "fields are columns of CSV" in labelwood(*lines, "--text", "title^2").complaint(2)
+    assert "has one text per line and no columns" in labelwood(*lines, "--text", "title^2").complaint(2)
 
 
 @pytest.mark.parametrize("text", ["title^0", "title,title", "title,,body"])
@@ -224,3 +224,20 @@ def test_fields_of_a_pipe_and_of_parquet(labelwood, table, tmp_path, monkeypatch
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
     found = labelwood("predict", tmp_path / "m", "-", "-k", 1).out.splitlines()
     assert [line.partition(":")[0] for line in found] == ["pets", "law"]
+
+
+def test_a_thesaurus_with_other_concepts(labelwood, table, tmp_path):
+    """Concepts without training rows, a label without a place, a label in two places, a label that is a group."""
+    thesaurus = tmp_path / "thesaurus.json"
+    thesaurus.write_text(json.dumps({"law": {"tax law": ["money"], "more": ["money"]}, "nature": ["pets", "whales"]}))
+    done = labelwood("train", table, "-o", tmp_path / "ordered", "--hierarchy", thesaurus, "--max-memory", "2GB")
+    assert done.code == 0
+    assert done.err == (
+        "labelwood train: hierarchy: concepts that are no labels of the training data, left out: 1 (such as 'whales'); "
+        "labels in several places, of which the one nearest the root counts: 1 (such as 'money'); "
+        "labels without a place, put into a group of their own: 1 (such as 'noise')\n"
+    )
+    assert labelwood("predict", tmp_path / "ordered", "tax", "-k", 1).out.startswith("law:")
+    thesaurus.write_text('["whales", "sharks"]')
+    complaint = labelwood("train", table, "-o", tmp_path / "none", "--hierarchy", thesaurus).complaint(1)
+    assert "none of its 2 concepts is a label of the training data" in complaint

@@ -158,6 +158,15 @@ def recognized_format(first_line: str, kind: TextFormat | None, *, is_named: boo
     return kind
 
 
+def text_format(path: PathLike, format: TextFormat | None = None) -> TextFormat:
+    """The format in which :func:`load_text` reads a file."""
+    kind = named_format(path, format)
+    if kind == "parquet" or not Path(path).is_file():
+        return kind or "lines"
+    first = read_start(Path(path), _LOOK_AT_BYTES).partition(b"\n")[0].decode("utf-8-sig", "replace")
+    return recognized_format(first, kind, is_named=format is not None)
+
+
 def holds_text(path: PathLike) -> bool:
     """True if a file holds texts, for :func:`load_text`, and not vectors; the suffix decides, else the first line."""
     if os.fspath(path) == STANDARD_INPUT or _format_of_suffix(Path(path)) is not None:

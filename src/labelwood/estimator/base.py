@@ -71,6 +71,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
     # Parameters that models of earlier versions lack, with the values that those versions used.
     ADDED_LATER: ClassVar[dict[str, Any]] = {}
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by name
+    divides_work: ClassVar[bool] = False  # True if fit divides its work: for an executor, or for a checkpoint
 
     random_state: int | None
     fit_seconds_: dict[str, float]
@@ -130,6 +131,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         with ``resume``, a training that was killed continues from there and ends with the same model.
         """
         owner = type(self).__name__
+        self._check_division(executor, checkpoint, resume=resume)
         features, names, targets, run = self._read_training(X, Y, label_names)
         mapped = None if vocabulary is None else current_targets(names, targets, vocabulary)
         if mapped is not None:
@@ -166,6 +168,15 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         if label_rows is not None:
             X, Y = stacked(X, Y, label_rows, owner=type(self).__name__)
         self._fit(X, Y, run)
+
+    def _check_division(self, executor: object, checkpoint: object, *, resume: bool) -> None:
+        """Refuse what would have no effect."""
+        owner = type(self).__name__
+        if not self.divides_work and (checkpoint is not None or executor not in (None, "threads")):
+            what = "a checkpoint" if checkpoint is not None else "an executor"
+            raise LabelwoodError(f"{owner}: {what} has no effect: the training of this method is not divided")
+        if resume and checkpoint is None:
+            raise LabelwoodError(f"{owner}: resume has no effect without a checkpoint")
 
     def _open_checkpoint(
         self, path: str | os.PathLike[str], data: Sequence[CSR], run: RunContext, *, resume: bool

@@ -7,6 +7,7 @@ Every prediction goes through :meth:`Prediction.topk_ids`: it reads the rows, as
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import executors
-from labelwood.errors import LabelwoodError
+from labelwood.errors import LabelwoodError, LabelwoodWarning
 from labelwood.estimator.fitted import FittedModel
 from labelwood.executors import Executor
 from labelwood.executors.predict_shards import sharded_topk
@@ -41,6 +42,7 @@ _FIRST_CANDIDATES = 16
 _LONG_LIST = 1000  # labels searched for a missed one
 # Calibration and thresholds learn from this many labels of a held-out row, or more if rows have many true labels.
 _LISTED = 20
+_HARDLY_ANY = 0.05  # thresholds by which fewer rows than this get a label are warned of
 
 
 class Prediction(FittedModel):
@@ -252,11 +254,24 @@ class Prediction(FittedModel):
         """Choose the score from which :meth:`predict` takes a label, on rows the model was not trained on.
 
         ``target`` is ``micro-f1`` or ``macro-f1``, to be maximised, or ``precision``: as many labels as possible, of
-        which a share of ``level`` is right. ``per_label`` gives frequent labels thresholds of their own.
+        which a share of ``level`` is right. ``per_label`` gives frequent labels thresholds of their own. A warning says
+        if hardly any of the rows gets a label.
         """
         features, truth = self._rows_and_truth(X, Y)
         top = self.topk_ids(features, self._listed_width(truth), "precision")
-        return self._decide(self._with_thresholds(top, truth, target, level=level, per_label=per_label))
+        decisions = self._with_thresholds(top, truth, target, level=level, per_label=per_label)
+        passed = (top.labels >= 0) & (top.scores >= decisions.thresholds(top.labels, 0.5))
+        share = float(passed.any(axis=1).mean())
+        if share < _HARDLY_ANY:
+            asked = (
+                f"level={level:g}: lower the level, or choose" if target == "precision" else f"target={target!r}: try"
+            )
+            warnings.warn(
+                f"{share:.1%} of the held-out rows get a label with {asked} another target",
+                LabelwoodWarning,
+                stacklevel=2,
+            )
+        return self._decide(decisions)
 
     def decided(self) -> dict[str, Any]:
         """What was learnt on held-out rows, in words and numbers; empty if nothing was."""

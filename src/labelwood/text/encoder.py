@@ -11,12 +11,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from labelwood import _core
 from labelwood.errors import LabelwoodError
-from labelwood.params import Param, check_parameters
+from labelwood.params import Needs, Param, check_parameters
 from labelwood.progress import Progress
 from labelwood.run_context import thread_count
 from labelwood.sparse import CSR, F64, I32, I64, U8
 from labelwood.storage import packed_strings
 from labelwood.text.fields import Document, Field, list_records, read_fields, strings_of, weights_of
+from labelwood.text.words import WordReader
 from labelwood.validation.column_names import n_dimensions
 
 if TYPE_CHECKING:
@@ -27,7 +28,14 @@ Analyzer = Annotated[
 ]
 NgramRange = Annotated[tuple[int, int], Param("shortest and longest term, in words or characters")]
 Lowercase = Annotated[bool, Param("convert texts to lower case")]
-TokenLength = Annotated[int, Param("shorter words are ignored, in characters", ge=1)]
+TokenLength = Annotated[
+    int,
+    Param(
+        "shorter words are ignored, in characters",
+        ge=1,
+        needs=Needs("analyzer=word", lambda own: own["analyzer"] == "word"),
+    ),
+]
 Binary = Annotated[bool, Param("count every term of a text once")]
 Norm = Annotated[Literal["l2", "l1"] | None, Param("norm to which every row is scaled; None does not scale")]
 
@@ -44,6 +52,10 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     lowercase: bool
     token_length: int
     fields: dict[str, Any] | None = None
+    words: str
+    language: str | None
+    drop_stop_words: bool
+    fold_accents: bool
     n_jobs: int | None
 
     def fit(self, texts: Iterable[Document], y: Any = None) -> Self:
@@ -96,6 +108,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _check(self) -> None:
         check_parameters(self)
         self._fields()
+        WordReader.of(self)
 
     def _fields(self) -> tuple[Field, ...]:
         return read_fields(self.fields, self.ngram_range, owner=type(self).__name__)
@@ -108,8 +121,14 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
             return list_texts(texts, owner=owner)
         return strings_of(list_records(texts, fields, owner=owner), fields, owner=owner)
 
-    def _pack(self, texts: Iterable[Document]) -> tuple[U8, I64]:
-        return packed_strings.pack(self._strings(texts))
+    def _read(self, texts: Iterable[Document]) -> tuple[tuple[U8, I64], dict[str, Any] | None]:
+        """The strings of the texts, packed, and the forms of their words, if words change."""
+        strings = self._strings(texts)
+        packed, reader = packed_strings.pack(strings), WordReader.of(self)
+        if reader is None:
+            return packed, None
+        n_fields = max(1, len(self._fields()))
+        return packed, reader.forms_of(strings, n_fields, packed, self._cut(), self._threads())
 
     def _cut(self) -> dict[str, Any]:
         """The kernels' options for cutting a text into terms."""

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from labelwood.cli.support.output import remark
-from labelwood.cli.support.parser import UsageError
+from labelwood.cli.support.parser import Options, UsageError
+from labelwood.cli.support.safe_output import remark
 from labelwood.data import Columns, TextDataset
 from labelwood.methods.text_classifier import Model, TextClassifier
 
 
-def columns_of(options: argparse.Namespace) -> Columns:
+def columns_of(options: Options) -> Columns:
     """The columns that the flags name."""
     text = None if options.text is None else tuple(options.text)
     return Columns(text, options.labels, options.sep, fields_of(options) is not None)
 
 
-def fields_of(options: argparse.Namespace) -> dict[str, float] | None:
+def fields_of(options: Options) -> dict[str, float] | None:
     """The weights of the fields that --text names; None if it has no weights, so that columns are joined."""
     weights = options.text or {}
     if all(weight is None for weight in weights.values()):
@@ -28,7 +27,7 @@ def fields_of(options: argparse.Namespace) -> dict[str, float] | None:
     return {name: 1.0 if weight is None else weight for name, weight in weights.items()}
 
 
-def columns_to_keep(options: argparse.Namespace) -> Columns:
+def columns_to_keep(options: Options) -> Columns:
     """The columns that a model keeps of its training; the file of labels of plain lines is no column.
 
     The names of fields are parameters of the encoder.
@@ -38,7 +37,7 @@ def columns_to_keep(options: argparse.Namespace) -> Columns:
     return replace(named, labels=None) if named.labels is not None and Path(named.labels).is_file() else named
 
 
-def columns_for(options: argparse.Namespace, model: Model | None) -> Columns:
+def columns_for(options: Options, model: Model | None) -> Columns:
     """The columns to read for a model: those that the flags name, else those of its training."""
     if not isinstance(model, TextClassifier):
         return columns_of(options)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Hashable
-from pathlib import Path
 from typing import Any
 
 from labelwood import data
 from labelwood.cli.support.columns import columns_for, read_columns, remark_on_missing
-from labelwood.cli.support.output import remark
-from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
+from labelwood.cli.support.data_kind import has_texts, is_a_text, named_data, refuse_columns
+from labelwood.cli.support.parser import VECTOR_FORMATS, Options, Parser, UsageError, at_least, one_of
+from labelwood.cli.support.safe_output import remark
 from labelwood.data import Dataset, TextDataset
 from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
@@ -82,10 +81,13 @@ def add_data_arguments(
     )
 
 
-def add_model_argument(parser: Parser) -> None:
-    """Add MODEL and ``--n-jobs``."""
+def add_model_argument(parser: Parser, *, threads: bool = True) -> None:
+    """Add MODEL, and ``--n-jobs`` if the command can use several threads."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
-    add_threads_argument(parser)
+    if threads:
+        add_threads_argument(parser)
+    else:
+        parser.set_defaults(n_jobs=None)
 
 
 def add_threads_argument(parser: Parser) -> None:
@@ -118,25 +120,13 @@ def size_flag(parser: Parser, flag: str, *, help: str, **more: Any) -> None:
     parser.value(flag, metavar="SIZE", takes="a number of bytes, such as 500MB", convert=convert, help=help, **more)
 
 
-def has_texts(options: argparse.Namespace) -> bool:
-    """True if DATA holds texts, False if it holds vectors: the flags decide, else the files."""
-    if options.format is not None:
-        return options.format in data.TEXT_FORMATS
-    if any((options.text, options.labels, options.sep)):
-        return True
-    found = {data.holds_text(path): path for path in options.data}
-    if len(found) > 1:
-        raise UsageError(
-            f"labelwood: {found[True]} holds texts, but {found[False]} holds vectors; pass one kind of data"
-        )
-    return found.popitem()[0]
-
-
 def read_texts(
-    options: argparse.Namespace, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
+    options: Options, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
 ) -> TextDataset:
     """Read the texts in DATA: the columns that the flags name, else those that the model was trained on."""
     columns = columns_for(options, model)
+    for path in options.data:
+        refuse_columns(options, path)
     parts = [
         data.load_text(
             path,
@@ -157,7 +147,7 @@ def read_texts(
     return found
 
 
-def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
+def read_data(options: Options, *, n_features: int | None = None) -> Dataset:
     """Read the vectors in DATA; ``n_features`` is the number of features of the model."""
     return Dataset.joined(
         [
@@ -173,7 +163,7 @@ def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> 
     )
 
 
-def read_model(options: argparse.Namespace) -> Model:
+def read_model(options: Options) -> Model:
     """Read MODEL and set its number of threads and its progress bars."""
     model = load(options.model)
     estimator = estimator_of(model)
@@ -183,7 +173,7 @@ def read_model(options: argparse.Namespace) -> Model:
     return model
 
 
-def read_rows(model: Model, options: argparse.Namespace) -> CSR:
+def read_rows(model: Model, options: Options) -> CSR:
     """Read the rows to predict: vectors, or texts, which the model encodes; DATA may be a literal text."""
     if model.takes == "text" and is_a_text(options):
         return model.encode(literal(model, options))
@@ -192,7 +182,7 @@ def read_rows(model: Model, options: argparse.Namespace) -> CSR:
     return text_model(model, options).encode(read_texts(options, model, needs_labels=False).texts)
 
 
-def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR, CSR]:
+def read_rows_and_truth(model: Model, options: Options) -> tuple[CSR, CSR]:
     """Read rows and their true labels as label ids of the model.
 
     Labels are matched by name if both sides have names, else by number.
@@ -201,7 +191,9 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
     if not has_texts(options):
         dataset = read_data(options, n_features=estimator.n_features_in_)
         labels: Any = dataset.Y
-        if dataset.label_names is not None and estimator.label_names.kind != "ids":
+        if estimator.label_names.kind == "ids":
+            refuse_names(options)
+        elif dataset.label_names is not None:
             labels = named_rows(dataset.Y, dataset.label_names)
         return dataset.X, estimator.encode_labels(labels)
     encoder = text_model(model, options)
@@ -209,7 +201,13 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
     return encoder.encode(documents.texts), estimator.encode_labels(documents.labels)
 
 
-def text_model(model: Model, options: argparse.Namespace) -> Model:
+def refuse_names(options: Options) -> None:
+    """Refuse a file of label names for a model that knows labels by number."""
+    if options.label_names:
+        options.refuse(["--label-names"], f"{options.model} was trained without names")
+
+
+def text_model(model: Model, options: Options) -> Model:
     """The model, if it takes texts; else a usage error, because DATA holds texts."""
     if model.takes != "text":
         raise UsageError(
@@ -219,17 +217,7 @@ def text_model(model: Model, options: argparse.Namespace) -> Model:
     return model
 
 
-def is_a_text(options: argparse.Namespace) -> bool:
-    """True if DATA is literal text rather than a path."""
-    word = options.data[0]
-    if word == "-" or options.format is not None or any(map(_exists, options.data)):
-        return False
-    if len(options.data) > 1 and not any(Path(path).suffix for path in options.data):
-        raise UsageError(f"labelwood: there is no file {word}; put a text in quotes: {' '.join(options.data)!r}")
-    return len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
-
-
-def literal(model: Model, options: argparse.Namespace) -> list[Document]:
+def literal(model: Model, options: Options) -> list[Document]:
     """The document that DATA is: a text, or a JSON object of fields for a model that has fields."""
     word = options.data[0]
     if not (isinstance(model, TextClassifier) and model.field_names and word.lstrip().startswith("{")):
@@ -238,11 +226,6 @@ def literal(model: Model, options: argparse.Namespace) -> list[Document]:
         return [json.loads(word)]
     except ValueError as error:
         raise UsageError(f"labelwood: DATA is not a JSON object of the fields of the model ({error})") from None
-
-
-def named_data(options: argparse.Namespace) -> str:
-    """DATA as it was given."""
-    return " ".join(options.data)
 
 
 def label_of(model: Model, text: str) -> Hashable:
@@ -265,7 +248,7 @@ def language_flag(parser: Parser) -> None:
     )
 
 
-def names_for(model: Model, options: argparse.Namespace) -> ShownNames:
+def names_for(model: Model, options: Options) -> ShownNames:
     """The names of the model's labels in the language that the flags name."""
     return ShownNames(model.vocabulary_, options.language)
 
@@ -280,7 +263,7 @@ def vocabulary_flag(parser: Parser, more: str = "") -> None:
     )
 
 
-def vocabulary_of(options: argparse.Namespace) -> Vocabulary | None:
+def vocabulary_of(options: Options) -> Vocabulary | None:
     """Read the file of ``--vocabulary``, with remarks about what is odd in it; None if there is none."""
     if options.vocabulary is None:
         return None
@@ -288,13 +271,6 @@ def vocabulary_of(options: argparse.Namespace) -> Vocabulary | None:
     for one in found.remarks:
         remark(f"{options.vocabulary}: {one}")
     return found.vocabulary
-
-
-def _exists(word: str) -> bool:
-    try:
-        return Path(word).exists()
-    except (OSError, ValueError):  # too long for a path
-        return False
 
 
 def method_flag(parser: Parser, *more: str) -> None:

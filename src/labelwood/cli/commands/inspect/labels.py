@@ -5,12 +5,11 @@ retire stops suggesting a label, restore suggests it again, merge turns one labe
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from labelwood.cli.support.inputs import add_model_argument, label_of, language_flag, names_for, read_model
 from labelwood.cli.support.output import print_json, print_table, shown
-from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.cli.support.parser import Options, Parser, UsageError, one_of
 from labelwood.label_names import LabelEntry
 from labelwood.methods.online.learner import learner_of
 from labelwood.methods.text_classifier import estimator_of
@@ -26,7 +25,7 @@ _NAMES_TAKEN = {"list": 0, "rename": 2, "retire": 1, "merge": 2, "restore": 1}
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_model_argument(parser)
+    add_model_argument(parser, threads=False)
     parser.value("action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=one_of(_NAMES_TAKEN))
     parser.add_argument(
         "names",
@@ -38,7 +37,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """List the labels, or change them and save the model."""
     wanted = _NAMES_TAKEN[options.action]
     if len(options.names) != wanted:

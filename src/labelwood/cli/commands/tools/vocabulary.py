@@ -9,12 +9,12 @@ The suffix tells the format: .ttl, .rdf, .jsonld, .nt (SKOS, with rdflib), .csv 
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.output import print_facts, print_json, remark
-from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.cli.support.output import print_facts, print_json
+from labelwood.cli.support.parser import Options, Parser, UsageError, one_of
+from labelwood.cli.support.safe_output import remark
 from labelwood.errors import LabelwoodError, nearest
 from labelwood.methods import load
 from labelwood.methods.online.learner import learner_of
@@ -73,7 +73,7 @@ def vocabulary_flags(parser: Parser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Do what ACTION says."""
     least, most, what = _TAKES[options.action]
     if not least <= len(options.words) <= most:
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read(file: str, options: argparse.Namespace) -> Vocabulary:
+def _read(file: str, options: Options) -> Vocabulary:
     if Path(file).is_dir():
         kept = Vocabulary.restore(read_model(file)[1])
         if kept is None:
@@ -106,7 +106,7 @@ def _read(file: str, options: argparse.Namespace) -> Vocabulary:
     return found.vocabulary
 
 
-def _update(model: str, new: Vocabulary, options: argparse.Namespace) -> int:
+def _update(model: str, new: Vocabulary, options: Options) -> int:
     """Give a model a newer vocabulary and print what changed."""
     if options.learn_names:
         learner_of(load(model), owner=model)  # before the model changes

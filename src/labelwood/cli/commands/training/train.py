@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.inputs import add_data_arguments, executor_flag, vocabulary_flag, vocabulary_of
-from labelwood.cli.support.output import print_facts, print_json, remark, shown_seconds
-from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.output import print_facts, print_json, shown_seconds
+from labelwood.cli.support.parser import Options, Parser, UsageError
+from labelwood.cli.support.safe_output import remark
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.data import load_label_texts
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
@@ -21,6 +21,7 @@ from labelwood.vocabulary import Vocabulary
 EXAMPLES = (
     'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
     "labelwood train docs.csv -o model --text title^2,body --labels tags",
+    "labelwood train docs.csv -o model --words stems --language fi",
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train train.txt.xz -o model --max-memory 4GB",
     "labelwood train docs.csv -o model --method auto",
@@ -55,10 +56,10 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     add_training_options(parser, argv)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Load the data, fit, save; print times, sizes and the shape of the model."""
-    if options.resume and options.checkpoint is None:
-        raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to resume from")
+    if options.checkpoint is None:
+        options.refuse(["--resume"], "it needs --checkpoint, the directory to resume from")
     target = Path(options.output)
     check_target(target)  # before the training, not after it
     clock = RunContext()

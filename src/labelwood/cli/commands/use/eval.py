@@ -5,7 +5,6 @@ All figures are in percent, with 95 % bootstrap confidence intervals. The last l
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from labelwood.cli.support.inputs import (
     read_rows_and_truth,
 )
 from labelwood.cli.support.output import open_output, print_facts, print_json, print_table, shown, shown_seconds
-from labelwood.cli.support.parser import Parser, distinct_counts, two_positive
+from labelwood.cli.support.parser import Options, Parser, distinct_counts, two_positive
 from labelwood.estimator import TreeEstimator
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.metrics import (
@@ -126,7 +125,7 @@ class _Compared(NamedTuple):
     differences: dict[str, Interval]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Predict, compare with the true labels, print every metric at every k."""
     clock = RunContext()
     measured = _measure(options, clock)
@@ -166,7 +165,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
+def _measure(options: Options, clock: RunContext) -> _Measured:
     with clock.phase("load"):
         whole = read_model(options)
         model = estimator_of(whole)
@@ -180,7 +179,7 @@ def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
     return _Measured(model, truth, top, counts, sets, plain, names_for(whole, options))
 
 
-def _figures(measured: _Measured, options: argparse.Namespace) -> dict[str, float]:
+def _figures(measured: _Measured, options: Options) -> dict[str, float]:
     a, b = options.propensity
     weights = inverse_propensities(measured.counts, measured.model.trained_["rows"], A=a, B=b)
     return _percent(evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights))
@@ -195,7 +194,7 @@ def _meaning(measured: _Measured) -> dict[str, float]:
     return {name: _rounded(value) for name, value in sets.items()}
 
 
-def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: argparse.Namespace) -> None:
+def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: Options) -> None:
     """Print the recall without and with the objective, from the most frequent labels to the rarest."""
     assert measured.plain is not None
     last = options.ks[-1]
@@ -209,9 +208,9 @@ def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], o
     print_table(["labels", "without", "with", "difference"], rows)
 
 
-def _compare(measured: _Measured, path: str, options: argparse.Namespace, clock: RunContext) -> _Compared:
+def _compare(measured: _Measured, path: str, options: Options, clock: RunContext) -> _Compared:
     """Measure another model, and by how much it is better, for every metric that is a mean over rows."""
-    other = _measure(argparse.Namespace(**{**vars(options), "model": path}), clock)
+    other = _measure(options.changed(model=path), clock)
     with clock.phase("evaluate"):
         differences = paired_intervals(
             (measured.truth, measured.top), (other.truth, other.top), options.ks, n_resamples=options.resamples
@@ -298,7 +297,7 @@ def _print(
     )
 
 
-def _print_compared(found: Mapping[str, float], compared: Mapping[str, _Compared], options: argparse.Namespace) -> None:
+def _print_compared(found: Mapping[str, float], compared: Mapping[str, _Compared], options: Options) -> None:
     """Print all metrics with one row per model, then the differences from MODEL with their intervals."""
     models = {options.model: found, **{path: other.figures for path, other in compared.items()}}
     ends = [f"@{k}" for k in options.ks]

@@ -6,25 +6,23 @@ a step.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
 from typing import Any
 
+from labelwood.cli.support.data_kind import is_a_text, named_data
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_model_argument,
-    is_a_text,
     label_of,
     language_flag,
     literal,
-    named_data,
     names_for,
     read_model,
     read_rows,
     read_texts,
 )
 from labelwood.cli.support.output import print_json
-from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.parser import Options, Parser, UsageError
 from labelwood.explain import Explanation
 from labelwood.explain.label_words import with_names
 from labelwood.methods.text_classifier import Model
@@ -39,7 +37,7 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_model_argument(parser)
+    add_model_argument(parser, threads=False)
     add_data_arguments(parser, label_names=False)
     parser.count("-k", default=3, help="number of suggestions to explain")
     parser.count("--row", default=1, help="row of the data file, counted from 1")
@@ -56,7 +54,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Explain one row."""
     model = read_model(options)
     names = names_for(model, options)
@@ -68,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
+def _explanation(model: Model, options: Options) -> Explanation:
     missed = [label_of(model, text) for text in options.missed]
     if model.takes == "text":
         texts = literal(model, options) if is_a_text(options) else read_texts(options, model, needs_labels=False).texts
@@ -80,7 +78,7 @@ def _explanation(model: Model, options: argparse.Namespace) -> Explanation:
     return model.explain(row, options.k, missed=missed, n_features=options.words)[0]
 
 
-def _row(options: argparse.Namespace, n_rows: int) -> int:
+def _row(options: Options, n_rows: int) -> int:
     if options.row > n_rows:
         raise UsageError(
             f"labelwood explain: --row takes a row of {named_data(options)}, 1 to {n_rows}; got {options.row}"

@@ -6,7 +6,6 @@ lines from standard input are answered as they arrive: texts, or vectors (l1,l2 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from labelwood.cli.support.columns import columns_for
+from labelwood.cli.support.data_kind import has_texts, is_a_text, refuse_for_pipe
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_model_argument,
     executor_flag,
-    has_texts,
-    is_a_text,
     language_flag,
     literal,
     names_for,
@@ -31,7 +29,7 @@ from labelwood.cli.support.inputs import (
     text_model,
 )
 from labelwood.cli.support.output import open_output, shown_label, to_json
-from labelwood.cli.support.parser import Parser, UsageError, at_least
+from labelwood.cli.support.parser import Options, Parser, UsageError, at_least
 from labelwood.data.pipes import text_batches, vector_batches
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import Objective
@@ -101,7 +99,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Predict all rows and write the output; rows from standard input are answered as they arrive."""
     if options.decide and options.objective is not None:
         raise UsageError(
@@ -131,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _predicted(model: Model, options: argparse.Namespace) -> Iterator[_Predicted]:
+def _predicted(model: Model, options: Options) -> Iterator[_Predicted]:
     """Yield labels and scores: for all rows at once, shard by shard, or as rows arrive."""
     objective: Objective | None = "precision" if options.decide else options.objective
     if options.executor not in (None, "threads") and not is_a_text(options):
@@ -151,15 +149,18 @@ def _predicted(model: Model, options: argparse.Namespace) -> Iterator[_Predicted
         yield _Predicted(*found, rows.table)
 
 
-def _rows(model: Model, options: argparse.Namespace) -> Iterator[_Rows]:
+def _rows(model: Model, options: Options) -> Iterator[_Rows]:
     """Yield the rows of DATA: all at once, or from standard input as they arrive."""
     n_features = estimator_of(model).n_features_in_
     if model.takes == "text" and is_a_text(options):
         yield _Rows(model.encode(literal(model, options)), {"text": options.data})
     elif options.data == ["-"]:
+        refuse_for_pipe(options)
         estimator_of(model).verbose = False  # one bar per batch would flicker
         pipe: Any = sys.stdin.buffer
         if model.takes == "text" if options.format is None else has_texts(options):
+            if options.format in ("annif", "fasttext", "lines"):
+                options.refuse(["--text"], f"{options.format} has no columns")
             columns, encoder = columns_for(options, model), text_model(model, options)
             for batch in text_batches(pipe, format=options.format, columns=columns, keep_table=options.csv):
                 yield _Rows(encoder.encode(batch.texts), batch.table or {})
