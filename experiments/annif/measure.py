@@ -3,12 +3,11 @@
     make build/adapters/annif/installed && build/adapters/annif/bin/python -m pip install fasttext-numpy2==0.10.4
     python -m experiments.annif.measure --annif build/adapters/annif/bin
 
-The documents are the first rows of yso_finna_fi_full that have one of its 500 most frequent subjects; other subjects are
-left out. The analyzer of all backends is ``snowball(finnish)``. The
-settings are the defaults of the backends, except for three trees of LinearTree, as omikuji has, and the settings of
-fastText, which are those of Annif's tutorial. MLLM learns from the first
-500 documents: it compares words of texts with names of subjects, and more documents cost much time. CPU seconds are
-those of the whole command, also of Annif's start.
+The documents are the first rows of yso_finna_fi_full that have one of its 500 most frequent subjects; other subjects
+are left out. The analyzer of all backends is ``snowball(finnish)``. The settings are the defaults of the backends,
+except for three trees of LinearTree, as omikuji has, and the settings of fastText, which are those of Annif's
+tutorial. MLLM learns from the first 500 documents: it compares words of texts with names of subjects, and more
+documents cost much time. CPU seconds are those of the whole command, also of Annif's start.
 """
 
 from __future__ import annotations
