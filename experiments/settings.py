@@ -10,9 +10,9 @@ from typing import Any
 
 from experiments.common import Options, Runs, Split, held_out, kept, measured
 from labelwood import METHODS, TreeEstimator
+from labelwood.methods.forest.base import ForestEstimator
 
-TREES = {"ldsm-forest": {}, "graph-forest": {}, "craft-forest": {}}
-N_TREES = 50
+N_TREES = 50  # of an instance forest
 UNTOLD = ("random_state", "n_jobs", "verbose")  # parameters that are no part of a key
 
 BLENDED = [
@@ -58,6 +58,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
         "eurlex57k": {"epochs": 1, "l1": 0.5},
         "yso_finna_en": {"epochs": 1, "l1": 0.5},
     },
+    "fastxml-forest": {"delicious": {"C": 1.0, "idf": False}},
     "blend": {},
     "ranker": {
         "bibtex": {"models": BLENDED},
@@ -68,12 +69,17 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+def is_forest(method: str) -> bool:
+    """Whether a method is an instance forest."""
+    return issubclass(METHODS[method], ForestEstimator)
+
+
 def parameters(method: str, data: str) -> dict[str, Any]:
     """The parameters of a method on a data set, the number of trees among them."""
     name = data.partition("/")[0]
     found = dict(CHOSEN.get(method, {}).get(name, {}))
-    if method in TREES:
-        found["n_trees"] = TREES[method].get(name, N_TREES)
+    if is_forest(method):
+        found["n_trees"] = N_TREES
     if method == "blend":
         found["models"] = BLENDED
     return found
