@@ -6,6 +6,7 @@ not listed have the defaults.
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from experiments.common import Options, Runs, Split, held_out, kept, measured
@@ -58,7 +59,6 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
         "eurlex57k": {"epochs": 1, "l1": 0.5},
         "yso_finna_en": {"epochs": 1, "l1": 0.5},
     },
-    "fastxml-forest": {"delicious": {"C": 1.0, "idf": False}},
     "blend": {},
     "ranker": {
         "bibtex": {"models": BLENDED},
@@ -117,7 +117,13 @@ def key_of(method: str, data: str, options: Options, **changes: Any) -> dict[str
 
 
 def key_with(method: str, data: str, options: Options, **given: Any) -> dict[str, Any]:
-    """The key of a method with these parameters alone; it holds every parameter, given or default."""
-    found = METHODS[method](**given).get_params(deep=False)
-    own = {name: found[name] for name in sorted(found) if name not in UNTOLD}
+    """The key of a method with these parameters alone; it holds every parameter, given or default.
+
+    A parameter that a method gained later is left out at its default, if older models acted by that value: their runs
+    stay found.
+    """
+    found, declared = METHODS[method](**given).get_params(deep=False), signature(METHODS[method]).parameters
+    later = METHODS[method].ADDED_LATER.items()
+    old = {name for name, value in later if found[name] == value == declared[name].default}
+    own = {name: found[name] for name in sorted(found) if name not in UNTOLD and name not in old}
     return {"data": data, "method": method, "parameters": own, "quick": options.quick}

@@ -37,7 +37,6 @@ METHOD_PAGES = {
     "craft-forest": "craft_forest",
     "graph-forest": "graph_forest",
     "ldsm-forest": "ldsm_forest",
-    "fastxml-forest": "fastxml_forest",
     "blend": "blend",
     "ranker": "ranker",
 }
