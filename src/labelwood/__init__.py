@@ -17,8 +17,10 @@ __all__ = [
     "GraphForest",
     "HashingEncoder",
     "LabelwoodError",
+    "LabelwoodWarning",
     "LdsmForest",
     "LinearTree",
+    "LivingTree",
     "OneVsRest",
     "OnlineForest",
     "OnlineTree",
@@ -34,7 +36,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from labelwood import data, metrics
-    from labelwood.errors import FormatError, LabelwoodError
+    from labelwood.errors import FormatError, LabelwoodError, LabelwoodWarning
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.blend import Blend
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from labelwood.methods.forest.label_neighbors import label_neighbors
     from labelwood.methods.forest.ldsm_forest import LdsmForest
     from labelwood.methods.label_tree.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online.living_tree import LivingTree
     from labelwood.methods.online.online_forest import OnlineForest
     from labelwood.methods.online.online_tree import OnlineTree
     from labelwood.methods.ranker import Ranker
@@ -59,8 +62,10 @@ else:
         "GraphForest": "methods.forest.graph_forest",
         "HashingEncoder": "text",
         "LabelwoodError": "errors",
+        "LabelwoodWarning": "errors",
         "LdsmForest": "methods.forest.ldsm_forest",
         "LinearTree": "methods.label_tree.linear_tree",
+        "LivingTree": "methods.online.living_tree",
         "OneVsRest": "methods.label_tree.linear_tree",
         "TextClassifier": "methods.text_classifier",
         "TfidfEncoder": "text",
