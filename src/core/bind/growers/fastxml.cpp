@@ -15,7 +15,7 @@ void read(OptionsReader& from, fastxml::Options& to) {
     from.read("tolerance", to.separator.tolerance);
     from.read("bias", to.separator.bias);
     from.read("rounds", to.rounds);
-    from.copy("label_weights", to.label_weights);
+    from.view("label_weights", to.label_weights);
 }
 
 nb::dict grow(const CsrArrays& x, const PatternArrays& y, const nb::dict& options, int n_threads,

@@ -18,8 +18,8 @@ namespace labelwood::forest::fastxml {
 struct Options {
     BinaryOptions tree;
     SeparatorOptions separator;
-    int32_t rounds;               // separators trained per node, each after the sides have converged
-    Vector<float> label_weights;  // empty: all are 1
+    int32_t rounds;                   // separators trained per node, each after the sides have converged
+    Span<const float> label_weights;  // empty: all are 1
 };
 
 class Splitter {
@@ -57,7 +57,7 @@ class Splitter {
 
 inline FlatForest grow_forest(const Csr& x, const Csr& y, const Options& options, int n_threads, Monitor& monitor) {
     // Leaves divide by the largest weight, so that their values are at most 1.
-    Vector<float> relative = options.label_weights;
+    Vector<float> relative(options.label_weights.begin(), options.label_weights.end());
     if (!relative.empty()) {
         const float largest = *std::max_element(relative.begin(), relative.end());
         for (float& weight : relative) weight /= largest;
