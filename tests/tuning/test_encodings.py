@@ -27,7 +27,7 @@ def in_pieces(n_rows):
 def test_a_better_encoder_wins_and_is_told():
     texts, Y = in_pieces(2000)
     candidates = (("linear-tree", {}), ("linear-tree", {"C": 0.5}))
-    rows = Texts(texts, TfidfEncoder, {"n_jobs": 1})
+    rows = Texts(texts, TfidfEncoder, {"n_jobs": 1, "words": "forms"})
     found = tune(rows, Y, budget=120, metric="P@1", candidates=candidates, n_jobs=1)
     assert found.best.encoder["analyzer"] == "char_wb"
     assert "--analyzer char_wb --ngram-range 3,5" in found.best.name

@@ -207,7 +207,7 @@ class _Search:
         for trial in sorted([*waiting, *again], key=lambda trial: -trial.score):
             needed = _SLACK * trial.seconds / trial.share
             if needed < self._budget.seconds:
-                done = self._try(trial, 1.0, min(self._budget.seconds, _MOST_TIMES * needed))
+                done = self._try(trial, 1.0, min(self._budget.seconds, max(_LEAST_SECONDS, _MOST_TIMES * needed)))
                 if not done.stopped:
                     self.ended = [*(other for other in self.ended if other.name != trial.name), done]
 
