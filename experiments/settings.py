@@ -60,10 +60,10 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "blend": {},
     "ranker": {
-        "bibtex": {"models": BLENDED},
-        "delicious": {"models": BLENDED},
-        "yso_finna_en": {"models": RANKED},
-        "tibkat": {"models": RANKED},
+        "bibtex": {"models": BLENDED, "similar_rows": 0},
+        "delicious": {"models": BLENDED, "similar_rows": 0},
+        "eurlex57k": {"similar_rows": 0},
+        "yso_finna_en": {"models": RANKED, "similar_rows": 0},
     },
 }  # fmt: skip
 

@@ -51,6 +51,7 @@ def models() -> dict[str, Any]:
     found["texts-ranker"] = TextClassifier(named, TfidfEncoder(n_jobs=1)).fit(
         TEXTS * 12, LABELS * 12, label_texts={"pets": ["pets", "dogs and cats"], "zebra": "zebras"}
     )
+    found["ranker-similar"] = Ranker(["linear-tree"], n_jobs=1, n_boosted=3, similar_rows=5).fit(X, Y)
     return found
 
 
