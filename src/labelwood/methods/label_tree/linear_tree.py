@@ -62,7 +62,7 @@ class LinearTree(LinearModel):
     """
 
     method_name: ClassVar[str] = "linear-tree"
-    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2}
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2, "candidates": "best"}
 
     def __init__(
         self,
@@ -102,6 +102,13 @@ class LinearTree(LinearModel):
                 "score of a step is exp(-slack^score_power), slack = max(0, 1 - margin); not for logistic", ge=1, le=8
             ),
         ] = 3,
+        candidates: Annotated[
+            Literal["best", "beam", "all"],
+            Param(
+                "labels that each of several trees proposes: the 4 k best, the beam_width best of each node in the beam, "
+                "or all in the beam"
+            ),
+        ] = "best",
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
@@ -111,8 +118,8 @@ class LinearTree(LinearModel):
         self.cluster_features, self.loss, self.C, self.tolerance = cluster_features, loss, C, tolerance
         self.max_passes, self.intercept, self.bias, self.normalize = max_passes, intercept, bias, normalize
         self.weight_threshold, self.weight_dtype, self.search = weight_threshold, weight_dtype, search
-        self.beam_width, self.score_power, self.n_jobs = beam_width, score_power, n_jobs
-        self.random_state, self.verbose = random_state, verbose
+        self.beam_width, self.score_power, self.candidates = beam_width, score_power, candidates
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "C": 1.0, "tolerance": 0.1, "weight_threshold": None,

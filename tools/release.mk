@@ -1,0 +1,18 @@
+# What a release promises, and what checks it: wheels, compilers, machines, files for others' tools, instruction counts.
+
+.PHONY: test-wheels test-clang test-aarch64
+
+# The wheel of Python 3.12 is audited, installed and used on 3.12 and 3.13, if these are on this machine.
+test-wheels: $(VENV)/installed $(VENV)/tools-test
+	LABELWOOD_WHEELS=1 $(BIN)/python -m pytest -n 0 -rs tests/release/test_wheels.py $(ARGS)
+
+# The kernels compiled by Debian's Clang, warnings as errors, and the tests that reach them.
+CLANGXX ?= clang++-16
+BUILD_clang = -C cmake.define.CMAKE_CXX_COMPILER=$(CLANGXX) -C cmake.define.LABELWOOD_WERROR=ON
+KERNEL_TESTS := tests/core tests/golden tests/packed tests/text tests/methods tests/test_sparse.py
+test-clang: build/clang-compiler build/clang/installed $(VENV)/tools-test
+	PYTHONPATH=build/clang/site $(BIN)/python -m pytest -n 0 $(KERNEL_TESTS) $(ARGS)
+
+build/clang-compiler:
+	command -v $(CLANGXX) > /dev/null || apt-get install --yes --no-install-recommends clang-16
+	mkdir -p build && touch $@
