@@ -32,7 +32,8 @@ def beam_search(
 ) -> Found:
     """Open the ``beam_width`` best inner nodes of each level; return the k best labels found on the way.
 
-    Only the ``per_node`` best labels of a node count, if that is not 0. ``gaps`` collects by how much the last node inside the beam beats the first node outside, at each level.
+    Only the ``per_node`` best labels of a node count, if that is not 0. ``gaps`` collects by how much the last node
+    inside the beam beats the first node outside, at each level.
     """
     beam, found = [(0.0, 0)], []
     while beam:

@@ -1,4 +1,4 @@
-"""The wheel built on Python 3.12 has the stable ABI: it is installed and used on 3.12 and 3.13; see ``make test-wheels``."""
+"""The wheel of Python 3.12 has the stable ABI: it is installed and used on 3.12 and 3.13; see ``make test-wheels``."""
 
 from __future__ import annotations
 

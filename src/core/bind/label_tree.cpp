@@ -137,8 +137,7 @@ class TreeSearcher {
         : arrays_(options_from<PackedTreeArrays>(arrays, read)), tree_(arrays_.view()) {}
 
     nb::tuple search(const CsrArrays& x, int32_t k, int32_t beam_width, bool exact, int n_threads,
-                     const nb::object& progress, const std::optional<Array<int32_t>>& allowed,
-                     int32_t per_node) const {
+                     const nb::object& progress, const std::optional<Array<int32_t>>& allowed, int32_t per_node) const {
         const Csr rows = x.view();
         Call call(rows.nnz() < 4096, n_threads, progress);
         const label_tree::SearchOptions options{k, beam_width, call.n_threads, per_node};

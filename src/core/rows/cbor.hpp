@@ -26,8 +26,8 @@ namespace detail {
 inline double half_to_double(uint64_t bits) {
     const auto exponent = static_cast<int>((bits >> 10) & 31);
     const auto mantissa = static_cast<double>(bits & 1023);
-    const double size = exponent == 0    ? std::ldexp(mantissa, -24)
-                        : exponent < 31  ? std::ldexp(mantissa + 1024.0, exponent - 25)
+    const double size = exponent == 0     ? std::ldexp(mantissa, -24)
+                        : exponent < 31   ? std::ldexp(mantissa + 1024.0, exponent - 25)
                         : mantissa == 0.0 ? std::numeric_limits<double>::infinity()
                                           : std::numeric_limits<double>::quiet_NaN();
     return (bits >> 15) != 0 ? -size : size;

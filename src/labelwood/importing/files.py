@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import stat
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from labelwood.errors import FormatError, LabelwoodError
 
 # The errors that damaged files cause while they are read.
 _UNSOUND = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, EOFError, NotImplementedError)
-_ZIPPED = (zipfile.BadZipFile, RuntimeError, SyntaxError)
+_ZIPPED = (zipfile.BadZipFile, RuntimeError, SyntaxError, OSError)  # OSError: of a seek within bytes in memory
 _LARGEST_JSON = 1 << 20
 
 
@@ -31,7 +32,7 @@ def naming(path: Path) -> Iterator[None]:
         raise FormatError(text if text.startswith(str(path)) else f"{path}: {text}") from None
     except LabelwoodError as error:
         raise FormatError(f"{path}: {error}") from None
-    except (*_UNSOUND, *_ZIPPED) as error:
+    except _UNSOUND as error:
         raise FormatError(f"{path}: damaged ({' '.join(str(error).split()) or type(error).__name__})") from None
 
 
@@ -67,27 +68,39 @@ def count(holder: dict[str, Any], name: str, path: Path, least: int = 0) -> int:
 
 def whole(numbers: npt.NDArray[Any], what: str) -> npt.NDArray[np.int64]:
     """Numbers that count or number something, as integers."""
-    if len(numbers) and not (0 <= numbers.min() and numbers.max() < 2**53 and np.all(numbers == np.floor(numbers))):
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() < 2**53 and np.all(numbers == np.floor(numbers))):
         raise FormatError(f"{what} must be whole numbers, 0 or more")
     return numbers.astype(np.int64)
 
 
-def sparse_columns(path: Path) -> tuple[tuple[int, int], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Shape, and row, column and value of every entry of a matrix that scipy or numpy saved, without pickle."""
+class Entries(NamedTuple):
+    """Row, column and value of every entry of a matrix."""
+
+    shape: tuple[int, int]
+    row: npt.NDArray[Any]
+    column: npt.NDArray[Any]
+    value: npt.NDArray[Any]
+
+
+def read_matrix(path: Path) -> Entries:
+    """The sparse matrix in a file that scipy saved, without pickle."""
     content = read_bytes(path)
     with naming(path):
         if content[:2] != b"PK":
             raise FormatError("not a matrix that scipy saved")
-        with zipfile.ZipFile(path) as parts:
-            claimed = sum(part.file_size for part in parts.infolist())
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as parts:
+                claimed = sum(part.file_size for part in parts.infolist())
             if claimed > 64 * len(content) + 2**20:
                 raise FormatError(f"its arrays claim {claimed} bytes in a file of {len(content)}")
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in ("indptr", "indices", "data", "shape", "format")}
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in ("indptr", "indices", "data", "shape", "format")}
+        except _ZIPPED as error:
+            raise FormatError(f"damaged ({error})") from None
         return _entries(arrays)
 
 
-def _entries(arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _entries(arrays: dict[str, npt.NDArray[Any]]) -> Entries:
     form = arrays["format"].item()
     form = form.decode("ascii") if isinstance(form, bytes) else form
     if form not in ("csr", "csc"):
@@ -103,4 +116,5 @@ def _entries(arrays: dict[str, npt.NDArray[Any]]) -> Any:
     if len(minor) != len(data) or (len(minor) and minor.max() >= inner):
         raise FormatError("indices do not fit the matrix")
     major = np.repeat(np.arange(outer), np.diff(pointer))
-    return (rows, columns), *((major, minor) if form == "csr" else (minor, major)), data
+    row, column = (major, minor) if form == "csr" else (minor, major)
+    return Entries((rows, columns), row, column, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from labelwood.errors import FormatError, LabelwoodError, nearest
 from labelwood.importing import libmultilabel, napkinxc, omikuji, pecos, sklearn_ovr
 from labelwood.label_names import LabelNames, name_problem
 from labelwood.methods.label_tree.base import LinearModel
+from labelwood.sparse import MAX_COLUMNS
 
 
 class _Format(NamedTuple):
@@ -29,13 +31,20 @@ FORMATS: dict[str, _Format] = {
 
 
 def import_model(
-    path: str | os.PathLike[str], *, format: str | None = None, label_names: Sequence[str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    label_names: Sequence[str] | None = None,
+    n_features: int | None = None,
 ) -> LinearModel:
     """The model that another tool saved, as a fitted ``LinearTree`` or ``OneVsRest``.
 
     ``format`` is ``"omikuji"``, ``"pecos"``, ``"napkinxc"`` or ``"libmultilabel"``; by default the files tell. A label
-    is named by its number in the other tool, or by ``label_names[number]``. The model gives the labels and scores that
-    the tool gives, for the same vectors. It can be saved, explained, shrunk, calibrated and served like any other.
+    is named by its number in the other tool, or by ``label_names[number]``. ``n_features`` is the number of columns of
+    your rows, if it is more than the files tell: napkinXC does not count features that no training row has.
+
+    The model gives the labels and scores that the tool gives for the same vectors. It can be saved, explained, shrunk,
+    calibrated and served like any other.
     """
     source = Path(path)
     if not source.exists():
@@ -44,6 +53,8 @@ def import_model(
     if name not in FORMATS:
         raise LabelwoodError(f"format must be one of {', '.join(FORMATS)}; got {format!r}{nearest(format, FORMATS)}")
     model = FORMATS[name].read(source)
+    if n_features is not None:
+        model = _widened(model, n_features, source)
     return model if label_names is None else _with_names(model, label_names, source)
 
 
@@ -68,8 +79,17 @@ def _format_of(path: Path) -> str:
         if one.is_model(path):
             return name
     if path.suffix in (".joblib", ".pkl", ".pickle"):
-        raise FormatError(f"{path}: a pickle may run any code and is not opened; in Python, use labelwood.importing.from_sklearn")
+        raise FormatError(
+            f"{path}: a pickle may run any code and is not opened; in Python, use labelwood.importing.from_sklearn"
+        )
     raise FormatError(f"{path}: no model of {', '.join(FORMATS)} is here")
+
+
+def _widened(model: LinearModel, n_features: int, source: Path) -> LinearModel:
+    if not model.n_features_in_ <= n_features <= MAX_COLUMNS:
+        raise LabelwoodError(f"{source}: n_features must be at least {model.n_features_in_}; got {n_features}")
+    trees = [replace(packed, n_features=n_features) for packed in model.trees_]
+    return model.from_trees(trees, model.label_names, model.trained_)
 
 
 def _with_names(model: LinearModel, names: Sequence[str], source: Path) -> LinearModel:

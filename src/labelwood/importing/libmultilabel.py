@@ -1,8 +1,9 @@
 """Linear models of LibMultiLabel: ``linear_pipeline.pickle``, which is read without being run.
 
 A tree model holds all classifiers as columns of one matrix: those of a node's children are
-``node_ptr[index] .. node_ptr[index + 1]``. A step costs ``max(0, 1 - margin)^2``; scores of several trees are averaged. A
-one-vs-rest model gives decision values; here, scores are their sigmoids, in the same order.
+``node_ptr[index] .. node_ptr[index + 1]``. A step's score is ``sigmoid(3 * margin)``, as in version 0.10; weights are
+stored three times as large for it. Scores of several trees are averaged. A one-vs-rest model gives decision values;
+here, scores are their sigmoids, in the same order.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from labelwood.methods.label_tree.linear_tree import LinearTree, OneVsRest
 from labelwood.packed.label_tree import LOGISTIC
 
 PIPELINE = "linear_pipeline.pickle"
-_POWER = 2
-_BEAM = 10  # the default of predict_values
+_BEAM, _STEEPNESS = 10, 3.0  # the defaults of beam_width and prob_A of predict_values
 
 
 def is_model(path: Path) -> bool:
@@ -52,17 +52,23 @@ def _read_trees(model: Made) -> LinearModel:
     if len(sizes) != 1:
         raise FormatError("all trees must have the same features")
     estimator = LinearTree(
-        n_trees=len(found), tree="kmeans", arity=100, max_depth=10, C=1.0, tolerance=0.1, intercept=0.0, bias=1.0,
-        normalize=False, score_power=_POWER, weight_dtype="float32", beam_width=_BEAM, candidates="all",
+        n_trees=len(found), tree="kmeans", arity=100, max_depth=10, loss="logistic", C=1.0, tolerance=0.1,
+        intercept=0.0, bias=1.0, normalize=False, weight_dtype="float32", beam_width=_BEAM, candidates="all",
     )  # fmt: skip
-    return assemble(estimator, [tree for _, tree in found], sizes.pop(), _POWER, source="LibMultiLabel")
+    return assemble(estimator, [tree for _, tree in found], sizes.pop(), LOGISTIC, source="LibMultiLabel")
 
 
 def _read_tree(model: Made) -> tuple[int, ForeignTree]:
     own = model.fields()
     n_features, n_columns, feature, column, weight, constant = _read_flat(own["flat_model"])
     pointer = array_of(own["node_ptr"]).astype(np.int64)
-    if pointer.ndim != 1 or len(pointer) < 2 or pointer[0] != 0 or pointer[-1] != n_columns or np.any(np.diff(pointer) < 0):
+    if (
+        pointer.ndim != 1
+        or len(pointer) < 2
+        or pointer[0] != 0
+        or pointer[-1] != n_columns
+        or np.any(np.diff(pointer) < 0)
+    ):
         raise FormatError("node_ptr does not fit the weights")
     parent, label, node_of = [-1], [-1], np.full(n_columns, -1)
     waiting: list[tuple[int, Any]] = [(0, own["root"])]
@@ -86,8 +92,8 @@ def _read_tree(model: Made) -> tuple[int, ForeignTree]:
     if np.any(node_of < 0):
         raise FormatError("some classifiers belong to no node")
     bias = np.zeros(len(parent))
-    bias[node_of] = constant
-    tree = ForeignTree(np.array(parent), np.array(label), node_of[column], feature, weight, bias)
+    bias[node_of] = _STEEPNESS * constant
+    tree = ForeignTree(np.array(parent), np.array(label), node_of[column], feature, _STEEPNESS * weight, bias)
     return n_features, with_even_beams(tree.check(n_features))
 
 

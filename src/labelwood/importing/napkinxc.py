@@ -1,7 +1,8 @@
 """PLT models of napkinXC: ``args.bin``, ``tree.bin`` and ``weights.bin``, as its C++ code writes them.
 
 All numbers are little-endian, of the sizes of 64-bit Linux. A node has a classifier of its own, the root too, so our
-root has the tool's root as its only child. Feature f of a row is column f + 2 of a weight vector; column 1 is the bias.
+root has the tool's root as its only child. Feature f of a row is column f + 2 of a weight vector, which has one column
+more at its end; column 1 is the bias. Features that no training row has are not counted.
 Scores are sigmoids, or ``exp(-max(0, 1 - margin)^2)``, multiplied along a path; the search is exact.
 """
 
@@ -173,12 +174,10 @@ def _read_vector(file: _Reader) -> tuple[npt.NDArray[Any], npt.NDArray[Any], int
         raise FormatError("a weight belongs to column 0, which no row has")
     if size > MAX_COLUMNS:
         raise FormatError(f"a classifier must have at most {MAX_COLUMNS} columns; got {size}")
-    return column, value, max(size, int(column.max(initial=0)) + 1)
+    return column, value, max(size - 1, int(column.max(initial=0)) + 1)
 
 
-def _assembled(
-    args: _Args, parent: npt.NDArray[Any], label: npt.NDArray[Any], found: _Classifiers
-) -> LinearModel:
+def _assembled(args: _Args, parent: npt.NDArray[Any], label: npt.NDArray[Any], found: _Classifiers) -> LinearModel:
     is_bias = found.column == 1
     if np.any(np.bincount(found.node[is_bias], minlength=1) > 1):
         raise FormatError("a classifier has two biases")

@@ -2,14 +2,14 @@
 
 A tree is nested maps as Rust's serde writes them: ``{"Branch": {"weights": ..., "children": [...]}}`` and ``{"Leaf":
 {"weights": ..., "labels": [...]}}``. Weights are features by children, the last feature is the bias. A step costs
-``max(0, 1 - margin)^2``, or the logistic loss. Rows have unit length. A tree proposes the ten best labels of each of the
-ten best leaves; scores are averaged over trees.
+``max(0, 1 - margin)^2``, or the logistic loss. Rows have unit length. A tree proposes the ten best labels of each of
+the ten best leaves; scores are averaged over trees.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,10 @@ from labelwood.methods.label_tree.linear_tree import LinearTree
 from labelwood.packed.label_tree import LOGISTIC
 
 SETTINGS = "settings.json"
-_LOSSES = {"Hinge": ("squared_hinge", 2), "Log": ("logistic", LOGISTIC)}
+_LOSSES: dict[str, tuple[Literal["squared_hinge", "logistic"], int]] = {
+    "Hinge": ("squared_hinge", 2),
+    "Log": ("logistic", LOGISTIC),
+}
 _NUMBER, _TEXT, _ARRAY, _MAP = range(4)
 _BEAM = 10  # omikuji's default; the files do not name another
 
@@ -60,6 +63,13 @@ def _read_tree(path: Path, n_features: int) -> ForeignTree:
         return with_even_beams(_Tree(content, kinds, values, n_features).read().check(n_features))
 
 
+class _Weights(NamedTuple):
+    feature: npt.NDArray[Any]
+    child: npt.NDArray[Any]
+    value: npt.NDArray[Any]
+    n_children: int
+
+
 class _Tree:
     """The tokens of one file, read once from front to back."""
 
@@ -67,7 +77,7 @@ class _Tree:
         self._content, self._kinds, self._values = content, kinds, values
         self._at, self._n_features = 0, n_features
         self._parent, self._label = [-1], [-1]
-        self._weights: list[tuple[list[int], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]] = []
+        self._weights: list[tuple[int, _Weights]] = []  # with the first child of the node
 
     def read(self) -> ForeignTree:
         """The whole tree. A branch's children follow it one after the other, so no recursion is needed."""
@@ -78,7 +88,8 @@ class _Tree:
             kind = self._key("Branch", "Leaf")
             self._expect(_MAP, 2)
             self._key("weights")
-            entries, n_children = self._read_weights()
+            weights = self._read_weights()
+            n_children = weights.n_children
             self._key("children" if kind == "Branch" else "labels")
             if kind == "Branch":
                 self._expect(_ARRAY, n_children)
@@ -87,36 +98,33 @@ class _Tree:
                 labels = whole(self._numbers(), "labels").tolist()
                 if len(labels) != n_children:
                     raise FormatError(f"a leaf has {len(labels)} labels and {n_children} classifiers")
-            children = list(range(len(self._parent), len(self._parent) + n_children))
-            if not children:
+            if not labels:
                 raise FormatError("a node of the tree has no children")
+            first = len(self._parent)
             self._parent += [node] * n_children
             self._label += labels
-            self._weights.append((children, *entries))
+            self._weights.append((first, weights))
             if kind == "Branch":
-                waiting += reversed(children)
+                waiting += reversed(range(first, first + n_children))
         if self._at != len(self._kinds):
             raise FormatError("the file goes on behind its tree")
         return self._whole()
 
     def _whole(self) -> ForeignTree:
-        node = np.concatenate([np.array(children)[place] for children, _, place, _ in self._weights])
-        feature = np.concatenate([feature for _, feature, _, _ in self._weights])
-        weight = np.concatenate([weight for *_, weight in self._weights]).astype(np.float32)
+        node = np.concatenate([first + weights.child for first, weights in self._weights])
+        feature = np.concatenate([weights.feature for _, weights in self._weights])
+        weight = np.concatenate([weights.value for _, weights in self._weights]).astype(np.float32)
         is_bias = feature == self._n_features
         bias = np.zeros(len(self._parent), np.float32)
         bias[node[is_bias]] = weight[is_bias]
         rest = ~is_bias
-        return ForeignTree(
-            np.array(self._parent), np.array(self._label), node[rest], feature[rest], weight[rest], bias
-        )
+        return ForeignTree(np.array(self._parent), np.array(self._label), node[rest], feature[rest], weight[rest], bias)
 
-    def _read_weights(self) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]], int]:
-        """Feature, child and value of every weight of a node, and its number of children."""
+    def _read_weights(self) -> _Weights:
         self._expect(_MAP, 1)
         return self._sparse() if self._key("Sparse", "Dense") == "Sparse" else self._dense()
 
-    def _sparse(self) -> Any:
+    def _sparse(self) -> _Weights:
         self._expect(_MAP, 6)
         rows, columns = (int(whole(self._number(name), name)[0]) for name in ("outer_dim", "inner_dim"))
         parts = []
@@ -130,9 +138,9 @@ class _Tree:
             raise FormatError("the weights of a node do not fit its shape")
         if len(inner) and (inner.max() >= columns or outer.max() >= rows):
             raise FormatError("a weight of a node lies outside its matrix")
-        return (np.repeat(outer, np.diff(pointer)), inner, data), columns
+        return _Weights(np.repeat(outer, np.diff(pointer)), inner, data, columns)
 
-    def _dense(self) -> Any:
+    def _dense(self) -> _Weights:
         self._expect(_MAP, 3)
         self._number("v")
         self._key("dim")
@@ -142,7 +150,7 @@ class _Tree:
         if len(dim) != 2 or dim[0] != self._n_features + 1 or dim[0] * dim[1] != len(data):
             raise FormatError("the weights of a node do not fit its shape")
         feature, child = np.divmod(np.flatnonzero(data), dim[1])
-        return (feature, child, data[data != 0]), int(dim[1])
+        return _Weights(feature, child, data[data != 0], int(dim[1]))
 
     def _next(self, kind: int) -> float:
         if self._at >= len(self._kinds):

@@ -1,8 +1,8 @@
 """XR-Linear models of PECOS: a folder per layer with ``param.json``, the weights ``W.npz`` and the clusters ``C.npz``.
 
-Column j of a layer's W is the classifier of its node j; the last row is the bias if there is one. Row j of C has its one
-entry in the column of the parent. A step's score is ``exp(-max(0, 1 - margin)^p)`` for the post-processor ``lp-hinge``,
-the sigmoid for ``sigmoid``; scores are multiplied along a path. Rows are used as they are given.
+Column j of a layer's W is the classifier of its node j; the last row is the bias if there is one. Row j of C has its
+one entry in the column of the parent. A step's score is ``exp(-max(0, 1 - margin)^p)`` for the post-processor
+``lp-hinge``, the sigmoid for ``sigmoid``; scores are multiplied along a path. Rows are used as they are given.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.importing.files import count, naming, read_object, sparse_columns
+from labelwood.importing.files import count, naming, read_matrix, read_object
 from labelwood.importing.foreign_tree import ForeignTree, assemble
 from labelwood.methods.label_tree.base import LinearModel
 from labelwood.methods.label_tree.linear_tree import LinearTree
@@ -67,8 +67,8 @@ def _read_layer(folder: Path) -> _Layer:
     bias = param.get("bias")
     if not isinstance(bias, int | float) or isinstance(bias, bool) or not -1e6 < bias < 1e6:
         raise FormatError(f"{where}: bias must be a number; got {bias!r:.60}")
-    (n_rows, n_nodes), feature, node, weight = sparse_columns(folder / "W.npz")
-    (n_members, n_clusters), member, cluster, _ = sparse_columns(folder / "C.npz")
+    (n_rows, n_nodes), feature, node, weight = read_matrix(folder / "W.npz")
+    (n_members, _), member, cluster, _ = read_matrix(folder / "C.npz")
     has_bias = bias > 0
     with naming(folder):
         parent = np.full(n_members, -1)

@@ -1,8 +1,8 @@
 """What a pickle describes, without running it.
 
 A pickle is a program: loading one may call any function. :func:`read_values` goes through its instructions and builds
-plain values only. A class or function that the pickle names becomes a :class:`Named`, and its call a :class:`Made`, that
-nothing runs. :func:`array_of` and :func:`matrix_of` read NumPy's arrays and SciPy's matrices out of these values.
+plain values only. A class or function that the pickle names becomes a :class:`Named`, and its call a :class:`Made`,
+that nothing runs. :func:`array_of` and :func:`matrix_of` read NumPy's arrays and SciPy's matrices out of these values.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
+from labelwood.importing.files import Entries
 
 _MOST_STEPS = 50_000_000
 _MARK = object()
@@ -131,12 +132,13 @@ def _set(machine: _Machine, items: list[Any]) -> None:
         target.update(pairs)
 
 
+_LITERALS = (
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE", "BINUNICODE",
+    "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8", "STRING", "BINSTRING",
+    "SHORT_BINSTRING",
+)  # fmt: skip
 _STEPS: dict[str, Callable[[_Machine, Any], None]] = {
-    **dict.fromkeys(
-        "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 "
-        "BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 STRING BINSTRING SHORT_BINSTRING".split(),
-        _literal,
-    ),
+    **dict.fromkeys(_LITERALS, _literal),
     "NONE": _constant(lambda: None),
     "NEWTRUE": _constant(lambda: True),
     "NEWFALSE": _constant(lambda: False),
@@ -215,8 +217,8 @@ def array_of(value: Any) -> npt.NDArray[Any]:
     return np.frombuffer(content, dtype).reshape(sides, order=order)
 
 
-def matrix_of(value: Any) -> tuple[tuple[int, int], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Shape, and row, column and value of every entry of a pickled SciPy or NumPy matrix, zeros left out."""
+def matrix_of(value: Any) -> Entries:
+    """The entries of a pickled SciPy or NumPy matrix."""
     if not isinstance(value, Made):
         raise FormatError(f"a matrix is missing; got {type(value).__name__}")
     form = value.name() if value.name() not in ("_reconstructor", "__newobj__") else ""
@@ -227,7 +229,7 @@ def matrix_of(value: Any) -> tuple[tuple[int, int], npt.NDArray[Any], npt.NDArra
         if whole.ndim != 2:
             raise FormatError("the weights must be a matrix")
         row, column = np.nonzero(whole)
-        return (whole.shape[0], whole.shape[1]), row, column, whole[row, column]
+        return Entries((whole.shape[0], whole.shape[1]), row, column, whole[row, column])
     state = value.fields()
     rows, columns = (int(side) for side in state["_shape"])
     pointer, minor, data = (array_of(state[name]) for name in ("indptr", "indices", "data"))
@@ -237,4 +239,5 @@ def matrix_of(value: Any) -> tuple[tuple[int, int], npt.NDArray[Any], npt.NDArra
         raise FormatError("a sparse matrix is damaged")
     major = np.repeat(np.arange(outer), np.diff(pointer))
     minor = minor.astype(np.int64)
-    return (rows, columns), *((major, minor) if form.startswith("csr") else (minor, major)), data
+    row, column = (major, minor) if form.startswith("csr") else (minor, major)
+    return Entries((rows, columns), row, column, data)

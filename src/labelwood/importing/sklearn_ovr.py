@@ -12,7 +12,6 @@ from labelwood.label_names import LabelNames
 from labelwood.methods.label_tree.base import LinearModel
 from labelwood.methods.label_tree.linear_tree import OneVsRest
 from labelwood.packed.label_tree import LOGISTIC
-from labelwood.validation.column_names import column_names
 
 _OWNER = "from_sklearn"
 _CERTAIN = 100.0  # of a label that every training row has, or none
@@ -25,7 +24,9 @@ def read_object(model: Any) -> LinearModel:
         raise LabelwoodError(f"{_OWNER}: model must be a fitted OneVsRestClassifier; got {type(model).__name__}")
     n_labels, n_features = len(classes), int(model.n_features_in_)
     if len(members) != n_labels:
-        raise LabelwoodError(f"{_OWNER}: model must have one classifier per label; it has {len(members)} for {n_labels}")
+        raise LabelwoodError(
+            f"{_OWNER}: model must have one classifier per label; it has {len(members)} for {n_labels}"
+        )
     bias = np.zeros(n_labels + 1)
     parts = []
     for number, member in enumerate(members):

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -80,6 +81,18 @@ def print_dataset(path: Path, dataset: Dataset, seconds: Mapping[str, float], *,
         print_json({**facts, "bytes": size, "seconds": rounded})
     else:
         print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(seconds)})
+
+
+def print_next(model: Path, *, takes: str) -> None:
+    """Print on stderr what can be done with a new model, unless progress is switched off."""
+    if not SHOWN.bars:
+        return
+    name = shlex.quote(str(model))
+    row = '"a text"' if takes == "text" else "rows.txt"
+    held_out = "held-out.csv" if takes == "text" else "held-out.txt"
+    print(f"next: labelwood eval {name} {held_out}", file=sys.stderr)
+    print(f"      labelwood predict {name} {row}", file=sys.stderr)
+    print(f"      labelwood explain {name} {row}", file=sys.stderr)
 
 
 def shown(value: Any) -> str:

@@ -234,9 +234,7 @@ class LinearModel(TreeEstimator):
         wide = k if len(self.trees_) == 1 else run.width(min(self._proposed(k), self.n_labels_))
         per_node = beam_width if self.candidates == "beam" else 0
         return [
-            tree.topk(
-                rows, wide, beam_width=beam_width, exact=exact, run=run, allowed=run.allowed, per_node=per_node
-            )
+            tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run, allowed=run.allowed, per_node=per_node)
             for tree in self.trees_
         ]
 

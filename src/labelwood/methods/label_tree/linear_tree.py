@@ -105,8 +105,8 @@ class LinearTree(LinearModel):
         candidates: Annotated[
             Literal["best", "beam", "all"],
             Param(
-                "labels that each of several trees proposes: the 4 k best, the beam_width best of each node in the beam, "
-                "or all in the beam"
+                "labels that each of several trees proposes: the 4 k best, the beam_width best of each node of the "
+                "beam, or all of them"
             ),
         ] = "best",
         n_jobs: NJobs = None,

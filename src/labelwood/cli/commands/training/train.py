@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.inputs import add_data_arguments, executor_flag
-from labelwood.cli.support.output import print_facts, print_json, shown_seconds
+from labelwood.cli.support.output import print_facts, print_json, print_next, shown_seconds
 from labelwood.cli.support.parser import Parser, UsageError
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.data import load_label_texts
@@ -92,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
         print_json(facts)
     else:
         _print(facts)
+        print_next(target, takes=model.takes)
     return 0
 
 
