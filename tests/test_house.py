@@ -51,6 +51,7 @@ PUBLIC = {
     """,
     "labelwood.sparse": "CSR TopK from_lists from_scipy",
     "labelwood.text": "ENCODERS HashingEncoder TextEncoder TfidfEncoder",
+    "labelwood.vocabulary": "Concept Vocabulary load_vocabulary save_vocabulary",
     "labelwood.tuning": "CANDIDATES Trial Tuned tune",
 }
 

@@ -66,6 +66,7 @@ _GROUPS = {
             "convert": "convert a data file to another format",
             "split": "split a data file into rows to train on and held-out rows",
             "data": "generate a data set",
+            "vocabulary": "show and convert controlled vocabularies (SKOS, Annif)",
             "completion": "print a completion script for your shell",
             "demo": "train on the source code of this Python and show suggestions",
             "doctor": "show versions, cores, memory and extras, and what is missing",
