@@ -111,7 +111,13 @@ def key_of(method: str, data: str, options: Options, **changes: Any) -> dict[str
 
 
 def key_with(method: str, data: str, options: Options, **given: Any) -> dict[str, Any]:
-    """The key of a method with these parameters alone; it holds every parameter, given or default."""
-    found = METHODS[method](**given).get_params(deep=False)
-    own = {name: found[name] for name in sorted(found) if name not in UNTOLD}
+    """The key of a method with these parameters alone; it holds every parameter, given or default.
+
+    A parameter that was added later, with a default that changes nothing, is left out while it has that value.
+    """
+    method_class = METHODS[method]
+    found, defaults = method_class(**given).get_params(deep=False), method_class().get_params(deep=False)
+    added = method_class.ADDED_LATER
+    told = {name for name in found if name not in added or not found[name] == defaults[name] == added[name]}
+    own = {name: found[name] for name in sorted(told) if name not in UNTOLD}
     return {"data": data, "method": method, "parameters": own, "quick": options.quick}
