@@ -14,8 +14,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from labelwood.cli.support.safe_output import remark
 from labelwood.data import Dataset
-from labelwood.progress import SHOWN
 from labelwood.resources.memory import shown_bytes
 from labelwood.storage.atomic import atomic_file
 
@@ -38,12 +38,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
-
-
-def remark(text: str) -> None:
-    """Print a remark on stderr, unless -q is given."""
-    if SHOWN.bars:
-        print(text, file=sys.stderr, flush=True)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -84,15 +78,13 @@ def print_dataset(path: Path, dataset: Dataset, seconds: Mapping[str, float], *,
 
 
 def print_next(model: Path, *, takes: str) -> None:
-    """Print on stderr what can be done with a new model, unless progress is switched off."""
-    if not SHOWN.bars:
-        return
+    """Print on stderr what can be done with a new model, unless -q is given."""
     name = shlex.quote(str(model))
     row = '"a text"' if takes == "text" else "rows.txt"
     held_out = "held-out.csv" if takes == "text" else "held-out.txt"
-    print(f"next: labelwood eval {name} {held_out}", file=sys.stderr)
-    print(f"      labelwood predict {name} {row}", file=sys.stderr)
-    print(f"      labelwood explain {name} {row}", file=sys.stderr)
+    remark(f"next: labelwood eval {name} {held_out}")
+    remark(f"      labelwood predict {name} {row}")
+    remark(f"      labelwood explain {name} {row}")
 
 
 def shown(value: Any) -> str:

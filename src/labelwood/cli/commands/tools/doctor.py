@@ -5,7 +5,6 @@ The exit code is 1 if something that Labelwood needs does not work.
 
 from __future__ import annotations
 
-import argparse
 import platform
 import re
 import sys
@@ -16,7 +15,7 @@ import numpy as np
 
 from labelwood import LinearTree, __version__, _core
 from labelwood.cli.support.output import print_facts, print_json
-from labelwood.cli.support.parser import Parser
+from labelwood.cli.support.parser import Options, Parser
 from labelwood.resources.memory import available, shown_bytes
 from labelwood.run_context import available_cores
 
@@ -31,7 +30,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Look at everything, train a tiny model, print what was found."""
     needed, extras = _requirements()
     installed = {name: _version(name) for name in needed}

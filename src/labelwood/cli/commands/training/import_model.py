@@ -6,11 +6,10 @@ run, and the other tool need not be installed.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from labelwood.cli.support.output import print_facts, print_json, print_next, shown_seconds
-from labelwood.cli.support.parser import Parser, at_least, one_of
+from labelwood.cli.support.parser import Options, Parser, at_least, one_of
 from labelwood.data.label_file import read_names
 from labelwood.importing import FORMATS, import_model
 from labelwood.resources.memory import shown_bytes
@@ -52,7 +51,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Read, check, save; print what the model is."""
     target, clock = Path(options.output), RunContext()
     check_target(target)
