@@ -16,3 +16,23 @@ test-clang: build/clang-compiler build/clang/installed $(VENV)/tools-test
 build/clang-compiler:
 	command -v $(CLANGXX) > /dev/null || apt-get install --yes --no-install-recommends clang-16
 	mkdir -p build && touch $@
+
+# Files that other tools read, checked by those tools' linters.
+.PHONY: check-release coverage bench bench-compare bench-record
+check-release: $(VENV)/installed $(VENV)/tools-release $(VENV)/tools-test
+	$(BIN)/repo-review .
+	$(BIN)/zizmor --offline --quiet --min-severity medium .github/workflows
+	$(BIN)/hadolint deploy/Containerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+	$(BIN)/kubernetes-validate --strict --quiet deploy/kubernetes.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/validate-pyproject pyproject.toml
+	! command -v systemd-analyze > /dev/null || systemd-analyze verify --man=no deploy/labelwood.service
+	$(BIN)/python -m pytest -n 0 -q tests/release/test_files.py
+
+# Lines and branches that the tests reach, as pages in build/coverage.
+coverage: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-coverage
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=html:build/coverage tests $(ARGS)
