@@ -21,7 +21,7 @@ GENERATED = {SRC / "core" / "text" / "unicode_tables.hpp"}  # a table of numbers
 PUBLIC = {
     "labelwood": """
         METHODS Blend CraftForest FormatError GraphForest HashingEncoder LabelwoodError LabelwoodWarning LdsmForest
-        LinearTree OneVsRest OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data
+        LinearTree LivingTree OneVsRest OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data
         label_neighbors load metrics __version__
     """,
     "labelwood.adapters": "hub",

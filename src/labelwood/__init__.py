@@ -19,6 +19,7 @@ __all__ = [
     "LabelwoodWarning",
     "LdsmForest",
     "LinearTree",
+    "LivingTree",
     "OneVsRest",
     "OnlineForest",
     "OnlineTree",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from labelwood.methods.forest.label_neighbors import label_neighbors
     from labelwood.methods.forest.ldsm_forest import LdsmForest
     from labelwood.methods.label_tree.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online.living_tree import LivingTree
     from labelwood.methods.online.online_forest import OnlineForest
     from labelwood.methods.online.online_tree import OnlineTree
     from labelwood.methods.ranker import Ranker
@@ -60,6 +62,7 @@ else:
         "LabelwoodWarning": "errors",
         "LdsmForest": "methods.forest.ldsm_forest",
         "LinearTree": "methods.label_tree.linear_tree",
+        "LivingTree": "methods.online.living_tree",
         "OneVsRest": "methods.label_tree.linear_tree",
         "TextClassifier": "methods.text_classifier",
         "TfidfEncoder": "text",

@@ -14,6 +14,7 @@ from labelwood.data.npz import read_npz, write_npz
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods.label_tree.linear_tree import LinearTree
+from labelwood.methods.online.living_tree import LivingTree
 from labelwood.methods.online.online_tree import OnlineTree
 from labelwood.params import check_parameters, declared
 from labelwood.sparse import from_lists, from_scipy
@@ -150,7 +151,7 @@ class OnlineTreeBackend(_Backend, annif_backend.AnnifLearningBackend):  # type: 
     """``backend=labelwood_online``: OnlineTree over hashed words, which keeps learning."""
 
     name = "labelwood_online"
-    method = OnlineTree
+    method: ClassVar[type[TreeEstimator]] = OnlineTree
     DEFAULT_PARAMETERS: ClassVar[dict[str, Any]] = {"n_features": 2**20, "ngram": 1}
 
     def _vectors(self, texts: Any) -> Any:
@@ -178,6 +179,13 @@ class OnlineTreeBackend(_Backend, annif_backend.AnnifLearningBackend):  # type: 
         except LabelwoodError as error:
             raise annif_exception.OperationFailedException(str(error), backend_id=self.backend_id) from error
         self._keep(self._model)
+
+
+class LivingTreeBackend(OnlineTreeBackend):
+    """``backend=labelwood_living``: LivingTree over hashed words, trained again as documents come."""
+
+    name = "labelwood_living"
+    method = LivingTree
 
 
 def _texts(corpus: Any, subjects: list[list[int]]) -> Iterator[str]:

@@ -22,6 +22,7 @@ _CLASSES = {
     "one-vs-rest": ("label_tree.linear_tree", "OneVsRest"),
     "online-tree": ("online.online_tree", "OnlineTree"),
     "online-forest": ("online.online_forest", "OnlineForest"),
+    "living-tree": ("online.living_tree", "LivingTree"),
     "ldsm-forest": ("forest.ldsm_forest", "LdsmForest"),
     "craft-forest": ("forest.craft_forest", "CraftForest"),
     "graph-forest": ("forest.graph_forest", "GraphForest"),
