@@ -1,6 +1,6 @@
 # What a release promises, and what checks it: wheels, compilers, machines, files for others' tools, instruction counts.
 
-.PHONY: test-wheels test-clang test-aarch64
+.PHONY: test-wheels test-clang
 
 # The wheel of Python 3.12 is audited, installed and used on 3.12 and 3.13, if these are on this machine.
 test-wheels: $(VENV)/installed $(VENV)/tools-test
@@ -36,3 +36,17 @@ check-release: $(VENV)/installed $(VENV)/tools-release $(VENV)/tools-test
 # Lines and branches that the tests reach, as pages in build/coverage.
 coverage: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-coverage
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=html:build/coverage tests $(ARGS)
+
+# Instructions of train, batch, single, load, encode and learn, by callgrind; see benchmarks/instructions/count.py.
+bench: $(VENV)/installed
+	$(BIN)/python benchmarks/instructions/count.py
+
+bench-record: $(VENV)/installed
+	$(BIN)/python benchmarks/instructions/count.py --record
+
+# Against another revision, built here: make bench-compare BASE=main
+BASE ?= HEAD~1
+bench-compare: $(VENV)/installed
+	rm -rf build/bench && mkdir -p build/bench && git archive $(BASE) --prefix=source/ | tar -x -C build/bench
+	$(PIP) install --no-build-isolation --no-deps --target build/bench/site build/bench/source
+	$(BIN)/python benchmarks/instructions/count.py --base $(abspath build/bench/site)
