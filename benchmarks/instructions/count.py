@@ -4,8 +4,8 @@
     python benchmarks/instructions/count.py --record           (write budget.json)
     python benchmarks/instructions/count.py --base SITE        (compare with the package installed in the folder SITE)
 
-Counts do not depend on the load of the machine. They depend on the compiler, on Python and on NumPy, so the budget holds
-for the environment that it names; elsewhere, compare two revisions: make bench-compare BASE=rev.
+Counts do not depend on the load of the machine. They depend on the compiler, on Python and on NumPy, so the budget
+holds for the environment that it names; elsewhere, compare two revisions: make bench-compare BASE=rev.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def parse(dumps: object) -> dict[str, int]:
     counts = {}
     for text in dumps:  # type: ignore[attr-defined]
         name = re.search(r"^desc: Trigger: Client Request: (\w+)$", text, re.MULTILINE)
-        total = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+        total = re.search(r"^totals: (\d+)", text, re.MULTILINE)
         if name and total:
             counts[name[1]] = int(total[1])
     return counts

@@ -25,7 +25,7 @@ def tasks(folder: Path) -> dict[str, Callable[[], object]]:
     X, Y = made.X.to_scipy(), made.Y.to_scipy()
     model = LinearTree(n_jobs=1, max_leaf=20).fit(X, Y)
     model.save(folder / "model")
-    singles = [X[row] for row in range(20)]
+    singles = [X[row : row + 1] for row in range(20)]
     draw = random.Random(0)
     words = [f"word{number}" for number in range(3000)]
     texts = [" ".join(draw.choices(words, k=60)) for _ in range(300)]

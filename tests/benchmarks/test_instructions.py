@@ -9,11 +9,11 @@ spec = importlib.util.spec_from_file_location("count_instructions", HERE / "coun
 counting = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(counting)
 
-DUMP = "version: 1\npart: 1\ndesc: Trigger: Client Request: batch\nevents: Ir\nsummary: 1234\n\nfn=(1)\n1 1234\n"
+DUMP = "version: 1\npart: 1\ndesc: Trigger: Client Request: batch\nevents: Ir\nsummary: 7\n\nfn=(1)\n1 1234\ntotals: 1234\n"
 
 
 def test_counts_are_read():
-    assert counting.parse([DUMP, "desc: Trigger: Program termination\nsummary: 9\n"]) == {"batch": 1234}
+    assert counting.parse([DUMP, "desc: Trigger: Program termination\ntotals: 9\n"]) == {"batch": 1234}
 
 
 def test_three_percent_more_is_refused():
