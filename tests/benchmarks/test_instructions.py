@@ -9,7 +9,15 @@ spec = importlib.util.spec_from_file_location("count_instructions", HERE / "coun
 counting = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(counting)
 
-DUMP = "version: 1\npart: 1\ndesc: Trigger: Client Request: batch\nevents: Ir\nsummary: 7\n\nfn=(1)\n1 1234\ntotals: 1234\n"
+DUMP = """version: 1
+desc: Trigger: Client Request: batch
+events: Ir
+summary: 7
+
+fn=(1)
+1 1234
+totals: 1234
+"""
 
 
 def test_counts_are_read():
