@@ -23,9 +23,12 @@ def rank(position: int, *, keep: str, seed: int, half_life: int | None) -> float
     return arrival if half_life is None else arrival - position * (math.log(2.0) / half_life)
 
 
-def kept(sizes: list[int], *, keep: str, max_rows=None, max_bytes=None, half_life=None, seed=0) -> list[int]:
+def kept(
+    sizes: list[int], *, keep: str, max_rows=None, max_bytes=None, half_life=None, seed=0, leaving_out=frozenset()
+) -> list[int]:
     """The positions to keep of rows 0, 1, ... of these sizes: the first by rank, as long as they fit."""
-    order = sorted(range(len(sizes)), key=lambda p: rank(p, keep=keep, seed=seed, half_life=half_life))
+    positions = [position for position in range(len(sizes)) if position not in leaving_out]
+    order = sorted(positions, key=lambda p: rank(p, keep=keep, seed=seed, half_life=half_life))
     chosen: list[int] = []
     total = 0
     for position in order:
@@ -38,20 +41,28 @@ def kept(sizes: list[int], *, keep: str, max_rows=None, max_bytes=None, half_lif
 
 def stored(sizes: list[int], *, n_recent: int, held: int | None, **bounds) -> list[int]:
     """The recent rows, what the bounds keep of the others, and what they kept when a refit began."""
-    first = len(sizes) - n_recent
-    found = set(range(first, len(sizes))) | set(kept(sizes[:first], **bounds))
-    return sorted(found if held is None else found | set(kept(sizes[:held], **bounds)))
+    found = recent(len(sizes), n_recent) | set(kept(sizes, leaving_out=recent(len(sizes), n_recent), **bounds))
+    if held is not None:
+        found |= recent(held, n_recent) | set(kept(sizes[:held], leaving_out=recent(held, n_recent), **bounds))
+    return sorted(found)
+
+
+def recent(seen: int, n_recent: int) -> set[int]:
+    """One row in eight of the last ``8 * n_recent`` rows."""
+    return {position for position in range(max(0, seen - 8 * n_recent), seen) if position % 8 == 0}
 
 
 def mixed(
-    batch: dict[int, float], online: dict[int, float], share: dict[int, float], weight, temperature, newness
+    batch: dict[int, float], online: dict[int, float], share: dict[int, float], weight, temperature, newness, boost
 ) -> dict[int, float]:
     """The score of each label that either model lists."""
     scores = {}
     for label in batch.keys() | online.keys():
         part = share.get(label, 0.0)
-        w = weight * part**newness if part > 0 else 0.0
-        scores[label] = w * batch.get(label, 0.0) ** (1 / temperature) * (label in batch) + (1 - w) * online.get(
-            label, 0.0
-        )
+        if part > 0:
+            w = weight * part**newness
+            from_batch = batch[label] ** (1 / temperature) if label in batch else 0.0
+            scores[label] = w * from_batch + (1 - w) * online.get(label, 0.0)
+        else:
+            scores[label] = min(1.0, boost * online.get(label, 0.0))
     return scores

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference import living_tree as twin
 
 from labelwood import FormatError
-from labelwood.methods.online.row_store import RowBounds, RowStore
+from labelwood.methods.online.row_store import RowBounds, RowStore, count_recent
 from labelwood.sparse import CSR, from_lists
 
 BOUNDS = st.fixed_dictionaries(
@@ -33,7 +33,9 @@ def rows(count: int, seed: int) -> tuple[CSR, CSR]:
 def test_kept_by_hand():
     assert twin.kept([1] * 5, keep="window", max_rows=2) == [3, 4]
     assert twin.kept([5, 1, 4, 1, 2], keep="window", max_bytes=7) == [2, 3, 4]
-    assert twin.stored([1] * 6, n_recent=2, held=3, keep="window", max_rows=1) == [2, 3, 4, 5]
+    assert twin.recent(20, 2) == {8, 16}
+    assert twin.stored([1] * 20, n_recent=2, held=None, keep="window", max_rows=2) == [8, 16, 18, 19]
+    assert twin.stored([1] * 20, n_recent=1, held=10, keep="window", max_rows=1) == [8, 9, 16, 19]
     order = sorted(range(4), key=lambda p: twin.rank(p, keep="sample", seed=7, half_life=None))
     assert twin.kept([1] * 4, keep="sample", seed=7, max_rows=2) == sorted(order[:2])
 
@@ -42,36 +44,37 @@ def test_kept_by_hand():
 @given(
     bounds=BOUNDS,
     cuts=st.lists(st.integers(1, 90), min_size=1, max_size=5),
-    share=st.floats(0, 0.3),
+    n_recent=st.integers(0, 20),
     held=st.none() | st.integers(0, 4),
     seed=st.integers(0, 99),
     reload=st.booleans(),
 )
-def test_the_store_keeps_what_the_twin_keeps(bounds, cuts, share, held, seed, reload):
+def test_the_store_keeps_what_the_twin_keeps(bounds, cuts, n_recent, held, seed, reload):
     total, start, until = sum(cuts), 0, None
     X, Y = rows(total, seed)
     sizes = (8 * np.diff(X.indptr) + 4 * np.diff(Y.indptr) + 24).tolist()
     store = RowStore(RowBounds(**bounds))
     for number, count in enumerate(cuts):
         stop = start + count
-        n_recent = int(share * stop)
         store.append(X.rows(start, stop), Y.rows(start, stop), n_recent=n_recent, held=until)
         if number == held:  # a refit begins, and holds its rows from here on
             store.trim(n_recent=n_recent)
-            until = stop - n_recent
+            until = stop
         if reload:
             arrays = store.arrays(n_recent=n_recent, held=until)
             store = RowStore.restore(RowBounds(**bounds), arrays, stop, 30, 9)
         start = stop
-    n_recent = int(share * total)
     found = store.arrays(n_recent=n_recent, held=until)["positions"].tolist()
     assert found == twin.stored(sizes, n_recent=n_recent, held=until, **bounds)
     if until is not None:
-        trained, expected = store.training(until, 30, 9), twin.kept(sizes[:until], **bounds)
+        trained = store.training(until, n_recent, 30, 9)
+        expected = twin.kept(sizes[:until], leaving_out=twin.recent(until, n_recent), **bounds)
         assert trained.positions.tolist() == expected
         np.testing.assert_array_equal(trained.X.toarray(), X.toarray()[expected])
         np.testing.assert_array_equal(trained.Y.toarray(), Y.toarray()[expected])
-    np.testing.assert_array_equal(store.last(n_recent, 30, 9).X.toarray(), X.toarray()[total - n_recent :])
+    recent = sorted(twin.recent(total, n_recent))
+    assert count_recent(total, n_recent) == len(recent)
+    np.testing.assert_array_equal(store.recent(n_recent, 30, 9).X.toarray(), X.toarray()[recent])
 
 
 def test_a_sample_prefers_new_rows_by_half_life():

@@ -23,13 +23,12 @@ _MORE = 10  # labels asked for in place of retired and merged ones
 
 @dataclass(frozen=True)
 class Refit:
-    """A training of the batch model: its number, the rows seen when it began, and the first row it leaves out.
+    """A training of the batch model: its number, and the number of rows seen when it began.
 
-    The rows from ``until`` on judge the trained model.
+    Rows that were recent then and rows from ``until`` on judge the trained model.
     """
 
     number: int
-    begun: int
     until: int
 
 

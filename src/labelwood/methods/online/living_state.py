@@ -20,7 +20,7 @@ from labelwood.methods.online.living_batch import Batch, Refit, RefitResult, unf
 from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.newness_mix import NewnessMix, RecentLists
 from labelwood.methods.online.online_tree import OnlineTree
-from labelwood.methods.online.row_store import RowBounds, RowStore
+from labelwood.methods.online.row_store import RowBounds, RowStore, count_recent, is_recent
 from labelwood.methods.online.stream_inputs import GrowingNames
 from labelwood.params import check_parameters
 from labelwood.run_context import RunContext
@@ -84,9 +84,10 @@ class LivingState(StreamLearner):
     def _use_batch(self, batch: Batch | None) -> None:
         self._batch, self._known = batch, np.empty(0) if batch is None else batch.known()
 
-    def _n_recent(self, seen: int) -> int:
-        """The number of last rows that judge a refit."""
-        return min(self.recent, seen // 10)
+    @property
+    def _held(self) -> int | None:
+        """The rows before this position stay in the store: a refit under way needs them."""
+        return None if self._refit is None else self._refit.until
 
     def _check_features(self, X: CSR) -> None:
         if X.n_cols > MAX_COLUMNS:
@@ -222,8 +223,7 @@ class LivingState(StreamLearner):
             facts["batch"], own = self._batch.saved()
             arrays |= {_BATCH + name: array for name, array in own.items()}
         if self.can_learn:
-            held = None if self._refit is None else self._refit.until
-            rows = self._rows.arrays(n_recent=self._n_recent(self._rows.seen), held=held)
+            rows = self._rows.arrays(n_recent=self.recent, held=self._held)
             arrays |= {_ROWS + name: array for name, array in rows.items()}
             arrays |= {_RECENT + name: array for name, array in self._lists.arrays().items()}
         return facts, arrays
@@ -264,8 +264,8 @@ class LivingState(StreamLearner):
             raise FormatError("the rows and the online tree have seen different numbers of rows")
         rows, sizes = _of(arrays, _ROWS), (self.n_features_in_, self.n_labels_)
         self._rows = RowStore.restore(self._bounds(self._seed), rows, seen, *sizes)
-        n_recent = self._n_recent(seen)
-        if self._rows.n_rows < n_recent or (n_recent and rows["positions"][-n_recent] != seen - n_recent):
+        n_recent = count_recent(seen, self.recent)
+        if int(is_recent(rows["positions"], seen, self.recent).sum()) != n_recent:
             raise FormatError("the store lacks recent rows")
         self._lists = RecentLists.restore(_of(arrays, _RECENT), n_recent, self.n_labels_)
 
@@ -275,9 +275,7 @@ class LivingState(StreamLearner):
         state = super().__getstate__()
         if "online_" not in state:
             return state
-        rows = self._rows.arrays(
-            n_recent=self._n_recent(self._rows.seen), held=None if self._refit is None else self._refit.until
-        )
+        rows = self._rows.arrays(n_recent=self.recent, held=self._held)
         lists = RecentLists(self._lists.batch, self._lists.online)
         return {
             **state,
@@ -301,7 +299,7 @@ def _of(arrays: dict[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArr
 
 
 def _refit_of(saved: Any, seen: int) -> Refit:
-    numbers = [saved[name] for name in ("number", "begun", "until")]
-    if any(type(one) is not int for one in numbers) or not 0 <= saved["until"] <= saved["begun"] <= seen:
+    numbers = [saved[name] for name in ("number", "until")]
+    if any(type(one) is not int for one in numbers) or not 0 <= saved["until"] <= seen:
         raise FormatError(f"the refit under way is damaged: {saved!r}")
     return Refit(*numbers)

@@ -16,6 +16,7 @@ from labelwood.methods.online.living_batch import Batch, Refit, RefitResult, Tra
 from labelwood.methods.online.living_state import LivingState
 from labelwood.methods.online.model_lock import changes
 from labelwood.methods.online.newness_mix import DEPTHS, WIDTH, no_lists, quality_of, search_newness_mix
+from labelwood.methods.online.row_store import JUDGED_EVERY, Rows, count_recent
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
 from labelwood.params import Param
 from labelwood.run_context import RunContext, logger
@@ -30,8 +31,9 @@ class LivingTree(LivingState):
 
     It keeps the rows that it learns. A :class:`LinearTree` is trained again from them whenever they have grown by
     ``refit_growth``; an :class:`OnlineTree` learns every row at once. Both answer: the newer a label, the more the
-    online tree counts. How much is learnt by progressive validation: each row is predicted before it is learned. The
-    last rows, at most ``recent``, are left out of a refit and judge it; a tree that does worse is not taken up.
+    online tree counts. How much is learnt by progressive validation: every eighth row is predicted before it is
+    learned. The last of these rows, at most ``recent``, are left out of a refit and judge it; a tree that does worse is
+    not taken up.
 
     >>> model = LivingTree(n_jobs=1)
     >>> _ = model.partial_fit([{0: 1.0, 7: 0.5}] * 20, [["red"]] * 20)
@@ -62,7 +64,7 @@ class LivingTree(LivingState):
         refit_fall: Annotated[
             float, Param("train again when progressive quality falls by this much below its best; 0: never", ge=0, le=1)
         ] = 0.0,
-        recent: Annotated[int, Param("last rows that judge a refit, at most a tenth of all rows", ge=1)] = 1000,
+        recent: Annotated[int, Param("rows that judge a refit: this many, every eighth of the last rows", ge=1)] = 1000,
         keep: Annotated[
             Literal["window", "sample"], Param("rows to keep if there are too many: the last ones, or a random sample")
         ] = "window",
@@ -149,30 +151,54 @@ class LivingTree(LivingState):
         return TopK(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def _learn_piece(self, X: CSR, Y: CSR, k: int) -> TopK:
+        """Learn rows between two steps. Without k, only the rows that judge refits are predicted."""
+        if k:
+            return self._predict_and_learn(X, Y, k)
+        start = 0
+        while start < X.n_rows:
+            place = self._rows.seen % JUDGED_EVERY
+            stop = min(X.n_rows, start + (1 if place == 0 else JUDGED_EVERY - place))
+            if place == 0:
+                self._predict_and_learn(X.rows(start, stop), Y.rows(start, stop), 0)
+            else:
+                self._learn_unseen(X.rows(start, stop), Y.rows(start, stop))
+            start = stop
+        return TopK(np.empty((X.n_rows, 0), np.int32), np.empty((X.n_rows, 0), np.float32))
+
+    def _learn_unseen(self, X: CSR, Y: CSR) -> None:
+        before = self.n_seen_
+        try:
+            self.online_.learn_rows(X, Y, 1)
+        finally:
+            self._store(X, Y, self.n_seen_ - before)
+
+    def _predict_and_learn(self, X: CSR, Y: CSR, k: int) -> TopK:
         width, before = max(k, WIDTH), self.n_seen_
         batch, online = self._batch_lists(X, width, self._own_run()), no_lists(X.n_rows)
         try:
             online = self.online_.predict_then_learn(X, Y, width)
-            return (
-                self.mix_.combine(batch, online, self._share, k)
-                if k
-                else TopK(online.labels[:, :0], online.scores[:, :0])
-            )
+            return self.mix_.combine(batch, online, self._share, k)
         finally:  # after an interrupt too, the store has the rows that the online tree has learned
             done = self.n_seen_ - before
-            n_recent, held = self._n_recent(self.n_seen_), None if self._refit is None else self._refit.until
-            self._rows.append(X.rows(0, done), Y.rows(0, done), n_recent=n_recent, held=held)
-            self._lists.append(*(TopK(t.labels[:done], t.scores[:done]) for t in (batch, online)), n_kept=n_recent)
+            self._store(X, Y, done)
+            judged = np.flatnonzero((before + np.arange(done)) % JUDGED_EVERY == 0)
+            lists = (TopK(top.labels[judged], top.scores[judged]) for top in (batch, online))
+            self._lists.append(*lists, n_kept=count_recent(before + done, self.recent))
+
+    def _store(self, X: CSR, Y: CSR, done: int) -> None:
+        self._rows.append(X.rows(0, done), Y.rows(0, done), n_recent=self.recent, held=self._held)
 
     def _learn_mix(self) -> None:
         """Note the quality of the last answers, and search the mix that would have been best."""
-        truth = self._rows.last(self._lists.n_rows, self.n_features_in_, self.n_labels_).Y
-        lists = self._lists
+        truth, lists = self._recent_rows().Y, self._lists
         answered = self.mix_.combine(lists.batch, lists.online, self._share, max(DEPTHS))
         self.quality_ = quality_of(answered, truth).quality
         self._best_quality = max(self._best_quality, self.quality_)
         if self._batch is not None:
             self.mix_, _ = search_newness_mix(self.mix_, lists.batch, lists.online, self._share, truth)
+
+    def _recent_rows(self) -> Rows:
+        return self._rows.recent(self.recent, self.n_features_in_, self.n_labels_)
 
     @property
     def refit_due(self) -> str:
@@ -208,8 +234,8 @@ class LivingTree(LivingState):
         if self._refit is not None:
             raise LabelwoodError("LivingTree: a refit is under way; wait for its end")
         seen = self._rows.seen
-        self._rows.trim(n_recent=self._n_recent(seen))
-        self._refit = Refit(self.n_refits_ + 1, seen, seen - self._n_recent(seen))
+        self._rows.trim(n_recent=self.recent)
+        self._refit = Refit(self.n_refits_ + 1, seen)
         self.n_refits_, self._refit_at = self.n_refits_ + 1, seen
         return self._job(self._refit)
 
@@ -224,9 +250,7 @@ class LivingTree(LivingState):
         refit = self._refit
         if refit is None or batch.until != refit.until:
             raise LabelwoodError("LivingTree: this model is not the result of the refit under way")
-        n_recent = self._lists.n_rows
-        recent = self._rows.last(n_recent, self.n_features_in_, self.n_labels_)
-        lists = self._lists
+        recent, lists = self._recent_rows(), self._lists
         before = quality_of(self.mix_.combine(lists.batch, lists.online, self._share, max(DEPTHS)), recent.Y)
         old = self._batch
         self._use_batch(batch)
@@ -258,7 +282,7 @@ class LivingTree(LivingState):
         return self.last_refit_
 
     def _job(self, refit: Refit) -> TrainingJob:
-        rows = self._rows.training(refit.until, self.n_features_in_, self.n_labels_)
+        rows = self._rows.training(refit.until, self.recent, self.n_features_in_, self.n_labels_)
         return TrainingJob(rows, dict(self.batch or {}), (self._seed + refit.number) % 2**32, refit.until)
 
     def _batch_lists(self, X: CSR, k: int, run: RunContext) -> TopK:

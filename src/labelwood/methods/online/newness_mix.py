@@ -2,7 +2,7 @@
 
 A label that the batch model scores ``p`` and the online model ``q`` gets ``w p^(1/t) + (1 - w) q``. The weight ``w`` of
 the batch model is ``weight * share^newness``: ``share`` is the part of the label's examples that the batch model was
-trained on. A label that appeared since has weight 0. So the newer a label, the more the online model counts.
+trained on. A label that appeared since gets ``boost q``. So the newer a label, the more the online model counts.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _GRID = {
     "weight": (0.0, 0.15, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0),
     "temperature": (0.7, 1.0, 1.4, 2.0, 3.0, 4.0),
     "newness": (0.0, 0.1, 0.25, 1.0),
+    "boost": (1.0, 1.5, 2.0, 3.0, 5.0),
 }
 _ROUNDS = 2
 
@@ -38,11 +39,14 @@ class NewnessMix:
     weight: float = 0.7
     temperature: float = 2.0
     newness: float = 0.0
+    boost: float = 1.0
 
     def amounts(self, batch: TopK, online: TopK, share: Share) -> tuple[TopK, TopK]:
         """What each model adds to the scores of its labels."""
         from_batch = self._weights(batch, share) * np.clip(batch.scores, 0.0, 1.0) ** (1 / self.temperature)
-        from_online = (1 - self._weights(online, share)) * online.scores
+        known = share(online.labels) > 0
+        of_new = np.minimum(self.boost * online.scores, 1.0)
+        from_online = np.where(known, (1 - self._weights(online, share)) * online.scores, of_new)
         return _amounts(batch, from_batch), _amounts(online, from_online)
 
     def combine(self, batch: TopK, online: TopK, share: Share, k: int) -> TopK:
@@ -59,7 +63,7 @@ class NewnessMix:
         return {one.name: float(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
-    def restore(cls, saved: dict[str, float]) -> NewnessMix:
+    def restore(cls, saved: Any) -> NewnessMix:
         """The inverse of :meth:`saved`."""
         if not isinstance(saved, dict) or any(saved.get(name) not in grid for name, grid in _GRID.items()):
             raise FormatError(f"the mix of a living model must have {', '.join(_GRID)}; got {saved!r}")
@@ -68,35 +72,46 @@ class NewnessMix:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Progressive quality over some rows: the mean of P@1, P@3 and P@5, and the number of rows that have labels."""
+    """Progressive quality over some rows: the mean of P@1, P@3 and P@5, and the number of rows that have labels.
+
+    ``new_hits`` is the number of labels new to the batch model that were right and among the first five.
+    """
 
     quality: float
     n_rows: int
+    new_hits: int = 0
 
 
-def quality_of(top: TopK, truth: CSR) -> Judgement:
+def quality_of(top: TopK, truth: CSR, share: Share | None = None) -> Judgement:
     """The quality of lists of at least five labels; rows without labels do not count."""
     rows = np.repeat(np.arange(truth.n_rows, dtype=np.int64), np.diff(truth.indptr))
     n_cols = max(truth.n_cols, int(top.labels.max(initial=0)) + 1)
-    asked = np.arange(truth.n_rows, dtype=np.int64)[:, None] * n_cols + top.labels
-    hits = np.isin(asked, rows * n_cols + truth.indices) & (top.labels >= 0)
+    labels = top.labels[:, : max(DEPTHS)]
+    asked = np.arange(truth.n_rows, dtype=np.int64)[:, None] * n_cols + labels
+    hits = np.isin(asked, rows * n_cols + truth.indices) & (labels >= 0)
     labelled = np.flatnonzero(np.diff(truth.indptr))
     if len(labelled) == 0:
         return Judgement(0.0, 0)
     means = [hits[labelled, :k].sum() / (k * len(labelled)) for k in DEPTHS]
-    return Judgement(float(np.mean(means)), len(labelled))
+    new_hits = 0 if share is None else int((hits & (share(labels) == 0)).sum())
+    return Judgement(float(np.mean(means)), len(labelled), new_hits)
 
 
 def search_newness_mix(
     start: NewnessMix, batch: TopK, online: TopK, share: Share, truth: CSR
 ) -> tuple[NewnessMix, Judgement]:
-    """The best mix of lists that were made before their rows were learned: a coordinate search over a grid."""
+    """The best mix of lists that were made before their rows were learned: a coordinate search over a grid.
+
+    A mix that finds fewer of the new labels than the online model alone is worse by these labels.
+    """
     judged: dict[NewnessMix, Judgement] = {}
+    alone = quality_of(online, truth, share).new_hits
 
     def value(mix: NewnessMix) -> float:
         if mix not in judged:
-            judged[mix] = quality_of(mix.combine(batch, online, share, max(DEPTHS)), truth)
-        return judged[mix].quality
+            judged[mix] = quality_of(mix.combine(batch, online, share, max(DEPTHS)), truth, share)
+        found = judged[mix]
+        return found.quality - max(0, alone - found.new_hits) / max(found.n_rows, 1)
 
     best = start
     for _ in range(_ROUNDS):
@@ -125,7 +140,7 @@ class RecentLists:
         return len(self.online.labels)
 
     def append(self, batch: TopK, online: TopK, *, n_kept: int) -> None:
-        """Add the lists of the next rows; then keep those of the last ``n_kept`` rows."""
+        """Add the lists of further rows; then keep those of the last ``n_kept`` rows."""
         self.batch, self.online = _last(self.batch, batch, n_kept), _last(self.online, online, n_kept)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from labelwood.errors import FormatError
 from labelwood.sparse import CSR, F64, I32, I64, Arrays, label_matrix
 
+JUDGED_EVERY = 8  # one row in so many is predicted before it is learned, and judges refits
 _FIRST_ROOM = 64
 _SLACK = 1.25  # rows are removed when the store holds this many times its bound
 _ROW_BYTES = 24  # of a row besides its entries: its position and two pointers
@@ -89,7 +90,8 @@ class Rows:
 class RowStore:
     """Rows in two parts: those of a model directory, mapped, and those that came since, in memory.
 
-    ``seen`` counts all rows of the stream. The last rows are kept whatever the bounds.
+    ``seen`` counts all rows of the stream. Recent rows are one row in eight of the last ``8 * n_recent`` rows: those
+    that judge refits. They are kept whatever the bounds.
     """
 
     def __init__(self, bounds: RowBounds, base: Rows | None = None, seen: int = 0) -> None:
@@ -111,7 +113,7 @@ class RowStore:
             self.trim(n_recent=n_recent, held=held)
 
     def trim(self, *, n_recent: int, held: int | None = None) -> None:
-        """Remove the rows that the bounds do not keep, except for the last ``n_recent`` rows.
+        """Remove the rows that the bounds do not keep, except for the recent ones.
 
         With ``held``, the rows before that position stay, too: a refit under way needs them.
         """
@@ -121,15 +123,17 @@ class RowStore:
         if len(kept) < self.n_rows:
             self._base, self._new = self._all(kept), _Growing()
 
-    def training(self, until: int, n_features: int, n_labels: int) -> Rows:
-        """The rows before position ``until``."""
+    def training(self, until: int, n_recent: int, n_features: int, n_labels: int) -> Rows:
+        """The rows before position ``until`` except for those that were recent there."""
         rows = self._all()
-        return _wide(rows.take(np.flatnonzero(rows.positions < until)), n_features, n_labels)
+        wanted = (rows.positions < until) & ~is_recent(rows.positions, until, n_recent)
+        return _wide(rows.take(np.flatnonzero(wanted)), n_features, n_labels)
 
-    def last(self, n_rows: int, n_features: int, n_labels: int) -> Rows:
-        """The last rows of the stream."""
-        count = self.n_rows
-        return _wide(self._all(np.arange(count - n_rows, count)), n_features, n_labels)
+    def recent(self, n_recent: int, n_features: int, n_labels: int) -> Rows:
+        """The recent rows."""
+        positions = np.concatenate([self._base.positions, self._new.positions])
+        wanted = np.flatnonzero(is_recent(positions, self.seen, n_recent))
+        return _wide(self._all(wanted), n_features, n_labels)
 
     def arrays(self, *, n_recent: int, held: int | None = None) -> dict[str, npt.NDArray[Any]]:
         """The rows as arrays, without those that :meth:`trim` would remove."""
@@ -176,7 +180,7 @@ class RowStore:
         """The rows to keep: the recent ones, those that the bounds keep of the others, those that are held."""
         positions = np.concatenate([self._base.positions, self._new.positions])
         sizes = np.concatenate([self._base.sizes, self._new.rows().sizes])
-        older = np.flatnonzero(positions < self.seen - n_recent)
+        older = np.flatnonzero(~is_recent(positions, self.seen, n_recent))
         kept, cut = self._bounds.kept(positions[older], sizes[older], self._cut)
         chosen = np.ones(len(positions), bool)
         chosen[older] = kept
@@ -191,6 +195,18 @@ class RowStore:
             return self._base if new.X.n_rows == 0 else _joined([self._base, new])
         parts = [self._base.take(wanted[wanted < n_base]), new.take(wanted[wanted >= n_base] - n_base)]
         return _joined(parts)
+
+
+def is_recent(positions: I64, seen: int, n_recent: int) -> npt.NDArray[np.bool_]:
+    """Which of the rows are recent when ``seen`` rows have come."""
+    recent: npt.NDArray[np.bool_] = (positions % JUDGED_EVERY == 0) & (positions >= seen - JUDGED_EVERY * n_recent)
+    return recent
+
+
+def count_recent(seen: int, n_recent: int) -> int:
+    """The number of recent rows when ``seen`` rows have come."""
+    first = max(0, seen - JUDGED_EVERY * n_recent)
+    return -(-seen // JUDGED_EVERY) - -(-first // JUDGED_EVERY)
 
 
 class _Growing:
