@@ -23,7 +23,6 @@ sys.path.insert(0, str(ROOT))
 
 from experiments.common import find, model_bytes  # noqa: E402 - needs the path above
 from experiments.ranker.texts import ENCODERS, read, settings_of, thinned  # noqa: E402 - likewise
-
 from labelwood import Ranker, TfidfEncoder  # noqa: E402 - likewise
 from labelwood.validation.label_texts import LabelVectors, read_label_texts  # noqa: E402 - likewise
 
