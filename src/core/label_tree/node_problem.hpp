@@ -33,7 +33,8 @@ struct NodeProblem {
     int64_t n_features() const { return features.size(); }
     bool is_held() const { return indptr.back() == indices.size(); }
     simd::NodeRows rows() const {
-        return {indptr.data(), indices.data(), values.data(), diagonal.data(), n_rows(), indptr.data()};
+        return {indptr.data(),   indices.data(),  values.data(), diagonal.data(), n_rows(),
+                indptr.data(), source->vectors, members.data()};
     }
 };
 
@@ -50,6 +51,13 @@ inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features,
         *features = static_cast<int32_t>(problem.n_features());
         *values = problem.bias;
     }
+}
+
+// The squared length of a row's vector.
+inline float square_of_vector(const Vectors& vectors, int64_t row) {
+    if (vectors.width == 0) return 0.0f;
+    const float factor = vectors.factor(row);
+    return factor * factor * simd::solver().square(vectors.row(row), vectors.type, vectors.width);
 }
 
 // `most_entries` 0 holds all entries.
@@ -76,7 +84,7 @@ inline void build_problem(const sparse::TrainingRows& rows, Span<const int32_t> 
             const float value = x.data[j] * scale;
             norm += value * value;
         }
-        problem->diagonal[i] = norm;
+        problem->diagonal[i] = norm + square_of_vector(rows.vectors, members[i]);
         problem->indptr[i + 1] = problem->indptr[i] + x.row_nnz(members[i]) + (bias != 0.0f ? 1 : 0);
     }
     // A counting sort by frequency, most frequent first; above 1023 the order does not matter to a cache.

@@ -2,6 +2,7 @@
 #include "simd/solver.hpp"
 
 #include "simd/lanes.hpp"
+#include "simd/vectors.inl.hpp"
 
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
@@ -107,54 +108,178 @@ struct Logistic {
     }
 };
 
+// The products of R rows of a batch with the weights of the vectors' columns.
+template <int S, int R>
+inline void multiply_rows(const float* rows, int64_t stride, int64_t width, const float* weights, Lanes<S>* z) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    F sum[size_t{R}][size_t{L::N}] = {};
+    for (int64_t j = 0; j < width; ++j) {
+        F w[size_t{L::N}];
+        for (int n = 0; n < L::N; ++n) w[n] = load<F>(weights + j * S + n * L::W);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const float x = rows[r * stride + j];
+            for (int n = 0; n < L::N; ++n) sum[r][n] += x * w[n];
+        }
+    }
+    for (int r = 0; r < R; ++r) {
+        for (int n = 0; n < L::N; ++n) z[r].v[n] = sum[r][n];
+    }
+}
+
+template <int S>
+inline void multiply_batch(const float* rows, int64_t count, int64_t stride, int64_t width, const float* weights,
+                           Lanes<S>* z) {
+    constexpr int R = Lanes<S>::N == 1 ? 12 : Lanes<S>::N == 2 ? 6 : 3;
+    constexpr int few = R > 4 ? R / 3 : 1;
+    int64_t r = 0;
+    for (; count - r > R - few; r += R) multiply_rows<S, R>(rows + r * stride, stride, width, weights, z + r);
+    for (; r < count; r += few) multiply_rows<S, few>(rows + r * stride, stride, width, weights, z + r);
+}
+
+// Adds the rows of a batch that moved, each times its step, to the weights of the vectors' columns.
+template <int S>
+inline void add_batch(const float* rows, int64_t stride, int64_t width, const int* moved, int n_moved,
+                      const Lanes<S>* steps, float* weights) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    for (int m = 0; m < n_moved; m += 4) {
+        const float* x[4];
+        Lanes<S> step[4] = {};
+        for (int i = 0; i < 4; ++i) {
+            x[i] = rows + moved[m + i < n_moved ? m + i : m] * stride;
+            if (m + i < n_moved) step[i] = steps[m + i];
+        }
+        for (int64_t j = 0; j < width; ++j) {
+            for (int n = 0; n < L::N; ++n) {
+                float* at = weights + j * S + n * L::W;
+                F w = load<F>(at);
+                for (int i = 0; i < 4; ++i) w += x[i][j] * step[i].v[n];
+                store(at, w);
+            }
+        }
+    }
+}
+
+// One pass in progress: what it found so far, and the update of a row whose margins are known.
 template <int S, class Loss>
-int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const SiblingLanes& block,
-             GradientSpread* spread, int32_t* restless) {
+class Pass {
     using L = Lanes<S>;
     using F = typename L::F;
     using I = typename L::I;
-    F highest[L::N], lowest[L::N];
-    I active[L::N];
-    for (int n = 0; n < L::N; ++n) {
-        highest[n] = splat<F>(-1e30f);
-        lowest[n] = splat<F>(1e30f);
-        active[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
+
+  public:
+    Pass(const NodeRows& rows, const SiblingLanes& block, GradientSpread* spread, int32_t* restless)
+        : rows_(rows), block_(block), spread_(spread), restless_(restless) {
+        for (int n = 0; n < L::N; ++n) {
+            highest_[n] = splat<F>(-1e30f);
+            lowest_[n] = splat<F>(1e30f);
+            active_[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
+        }
+        spread->read = spread->written = 0;
     }
-    int64_t n_restless = 0;
-    spread->read = spread->written = 0;
-    for (int64_t visit = 0; visit < count; ++visit) {
-        const int32_t row = order[visit];
-        if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
-        const int64_t begin = rows.start[row], length = rows.indptr[row + 1] - rows.indptr[row];
-        const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, length, block.weights);
-        spread->read += length;
-        float* duals = block.duals + static_cast<int64_t>(row) * S;
-        Lanes<S> step;
+
+    // Visits a row; `z` are the margins of its vector, or null. Returns true if a lane moved, by `step`.
+    inline bool visit(int32_t row, const L* of_vector, L* step) {
+        const int64_t begin = rows_.start[row], length = rows_.indptr[row + 1] - rows_.indptr[row];
+        L z = margins<S>(rows_.features + begin, rows_.values + begin, length, block_.weights);
+        if (of_vector != nullptr) {
+            for (int n = 0; n < L::N; ++n) z.v[n] += of_vector->v[n];
+        }
+        const int64_t entries = length + rows_.vectors.width;
+        spread_->read += entries;
+        float* duals = block_.duals + static_cast<int64_t>(row) * S;
         bool moved = false;
         for (int n = 0; n < L::N; ++n) {
-            const I positive = spread_bits<I>(static_cast<uint32_t>(block.positives[row]) >> (n * L::W));
+            const I positive = spread_bits<I>(static_cast<uint32_t>(block_.positives[row]) >> (n * L::W));
             const F sign = positive ? splat<F>(1.0f) : splat<F>(-1.0f);
             const F dual = load<F>(duals + n * L::W);
             F gradient, projected, next;
-            Loss::template update<F, I>(z.v[n], sign, dual, rows.diagonal[row], block, &gradient, &projected, &next);
-            highest[n] = larger(highest[n], projected);
-            lowest[n] = smaller(lowest[n], projected);
-            const I worth = (magnitude(projected) > splat<F>(block.skip)) & active[n];
+            Loss::template update<F, I>(z.v[n], sign, dual, rows_.diagonal[row], block_, &gradient, &projected, &next);
+            highest_[n] = larger(highest_[n], projected);
+            lowest_[n] = smaller(lowest_[n], projected);
+            const I worth = (magnitude(projected) > splat<F>(block_.skip)) & active_[n];
             next = worth ? next : dual;
-            step.v[n] = worth ? sign * Loss::template change<F, I>(dual, next, block) : F{};
+            step->v[n] = worth ? sign * Loss::template change<F, I>(dual, next, block_) : F{};
             store(duals + n * L::W, next);
-            moved |= any(step.v[n]);
+            moved |= any(step->v[n]);
         }
-        if (!moved) continue;
-        add_row<S>(rows.features + begin, rows.values + begin, length, step, block.weights);
-        restless[n_restless++] = row;
-        spread->written += length;
+        if (!moved) return false;
+        add_row<S>(rows_.features + begin, rows_.values + begin, length, *step, block_.weights);
+        restless_[n_restless_++] = row;
+        spread_->written += entries;
+        return true;
     }
-    for (int n = 0; n < L::N; ++n) {
-        store(spread->highest + n * L::W, highest[n]);
-        store(spread->lowest + n * L::W, lowest[n]);
+
+    int64_t finish() {
+        for (int n = 0; n < L::N; ++n) {
+            store(spread_->highest + n * L::W, highest_[n]);
+            store(spread_->lowest + n * L::W, lowest_[n]);
+        }
+        return n_restless_;
     }
-    return n_restless;
+
+  private:
+    const NodeRows& rows_;
+    const SiblingLanes& block_;
+    GradientSpread* spread_;
+    int32_t* restless_;
+    F highest_[size_t{L::N}], lowest_[size_t{L::N}];
+    I active_[size_t{L::N}];
+    int64_t n_restless_ = 0;
+};
+
+// The weights of the vectors' columns stay as they are within a batch. A row that moves changes the margins of
+// the later rows of its batch by the dot products with them.
+template <int S, class Loss>
+int64_t pass_in_batches(const NodeRows& rows, const int32_t* order, int64_t count, const SiblingLanes& block,
+                        GradientSpread* spread, int32_t* restless) {
+    Pass<S, Loss> pass(rows, block, spread, restless);
+    const Vectors& vectors = rows.vectors;
+    const int64_t stride = padded(vectors.width);
+    Lanes<S> z[size_t{kBatch}], steps[size_t{kBatch}];
+    int moved[kBatch];
+    for (int64_t begin = 0; begin < count; begin += kBatch) {
+        const int n = static_cast<int>(count - begin < kBatch ? count - begin : kBatch);
+        for (int r = 0; r < n; ++r) {
+            const int32_t member = rows.members[order[begin + r]];
+            widen_row(vectors.row(member), vectors.type, vectors.width, vectors.factor(member),
+                      block.batch + r * stride);
+            if (begin + kBatch + r < count) {
+                const char* next = vectors.row(rows.members[order[begin + kBatch + r]]);
+                for (int64_t j = 0; j < vectors.width * bytes_of(vectors.type); j += 64) __builtin_prefetch(next + j, 0, 2);
+            }
+        }
+        multiply_batch<S>(block.batch, n, stride, vectors.width, block.vector_weights, z);
+        int n_moved = 0;
+        for (int r = 0; r < n; ++r) {
+            Lanes<S>& step = steps[n_moved];
+            if (!pass.visit(order[begin + r], &z[r], &step)) continue;
+            moved[n_moved++] = r;
+            for (int later = r + 1; later < n; ++later) {
+                const float product = dot(block.batch + r * stride, block.batch + later * stride, stride);
+                for (int i = 0; i < Lanes<S>::N; ++i) z[later].v[i] += product * step.v[i];
+            }
+        }
+        if (n_moved > 0) {
+            add_batch<S>(block.batch, stride, vectors.width, moved, n_moved, steps, block.vector_weights);
+        }
+    }
+    return pass.finish();
+}
+
+template <int S, class Loss>
+int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const SiblingLanes& block,
+             GradientSpread* spread, int32_t* restless) {
+    if (rows.vectors.width > 0) return pass_in_batches<S, Loss>(rows, order, count, block, spread, restless);
+    Pass<S, Loss> pass(rows, block, spread, restless);
+    Lanes<S> step;
+    for (int64_t visit = 0; visit < count; ++visit) {
+        if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
+        pass.visit(order[visit], nullptr, &step);
+    }
+    return pass.finish();
 }
 
 template <class Loss>
@@ -205,6 +330,7 @@ int64_t larger_entries(const float* block, int64_t count, int width, uint16_t la
 }  // namespace
 
 extern const SolverKernels solver_kernels;
-const SolverKernels solver_kernels = {pass_of<SquaredHinge>, pass_of<Logistic>, larger_entries};
+const SolverKernels solver_kernels = {pass_of<SquaredHinge>, pass_of<Logistic>, larger_entries, square,
+                                      add_vector,             dot};
 
 }  // namespace labelwood::simd::LABELWOOD_ISA

@@ -52,6 +52,7 @@ class Ranker(TreeEstimator):
     """
 
     method_name: ClassVar[str] = "ranker"
+    takes_vectors: ClassVar[bool] = True
     members_: list[TreeEstimator]
     second_look_: SecondLook | None
 

@@ -36,7 +36,7 @@ class TailReranker:
     def learn(cls, X: CSR, Y: CSR, run: RunContext, *, most: int = 0) -> TailReranker:
         """The means of prepared rows; ``most`` is the number of entries kept of each mean (0: all)."""
         with run.phase("label means") as progress:
-            indptr, indices, data = _core.label_vectors(X.unit_rows(), Y, most, run.n_threads, progress)
+            indptr, indices, data, _ = _core.label_vectors(X.unit_rows(), Y, most, run.n_threads, progress)
         return cls(CSR(indptr, indices, data, X.n_cols))
 
     def order(self, X: CSR, top: TopK, k: int, run: RunContext) -> TopK:

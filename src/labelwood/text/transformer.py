@@ -11,7 +11,8 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from labelwood.errors import LabelwoodError
 from labelwood.params import declared
 from labelwood.progress import Progress
-from labelwood.sparse import CSR, as_features
+from labelwood.sparse import CSR
+from labelwood.validation.features import as_features
 from labelwood.text.encoder import TextEncoder, list_texts
 from labelwood.text.hashing import HashingEncoder
 from labelwood.text.tfidf import TfidfEncoder

@@ -19,8 +19,9 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.hybrid import Hybrid, as_layout
 from labelwood.methods.label_tree import subtrees
-from labelwood.methods.label_tree.training_rows import TrainingRows, train_part, train_whole
+from labelwood.methods.label_tree.training_rows import TrainingRows, factors, train_part, train_whole
 from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
@@ -38,8 +39,11 @@ Tolerance = Annotated[float, Param("a classifier stops when its projected gradie
 MaxPasses = Annotated[int, Param("maximum passes over a node's rows", ge=1)]
 Intercept = Annotated[float, Param("start of the intercepts; negative, because most labels are rare")]
 Bias = Annotated[float, Param("value of the bias feature; 0 keeps intercepts at their start", ge=0)]
+VectorWeight = Annotated[
+    float, Param("length of a row's vector beside its sparse part; matters for rows that have both", gt=0)
+]
 WeightThreshold = Annotated[
-    float | None, Param("drop weights of at most this size; None keeps every weight exactly", ge=0)
+    float | None, Param("drop weights of sparse columns of at most this size; None keeps all exactly", ge=0)
 ]
 WeightDtype = Annotated[
     Literal["int8", "float16", "float32"], Param("number format of stored weights when weight_threshold is set")
@@ -68,6 +72,7 @@ class LinearModel(TreeEstimator):
 
     can_shrink: ClassVar[bool] = True
     has_label_weights: ClassVar[bool] = True
+    takes_vectors: ClassVar[bool] = True
 
     trees_: list[PackedTree]
     loss: str
@@ -80,6 +85,7 @@ class LinearModel(TreeEstimator):
     weight_threshold: float | None
     weight_dtype: str
     score_power: int = 2
+    vector_weight: float = 1.0
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
         """A function from a seed to a tree; what the trees have in common is made once."""
@@ -97,7 +103,7 @@ class LinearModel(TreeEstimator):
         return 1
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        rows = TrainingRows.of(X, run, normalize=self.normalize)
+        rows = TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight)
         grow = self._grower(rows, Y, run)
         trees = [_grown(grow, 0, run)]
         self._check_memory(rows, Y, trees[0], run)
@@ -134,7 +140,7 @@ class LinearModel(TreeEstimator):
         return rows.count(Y, tree, run), Banded(seconds, 0.5 * seconds, 2.0 * seconds)
 
     def _estimate(self, X: CSR, Y: CSR, run: RunContext) -> Estimate:
-        rows = TrainingRows.of(X, run, normalize=self.normalize)
+        rows = TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight)
         return self._sampled(rows, Y, *self._sketch(rows, Y, run), run)
 
     def _sampled(
@@ -147,7 +153,8 @@ class LinearModel(TreeEstimator):
             setting = {**self._setting(rows, tree, run.seed, run), "threshold": -1.0, "n_labels": n_labels}
             own = {"child_ptr": tree.child_ptr, "label": tree.label, "rows": members}
             arrays = {**rows.shared(), **own, "y_indptr": indptr, "y_indices": labels}
-            return train_part(arrays, setting, 1, None)["weights"].reshape(-1, n_labels)
+            trained = train_part(arrays, setting, 1, None)
+            return np.concatenate([trained[name].reshape(-1, n_labels) for name in ("weights", "vector_weights")])
 
         setting = self._size_setting(run)
         smaller = self._smaller(setting)
@@ -251,7 +258,13 @@ class LinearModel(TreeEstimator):
         )
 
     def _prepare(self, X: CSR) -> CSR:
-        return X.unit_rows() if self.normalize else X
+        """Rows as the trees see them: their columns, and their length."""
+        width = self.trees_[0].n_columns
+        rows = as_layout(X, self.n_features_in_ - width, width)
+        if isinstance(rows, Hybrid):
+            scales = factors(rows, normalize=self.normalize, vector_weight=self.vector_weight)
+            return rows.scaled(*scales)
+        return rows.unit_rows() if self.normalize else rows
 
     def _label_depths(self) -> I32 | None:
         """The depth of each label; of several trees the mean, rounded."""
@@ -337,6 +350,8 @@ class LinearModel(TreeEstimator):
             PackedTree.restore(arrays, f"tree{number}.", self._link(), self.n_labels_, self.n_features_in_)
             for number in range(n_trees)
         ]
+        if len({packed.n_columns for packed in self.trees_}) > 1:
+            raise FormatError("the trees must have weights for the same dense columns")
 
     def describe(self) -> dict[str, Any]:
         """Depth, nodes and weights of the fitted trees."""
@@ -345,7 +360,7 @@ class LinearModel(TreeEstimator):
             "nodes": sum(packed.tree.n_nodes for packed in self.trees_),
             "inner_nodes": sum(len(packed.tree.inner) for packed in self.trees_),
             "nonzero_weights": sum(packed.node_weights.n_weights for packed in self.trees_),
-            "stored_as": str(self.trees_[0].node_weights.weights.dtype),
+            "stored_as": str(self.trees_[0].node_weights.stored_as),
         }
 
 
