@@ -91,10 +91,7 @@ def test_bad_vectors(given, message):
 
 @pytest.mark.parametrize(
     ("X", "Y", "message"),
-    [
-        (E[:0], np.ones((0, 2)), "at least one row"),
-        (E[:, :0], np.ones((6, 2)), "at least one feature"),
-    ],
+    [(E[:0], np.ones((0, 2)), "at least one row"), (E[:, :0], np.ones((6, 2)), "at least one feature")],
     ids=["zero rows", "0 columns"],
 )
 def test_nothing_to_learn_from(X, Y, message):
@@ -143,5 +140,5 @@ def test_the_weight_of_vectors_moves_what_is_learned():
     for weight, best in ((0.1, 0), (10.0, 1)):
         model = LinearTree(n_jobs=1, vector_weight=weight).fit({"words": words, "vectors": vectors}, Y)
         assert model.predict_topk(against, 1)[0].tolist() == [[best]]
-    with pytest.raises(LabelwoodError, match="vector_weight must be above 0; got 0"):
+    with pytest.raises(LabelwoodError, match="vector_weight must be greater than 0; got 0"):
         LinearTree(vector_weight=0).fit(vectors, Y)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from test_common import assert_sound, damaged, saved_bytes
+from battery import assert_sound, damaged, saved_bytes
 
 import labelwood
 from labelwood import METHODS, FormatError, LabelwoodError
@@ -170,7 +170,7 @@ def test_bad_vectors_are_refused(fitted, method, rows):
     with pytest.raises(LabelwoodError, match="must be finite"):
         fitted.predict_topk(spoilt)
     narrow = {**X, "vectors": X["vectors"][:, 1:]} if isinstance(X, dict) else X[:, 1:]
-    with pytest.raises(LabelwoodError, match="features, but .* is expecting"):
+    with pytest.raises(LabelwoodError, match=r"features, but .* is expecting"):
         fitted.predict_topk(narrow)
     with pytest.raises(LabelwoodError):
         method(n_jobs=1).fit(part(X, slice(0, 0)), Y[:0])

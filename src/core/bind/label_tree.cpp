@@ -63,7 +63,8 @@ nb::tuple grow(const HybridArrays& vectors, const nb::dict& options, int n_threa
 
 nb::dict train(const HybridArrays& x, const PatternArrays& y, const LabelTreeArrays& tree, const nb::dict& options,
                int n_threads, const nb::object& progress, const std::optional<Array<float>>& scale,
-               const std::optional<Array<float>>& vector_scale, const std::optional<Array<int32_t>>& ids, const std::optional<Array<int32_t>>& rows) {
+               const std::optional<Array<float>>& vector_scale, const std::optional<Array<int32_t>>& ids,
+               const std::optional<Array<int32_t>>& rows) {
     Monitor monitor = monitor_of(progress);
     auto given = options_from<label_tree::TrainOptions>(options, read);
     given.n_threads = n_threads;
@@ -113,9 +114,16 @@ struct PackedTreeArrays {
         const label_tree::VectorWeights of_vectors{static_cast<const char*>(vector_weights.data()), n_columns,
                                                    vector_type(vector_weights),
                                                    length(vector_scale) == 0 ? nullptr : vector_scale.data()};
-        label_tree::PackedTreeView view{
-            tree.view(), inner_of.data(), length(feature_ptr) - 1, feature_ptr.data(), features.data(), bias.data(), {},
-            link,        n_features,      of_vectors};
+        label_tree::PackedTreeView view{tree.view(),
+                                        inner_of.data(),
+                                        length(feature_ptr) - 1,
+                                        feature_ptr.data(),
+                                        features.data(),
+                                        bias.data(),
+                                        {},
+                                        link,
+                                        n_features,
+                                        of_vectors};
         if (row_start.shape(0) == 0) {
             view.weights = label_tree::DenseWeights{weight_ptr.data(), static_cast<const float*>(weights.data())};
             return view;
@@ -200,8 +208,8 @@ void bind_label_tree(nb::module_& m) {
     m.def("grow_tree", &grow, arg("vectors"), arg("options"), arg("n_threads"), arg("progress").none(),
           "A label tree by clustering label vectors, as (parent, label).");
     m.def("train_tree", &train, arg("X"), arg("Y"), arg("tree"), arg("options"), arg("n_threads"),
-          arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(),
-          arg("vector_scale") = nb::none(), arg("ids") = nb::none(), arg("rows") = nb::none(),
+          arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(), arg("vector_scale") = nb::none(),
+          arg("ids") = nb::none(), arg("rows") = nb::none(),
           "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
     m.def("count_tree", &count, arg("X"), arg("Y"), arg("tree"), arg("n_threads"), arg("progress").none(),
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");

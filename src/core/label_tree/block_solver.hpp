@@ -109,17 +109,16 @@ class BlockSolver {
                 seen = true;
             }
             rng.shuffle(scratch_.order.data(), n_visits);
-            const simd::SiblingLanes block{
-                lanes_,
-                scratch_.weights.data(),
-                scratch_.duals.data(),
-                scratch_.masks.data(),
-                active_,
-                options_.cost,
-                options_.offset,
-                options_.skip * options_.tolerance,
-                scratch_.vector_weights.data(),
-                scratch_.batch.data()};
+            const simd::SiblingLanes block{lanes_,
+                                           scratch_.weights.data(),
+                                           scratch_.duals.data(),
+                                           scratch_.masks.data(),
+                                           active_,
+                                           options_.cost,
+                                           options_.offset,
+                                           options_.skip * options_.tolerance,
+                                           scratch_.vector_weights.data(),
+                                           scratch_.batch.data()};
             simd::GradientSpread spread;
             n_visits = visit(pass, n_visits, block, &spread);
             scratch_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};

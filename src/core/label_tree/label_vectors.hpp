@@ -102,8 +102,8 @@ inline void keep_largest(float* numbers, int64_t count, int64_t most, Vector<flo
 }
 
 // Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only
-// the largest entries are kept of its sparse part and of its dense part, before scaling. A label without rows, or with empty rows, gets
-// an empty vector.
+// the largest entries are kept of its sparse part and of its dense part, before scaling. A label without rows, or with
+// empty rows, gets an empty vector.
 inline LabelVectors label_vectors(const sparse::TrainingRows& rows, const Csr& y, int64_t most, int n_threads,
                                   Monitor& monitor) {
     const Csr& x = rows.x;

@@ -41,8 +41,8 @@ class PackedTree {
     }
 
     // The k best of the allowed labels, exactly. Only nodes on the paths to them are visited.
-    void search_allowed(const SearchedRows& rows, Span<const int32_t> allowed, const SearchOptions& options, Monitor& monitor,
-                        int32_t* labels, float* scores) const {
+    void search_allowed(const SearchedRows& rows, Span<const int32_t> allowed, const SearchOptions& options,
+                        Monitor& monitor, int32_t* labels, float* scores) const {
         const Vector<uint8_t> within = paths_to(allowed);
         search(searchable(within.data()), rows, options, true, monitor, labels, scores);
     }
@@ -52,8 +52,8 @@ class PackedTree {
         return {view_.tree, view_.inner_of, index_, view_.bias, view_.link, view_.vector_weights, within};
     }
 
-    void search(const Searchable& model, const SearchedRows& rows, const SearchOptions& options, bool exact, Monitor& monitor,
-                int32_t* labels, float* scores) const {
+    void search(const Searchable& model, const SearchedRows& rows, const SearchOptions& options, bool exact,
+                Monitor& monitor, int32_t* labels, float* scores) const {
         std::visit(
             [&](const auto& weights) {
                 Searcher searcher(model, weights, rows, options);

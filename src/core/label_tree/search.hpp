@@ -78,9 +78,9 @@ struct SearchScratch {
     Vector<int32_t> matched;  // positions of the query's columns among the node's features
     Vector<float> values;     // the query's values of these columns
     Vector<float> scores;
-    Vector<float> unpacked;    // the current node's weights as floats
-    Vector<simd::Rank> ranks;  // of the current node, if it has buckets; all zero between nodes
-    WideVectors vectors;       // of the current rows
+    Vector<float> unpacked;                        // the current node's weights as floats
+    Vector<simd::Rank> ranks;                      // of the current node, if it has buckets; all zero between nodes
+    WideVectors vectors;                           // of the current rows
     memory::AlignedVector<float> block, products;  // the current node's weights for vectors, and their products
     Vector<const float*> rows;
     Vector<int32_t> promising;  // children that may be among the best
@@ -256,10 +256,10 @@ class Searcher {
                 if (wide) multiply(node, visits, i, end, scratch);
                 for (; i < end; ++i) {
                     const int32_t q = visits[i].query;
-                    const float* products = !has_vectors() ? nullptr
-                                            : wide         ? scratch.products.data() +
-                                                       (i - first) * padded(model_.tree.n_children(node))
-                                                   : product(node, q, scratch);
+                    const float* products =
+                        !has_vectors() ? nullptr
+                        : wide         ? scratch.products.data() + (i - first) * padded(model_.tree.n_children(node))
+                                       : product(node, q, scratch);
                     margins_of_children(node, row_of(x_, begin + q), ranks, unpacked, products, scratch);
                     BestOf leaves = found.best(q), nodes = next.best(q);
                     offer_children(node, visits[i].score, all_leaves, leaves, nodes, scratch);
@@ -275,8 +275,8 @@ class Searcher {
         scratch.rows.clear();
         for (int64_t i = begin; i < end; ++i) scratch.rows.push_back(scratch.vectors[visits[i].query]);
         scratch.products.resize((end - begin) * padded(n_children));
-        simd::search().products(scratch.rows.data(), end - begin, scratch.block.data(),
-                                model_.vector_weights.n_columns, n_children, scratch.products.data());
+        simd::search().products(scratch.rows.data(), end - begin, scratch.block.data(), model_.vector_weights.n_columns,
+                                n_children, scratch.products.data());
     }
 
     bool has_leaves_only(int32_t node) const {

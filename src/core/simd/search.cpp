@@ -94,8 +94,7 @@ inline void product_tile(const float* const* rows, const float* block, int64_t n
 
 // Columns of tiles: as many vectors as fit, then one at a time; rows are padded to whole vectors.
 template <int R>
-inline void product_rows(const float* const* rows, const float* block, int64_t n_columns, int64_t stride,
-                         float* out) {
+inline void product_rows(const float* const* rows, const float* block, int64_t n_columns, int64_t stride, float* out) {
     constexpr int N = kNative == 16 ? 4 : 2;
     int64_t c = 0;
     for (; c + N * kNative <= stride; c += N * kNative) {

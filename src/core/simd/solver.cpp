@@ -110,7 +110,7 @@ struct Logistic {
 
 // The products of R rows of a batch with the weights of the vectors' columns.
 template <int S, int R>
-inline void multiply_rows(const float* rows, int64_t stride, int64_t width, const float* weights, Lanes<S>* z) {
+inline void multiply_rows(const float* const* rows, int64_t width, const float* weights, Lanes<S>* z) {
     using L = Lanes<S>;
     using F = typename L::F;
     F sum[size_t{R}][size_t{L::N}] = {};
@@ -119,7 +119,7 @@ inline void multiply_rows(const float* rows, int64_t stride, int64_t width, cons
         for (int n = 0; n < L::N; ++n) w[n] = load<F>(weights + j * S + n * L::W);
 #pragma GCC unroll 16
         for (int r = 0; r < R; ++r) {
-            const float x = rows[r * stride + j];
+            const float x = rows[r][j];
             for (int n = 0; n < L::N; ++n) sum[r][n] += x * w[n];
         }
     }
@@ -129,36 +129,52 @@ inline void multiply_rows(const float* rows, int64_t stride, int64_t width, cons
 }
 
 template <int S>
-inline void multiply_batch(const float* rows, int64_t count, int64_t stride, int64_t width, const float* weights,
-                           Lanes<S>* z) {
+inline void multiply_batch(const float* const* rows, int64_t count, int64_t width, const float* weights, Lanes<S>* z) {
     constexpr int R = Lanes<S>::N == 1 ? 12 : Lanes<S>::N == 2 ? 6 : 3;
     constexpr int few = R > 4 ? R / 3 : 1;
     int64_t r = 0;
-    for (; count - r > R - few; r += R) multiply_rows<S, R>(rows + r * stride, stride, width, weights, z + r);
-    for (; r < count; r += few) multiply_rows<S, few>(rows + r * stride, stride, width, weights, z + r);
+    for (; count - r > R - few; r += R) multiply_rows<S, R>(rows + r, width, weights, z + r);
+    for (; r < count; r += few) multiply_rows<S, few>(rows + r, width, weights, z + r);
 }
 
-// Adds the rows of a batch that moved, each times its step, to the weights of the vectors' columns.
-template <int S>
-inline void add_batch(const float* rows, int64_t stride, int64_t width, const int* moved, int n_moved,
-                      const Lanes<S>* steps, float* weights) {
+// Adds R rows of a batch, each times its step, to the weights of the vectors' columns.
+template <int S, int R>
+inline void add_rows(const float* const* moved, int64_t width, const Lanes<S>* steps, float* weights) {
     using L = Lanes<S>;
     using F = typename L::F;
-    for (int m = 0; m < n_moved; m += 4) {
-        const float* x[4];
-        Lanes<S> step[4] = {};
-        for (int i = 0; i < 4; ++i) {
-            x[i] = rows + moved[m + i < n_moved ? m + i : m] * stride;
-            if (m + i < n_moved) step[i] = steps[m + i];
+    const float* x[size_t{R}];
+    Lanes<S> step[size_t{R}];
+    for (int r = 0; r < R; ++r) {
+        x[r] = moved[r];
+        step[r] = steps[r];
+    }
+    for (int64_t j = 0; j < width; ++j) {
+        for (int n = 0; n < L::N; ++n) {
+            float* at = weights + j * S + n * L::W;
+            F w = load<F>(at);
+            for (int r = 0; r < R; ++r) w += x[r][j] * step[r].v[n];
+            store(at, w);
         }
-        for (int64_t j = 0; j < width; ++j) {
-            for (int n = 0; n < L::N; ++n) {
-                float* at = weights + j * S + n * L::W;
-                F w = load<F>(at);
-                for (int i = 0; i < 4; ++i) w += x[i][j] * step[i].v[n];
-                store(at, w);
-            }
-        }
+    }
+}
+
+template <int S>
+inline void add_batch(const float* const* moved, int n_moved, int64_t width, const Lanes<S>* steps, float* weights) {
+    for (; n_moved >= 4; n_moved -= 4, moved += 4, steps += 4) add_rows<S, 4>(moved, width, steps, weights);
+    if (n_moved == 3) add_rows<S, 3>(moved, width, steps, weights);
+    if (n_moved == 2) add_rows<S, 2>(moved, width, steps, weights);
+    if (n_moved == 1) add_rows<S, 1>(moved, width, steps, weights);
+}
+
+// Corrects the margins of the rows after row r of a batch for its step.
+template <int S>
+inline void correct_later(const float* const* rows, int64_t stride, int r, int n, const Lanes<S>& step, Lanes<S>* z) {
+    float products[kBatch];
+    int later = r + 1;
+    for (; later + 4 <= n; later += 4) dots<4>(rows[r], rows + later, stride, products + later);
+    for (; later < n; ++later) dots<1>(rows[r], rows + later, stride, products + later);
+    for (later = r + 1; later < n; ++later) {
+        for (int i = 0; i < Lanes<S>::N; ++i) z[later].v[i] += products[later] * step.v[i];
     }
 }
 
@@ -182,8 +198,14 @@ class Pass {
 
     // Visits a row; `z` are the margins of its vector, or null. Returns true if a lane moved, by `step`.
     inline bool visit(int32_t row, const L* of_vector, L* step) {
-        const int64_t begin = rows_.start[row], length = rows_.indptr[row + 1] - rows_.indptr[row];
-        L z = margins<S>(rows_.features + begin, rows_.values + begin, length, block_.weights);
+        // Without sparse features, rows need no look-ups: their only entry is the bias.
+        static constexpr int32_t kFirst = 0;
+        const bool plain = rows_.bias != nullptr;
+        const int64_t begin = plain ? 0 : rows_.start[row];
+        const int64_t length = plain ? (*rows_.bias != 0.0f ? 1 : 0) : rows_.indptr[row + 1] - rows_.indptr[row];
+        const int32_t* features = plain ? &kFirst : rows_.features + begin;
+        const float* values = plain ? rows_.bias : rows_.values + begin;
+        L z = margins<S>(features, values, length, block_.weights);
         if (of_vector != nullptr) {
             for (int n = 0; n < L::N; ++n) z.v[n] += of_vector->v[n];
         }
@@ -206,7 +228,7 @@ class Pass {
             moved |= any(step->v[n]);
         }
         if (!moved) return false;
-        add_row<S>(rows_.features + begin, rows_.values + begin, length, *step, block_.weights);
+        add_row<S>(features, values, length, *step, block_.weights);
         restless_[n_restless_++] = row;
         spread_->written += entries;
         return true;
@@ -230,6 +252,20 @@ class Pass {
     int64_t n_restless_ = 0;
 };
 
+// Prefetches what the visit of a row with a vector reads.
+template <int S>
+inline void prefetch_visit(const NodeRows& rows, const SiblingLanes& block, int32_t row) {
+    const Vectors& vectors = rows.vectors;
+    const bool is_wide = rows.wide != nullptr;
+    const char* vector = is_wide ? reinterpret_cast<const char*>(rows.wide + row * padded(vectors.width))
+                                 : vectors.row(rows.members[row]);
+    const int64_t bytes = vectors.width * (is_wide ? 4 : bytes_of(vectors.type));
+    for (int64_t j = 0; j < bytes; j += 64) __builtin_prefetch(vector + j, 0, 2);
+    __builtin_prefetch(block.duals + static_cast<int64_t>(row) * S, 1);
+    __builtin_prefetch(block.positives + row);
+    __builtin_prefetch(rows.diagonal + row);
+}
+
 // The weights of the vectors' columns stay as they are within a batch. A row that moves changes the margins of
 // the later rows of its batch by the dot products with them.
 template <int S, class Loss>
@@ -239,32 +275,32 @@ int64_t pass_in_batches(const NodeRows& rows, const int32_t* order, int64_t coun
     const Vectors& vectors = rows.vectors;
     const int64_t stride = padded(vectors.width);
     Lanes<S> z[size_t{kBatch}], steps[size_t{kBatch}];
-    int moved[kBatch];
+    const float* x[kBatch];
+    const float* moved[kBatch];
+    for (const float*& row : x) row = block.batch;  // a product of fewer rows may read others
     for (int64_t begin = 0; begin < count; begin += kBatch) {
         const int n = static_cast<int>(count - begin < kBatch ? count - begin : kBatch);
         for (int r = 0; r < n; ++r) {
-            const int32_t member = rows.members[order[begin + r]];
-            widen_row(vectors.row(member), vectors.type, vectors.width, vectors.factor(member),
-                      block.batch + r * stride);
-            if (begin + kBatch + r < count) {
-                const char* next = vectors.row(rows.members[order[begin + kBatch + r]]);
-                for (int64_t j = 0; j < vectors.width * bytes_of(vectors.type); j += 64) __builtin_prefetch(next + j, 0, 2);
+            const int32_t row = order[begin + r];
+            if (rows.wide != nullptr) {
+                x[r] = rows.wide + row * stride;
+            } else {
+                const int32_t member = rows.members[row];
+                float* to = block.batch + r * stride;
+                widen_row(vectors.row(member), vectors.type, vectors.width, vectors.factor(member), to);
+                x[r] = to;
             }
+            if (begin + kBatch + r < count) prefetch_visit<S>(rows, block, order[begin + kBatch + r]);
         }
-        multiply_batch<S>(block.batch, n, stride, vectors.width, block.vector_weights, z);
+        multiply_batch<S>(x, n, vectors.width, block.vector_weights, z);
         int n_moved = 0;
         for (int r = 0; r < n; ++r) {
             Lanes<S>& step = steps[n_moved];
             if (!pass.visit(order[begin + r], &z[r], &step)) continue;
-            moved[n_moved++] = r;
-            for (int later = r + 1; later < n; ++later) {
-                const float product = dot(block.batch + r * stride, block.batch + later * stride, stride);
-                for (int i = 0; i < Lanes<S>::N; ++i) z[later].v[i] += product * step.v[i];
-            }
+            moved[n_moved++] = x[r];
+            correct_later<S>(x, stride, r, n, step, z);
         }
-        if (n_moved > 0) {
-            add_batch<S>(block.batch, stride, vectors.width, moved, n_moved, steps, block.vector_weights);
-        }
+        if (n_moved > 0) add_batch<S>(moved, n_moved, vectors.width, steps, block.vector_weights);
     }
     return pass.finish();
 }
@@ -330,7 +366,7 @@ int64_t larger_entries(const float* block, int64_t count, int width, uint16_t la
 }  // namespace
 
 extern const SolverKernels solver_kernels;
-const SolverKernels solver_kernels = {pass_of<SquaredHinge>, pass_of<Logistic>, larger_entries, square,
-                                      add_vector,             dot};
+const SolverKernels solver_kernels = {
+    pass_of<SquaredHinge>, pass_of<Logistic>, larger_entries, square, add_vector, dot};
 
 }  // namespace labelwood::simd::LABELWOOD_ISA

@@ -22,14 +22,15 @@ struct NodeRows {
     const float* values;
     const float* diagonal;  // per row: squared norm including the bias
     int64_t n_rows;
-    const int64_t* start;  // where each row's entries begin: indptr, unless a window holds only some rows
+    const int64_t* start;              // where each row's entries begin: indptr, unless a window holds only some rows
     Vectors vectors{};                 // dense columns beside the features; width 0 if there are none
     const int32_t* members = nullptr;  // the row of `vectors`, for each row
+    const float* wide = nullptr;       // the vectors of all rows, scaled, padded(width) apart; null: too many
+    const float* bias = nullptr;       // if the bias is the only entry of every row, or there is none: its value
 };
 
 // Rows with vectors are visited in batches: their products with the weights are one small matrix product.
 constexpr int kBatch = 12;
-
 
 // One block of `lanes` siblings in training; arrays are row-major with `lanes` columns.
 struct SiblingLanes {

@@ -18,12 +18,20 @@ namespace {
 [[maybe_unused]] inline float sum_of(Lanes<16> lanes) {
     using L = Lanes<16>;
     for (int n = 1; n < L::N; ++n) lanes.v[0] += lanes.v[n];
-    float parts[size_t{L::W}];
-    store(parts, lanes.v[0]);
-    for (int step = L::W / 2; step > 0; step /= 2) {
-        for (int i = 0; i < step; ++i) parts[i] += parts[i + step];
-    }
-    return parts[0];
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+    const __m512 all = reinterpret_cast<__m512>(lanes.v[0]);
+    const __m256 wide =
+        _mm256_add_ps(_mm512_maskz_extractf32x8_ps(0xff, all, 0), _mm512_maskz_extractf32x8_ps(0xff, all, 1));
+#else
+    const __m256 wide = reinterpret_cast<__m256>(lanes.v[0]);
+#endif
+    const __m128 half = _mm_add_ps(_mm256_castps256_ps128(wide), _mm256_extractf128_ps(wide, 1));
+    const __m128 pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
+#else
+    return (lanes.v[0][0] + lanes.v[0][2]) + (lanes.v[0][1] + lanes.v[0][3]);
+#endif
 }
 
 // Sixteen numbers of a stored type as native vectors of floats.
@@ -118,6 +126,20 @@ namespace {
         }
     }
     for (; i < vectors.width; ++i) sum[i] += widen_1(from + i * size, vectors.type) * factor;
+}
+
+// The dot products of a padded row with R padded rows.
+template <int R>
+[[maybe_unused]] inline void dots(const float* row, const float* const* others, int64_t stride, float* out) {
+    using L = Lanes<16>;
+    L sum[size_t{R}] = {};
+    for (int64_t j = 0; j < stride; j += 16) {
+        for (int n = 0; n < L::N; ++n) {
+            const L::F own = load<L::F>(row + j + n * L::W);
+            for (int r = 0; r < R; ++r) sum[r].v[n] += own * load<L::F>(others[r] + j + n * L::W);
+        }
+    }
+    for (int r = 0; r < R; ++r) out[r] = sum_of(sum[r]);
 }
 
 // The dot product of two rows. Two sets of accumulators hide the latency of the additions.

@@ -38,10 +38,10 @@ from labelwood.resources import memory
 from labelwood.run_context import RunContext
 from labelwood.scoring.thresholds import Decisions, is_saved_here
 from labelwood.sparse import CSR
-from labelwood.validation.features import as_features
 from labelwood.storage import model_directory
 from labelwood.validation.column_names import PREFIX as COLUMN_NAMES
 from labelwood.validation.column_names import column_names, names_from_arrays, names_to_arrays
+from labelwood.validation.features import as_features
 from labelwood.validation.label_texts import LabelRows, describe_labels, stacked
 from labelwood.validation.targets import check_sizes, read_labels
 

@@ -20,8 +20,8 @@ from labelwood.packed.routed_forest import RoutedForest
 from labelwood.run_context import RunContext, thread_count
 from labelwood.scoring.thresholds import Decisions, Objective
 from labelwood.sparse import CSR, I32, I64, TopK
-from labelwood.validation.features import as_features
 from labelwood.validation.column_names import check_columns, column_names, n_dimensions
+from labelwood.validation.features import as_features
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows, to_csr
 
 

@@ -92,8 +92,8 @@ class _Sizes:
         widest = int(np.diff(tree.child_ptr).max(initial=1))
         child = np.dtype(child_type(widest)) if node_weights.dense else node_weights.child
         own = (node_weights.bias, node_weights.feature_ptr, node_weights.weight_ptr, node_weights.scale)
-        own += (node_weights.vector_weights, node_weights.vector_scale)
-        fixed = sum(array.nbytes for array in (tree.child_ptr, tree.label, *own))
+        of_vectors = (node_weights.vector_weights, node_weights.vector_scale)
+        fixed = sum(array.nbytes for array in (tree.child_ptr, tree.label, *own, *of_vectors))
         return cls(weights, largest, child.itemsize + node_weights.weights.itemsize, fixed)
 
     def bytes_above(self, threshold: float) -> int:

@@ -133,7 +133,9 @@ class NodeWeights:
         whole = len(self.vector_weights) == self.n_columns * (tree.n_nodes - 1)
         _require(whole, "vector_weights must have one value per dense column and child")
         n_scales = n_inner if self.vector_weights.dtype == np.int8 else 0
-        _require(len(self.vector_scale) == n_scales, "vector_scale must have one value per inner node for int8, else none")
+        _require(
+            len(self.vector_scale) == n_scales, "vector_scale must have one value per inner node for int8, else none"
+        )
 
     def _check_rows(self, n_children: npt.NDArray[Any]) -> None:
         node_weights, begin, end = np.diff(self.weight_ptr), self.feature_ptr[:-1], self.feature_ptr[1:]
@@ -249,7 +251,9 @@ class PackedTree(PicklesFieldsOnly):
         for array in (tree.child_ptr, tree.label):
             _require(array.dtype == np.int32 and array.ndim == 1, "a tree's arrays must be int32")
         tree.check(n_labels)
-        names = [part.name for part in fields(NodeWeights) if part.name not in _OPTIONAL or prefix + part.name in arrays]
+        names = [
+            part.name for part in fields(NodeWeights) if part.name not in _OPTIONAL or prefix + part.name in arrays
+        ]
         node_weights = NodeWeights(**{name: arrays[prefix + name] for name in names})
         return cls(tree, node_weights.check(tree, n_features), link, n_features)
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from labelwood.errors import FormatError
 from labelwood.sparse import F32
 
-_TABLE = "CREATE TABLE IF NOT EXISTS vectors (encoder TEXT, text BLOB, vector BLOB, PRIMARY KEY (encoder, text)) WITHOUT ROWID"
+_COLUMNS = "encoder TEXT, text BLOB, vector BLOB, PRIMARY KEY (encoder, text)"
+_TABLE = f"CREATE TABLE IF NOT EXISTS vectors ({_COLUMNS}) WITHOUT ROWID"
 _AT_ONCE = 500  # keys of one question
 
 
@@ -32,7 +33,7 @@ class VectorCache:
             for start in range(0, len(listed), _AT_ONCE):
                 asked = listed[start : start + _AT_ONCE]
                 places = ",".join("?" * len(asked))
-                question = f"SELECT text, vector FROM vectors WHERE encoder = ? AND text IN ({places})"  # noqa: S608 - places are question marks
+                question = f"SELECT text, vector FROM vectors WHERE encoder = ? AND text IN ({places})"
                 for key, vector in database.execute(question, (self._encoder, *asked)):
                     found[keys[key]] = np.frombuffer(vector, np.float32)
         return found

@@ -123,7 +123,7 @@ class VectorEncoder(TextEncoder):
         """The encoder to save."""
         if self.words is None or self.words.native() is self.words:
             return self
-        saved = clone(self)
+        saved: VectorEncoder = clone(self)
         saved.words, saved.width_, saved.n_features_ = self.words.native(), self.width_, self.n_features_
         return saved
 

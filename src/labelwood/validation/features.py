@@ -60,7 +60,9 @@ def _from_blocks(blocks: Mapping[Any, Any], owner: str) -> CSR:
 
     if not blocks:
         raise LabelwoodError(f"{owner}: X must have at least one block; got an empty mapping")
-    parts = {name: _from_block(block, f"{owner}: block {name!r}", may_be_sparse=False) for name, block in blocks.items()}
+    parts = {
+        name: _from_block(block, f"{owner}: block {name!r}", may_be_sparse=False) for name, block in blocks.items()
+    }
     lengths = {name: part.n_rows for name, part in parts.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name!r} has {count}" for name, count in lengths.items())

@@ -102,7 +102,7 @@ def _below(upper: CSR, lower: CSR) -> CSR:
     whole = CSR(indptr, indices, np.concatenate([upper.data, lower.data]), upper.n_cols - upper.width)
     if not isinstance(upper, Hybrid):
         return whole
-    return beside(whole, np.concatenate([upper.vectors, as_layout(lower, upper.n_sparse, upper.width).vectors]))
+    return beside(whole, np.concatenate([upper.vectors, as_layout(lower, upper.n_sparse, upper.width).dense_part]))
 
 
 def _with_new_labels(names: LabelNames, labels: list[Hashable], owner: str) -> tuple[LabelNames, npt.NDArray[np.int64]]:

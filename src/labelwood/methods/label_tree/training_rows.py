@@ -29,7 +29,8 @@ _HELD_BYTES = 16  # per non-zero of a node: 8 for itself, 8 while the next rows 
 class TrainingRows:
     """Rows, and the factor by which each row is multiplied when it is read (None: rows are taken as they are).
 
-    ``vector_scale`` are the factors of the vectors of a hybrid. ``most_entries`` is for rows in a file: the entries of larger nodes are read in windows. 0: all nodes fit.
+    ``vector_scale`` are the factors of the vectors of a hybrid. ``most_entries`` is for rows in a file: the entries of
+    larger nodes are read in windows. 0: all nodes fit.
     """
 
     X: CSR
@@ -75,10 +76,10 @@ class TrainingRows:
     def label_vectors(self, Y: CSR, most: int, run: RunContext) -> CSR:
         """For each label the sum of its rows, of unit length; at most ``most`` sparse entries each, 0: all."""
         with run.phase("label vectors") as progress:
-            *sparse, dense = _core.label_vectors(
+            indptr, indices, data, dense = _core.label_vectors(
                 self.X, Y, most, run.n_threads, progress, scale=self.scale, vector_scale=self.vector_scale
             )
-        vectors = CSR(*sparse, self.X.n_cols - self.X.width)
+        vectors = CSR(indptr, indices, data, self.X.n_cols - self.X.width)
         return beside(vectors, dense) if self.X.width else vectors
 
 
@@ -123,7 +124,8 @@ def train_part(
     options = {**setting["solver"], **{name: setting[name] for name in ("threshold", "seed", "most_entries")}}
     trained: dict[str, Any] = _core.train_tree(
         X, Y, tree, options, n_threads, progress,
-        scale=arrays.get("x_scale"), vector_scale=arrays.get("x_vector_scale"), ids=arrays.get("ids"), rows=arrays.get("rows"),
+        scale=arrays.get("x_scale"), vector_scale=arrays.get("x_vector_scale"),
+        ids=arrays.get("ids"), rows=arrays.get("rows"),
     )  # fmt: skip
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
     if len(trained["row_start"]):

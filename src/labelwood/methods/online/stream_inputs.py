@@ -12,8 +12,8 @@ from labelwood.errors import LabelwoodError, nearest
 from labelwood.hybrid import as_sparse
 from labelwood.label_names import LabelNames, name_problem
 from labelwood.sparse import CSR, MAX_COLUMNS
-from labelwood.validation.features import as_features
 from labelwood.validation.column_names import column_names, n_dimensions
+from labelwood.validation.features import as_features
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows
 
 _NOTHING = np.empty(0, np.int32)
