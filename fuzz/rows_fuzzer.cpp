@@ -63,8 +63,8 @@ void cut(uint8_t choice, const std::string& text) {
     Monitor monitor;
     const int64_t offsets[] = {0, static_cast<int64_t>(text.size())};
     const int longest = 1 + (choice >> 4 & 3);
-    const text::AnalyzerOptions analyzer{static_cast<text::Unit>((choice >> 1) % 3), 1, longest, 1 + (choice >> 6),
-                                         (choice & 8) != 0};
+    const text::AnalyzerOptions analyzer{
+        static_cast<text::Unit>((choice >> 1) % 3), {{1, longest}}, 1 + (choice >> 6), (choice & 8) != 0};
     const auto rows = text::hash_terms({text.data(), offsets, 1}, {analyzer, 1 << 10, true}, 1, monitor);
     check_rows(rows.indptr, rows.indices, 1, 1 << 10);
 }

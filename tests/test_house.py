@@ -20,9 +20,9 @@ GENERATED = {SRC / "core" / "text" / "unicode_tables.hpp"}  # a table of numbers
 # Every name that the documentation of version 0.1 lets users import, and the module it lets them import it from.
 PUBLIC = {
     "labelwood": """
-        METHODS Blend CraftForest FormatError GraphForest HashingEncoder LabelwoodError LdsmForest LinearTree OneVsRest
-        OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data label_neighbors load metrics
-        __version__
+        METHODS Blend CraftForest FormatError GraphForest HashingEncoder LabelwoodError LabelwoodWarning LdsmForest
+        LinearTree OneVsRest OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data
+        label_neighbors load metrics __version__
     """,
     "labelwood.adapters": "hub",
     "labelwood.adapters.annif": "register main",
@@ -31,7 +31,7 @@ PUBLIC = {
     "labelwood.cli": "main",
     "labelwood.data": "TEXT_FORMATS Dataset TextDataset convert holds_text load load_label_texts load_text save",
     "labelwood.data.synth": "Shape synth synth_parts",
-    "labelwood.errors": "FormatError LabelwoodError",
+    "labelwood.errors": "FormatError LabelwoodError LabelwoodWarning",
     "labelwood.estimator": "NJobs RandomState TreeEstimator Verbose",
     "labelwood.executors": "Executor JoblibExecutor RayExecutor Threads Unit",
     "labelwood.explain": """
@@ -51,6 +51,7 @@ PUBLIC = {
     """,
     "labelwood.sparse": "CSR TopK from_lists from_scipy",
     "labelwood.text": "ENCODERS HashingEncoder TextEncoder TfidfEncoder",
+    "labelwood.vocabulary": "Concept Vocabulary load_vocabulary save_vocabulary",
     "labelwood.tuning": "CANDIDATES Trial Tuned tune",
 }
 

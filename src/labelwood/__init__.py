@@ -16,6 +16,7 @@ __all__ = [
     "GraphForest",
     "HashingEncoder",
     "LabelwoodError",
+    "LabelwoodWarning",
     "LdsmForest",
     "LinearTree",
     "OneVsRest",
@@ -33,7 +34,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from labelwood import data, metrics
-    from labelwood.errors import FormatError, LabelwoodError
+    from labelwood.errors import FormatError, LabelwoodError, LabelwoodWarning
     from labelwood.estimator import TreeEstimator
     from labelwood.methods import METHODS, load
     from labelwood.methods.blend import Blend
@@ -56,6 +57,7 @@ else:
         "GraphForest": "methods.forest.graph_forest",
         "HashingEncoder": "text",
         "LabelwoodError": "errors",
+        "LabelwoodWarning": "errors",
         "LdsmForest": "methods.forest.ldsm_forest",
         "LinearTree": "methods.label_tree.linear_tree",
         "OneVsRest": "methods.label_tree.linear_tree",

@@ -1,6 +1,6 @@
-"""The two errors that Labelwood raises for bad input.
+"""The two errors that Labelwood raises for bad input, and its warning.
 
-Both are a ``ValueError``, as scikit-learn tools expect. A message has the form ``Class: name must be <rule>; got
+Both errors are a ``ValueError``, as scikit-learn tools expect. A message has the form ``Class: name must be <rule>; got
 <value>``, or names the file, the line and the token.
 """
 
@@ -18,6 +18,10 @@ class LabelwoodError(ValueError):
 
 class FormatError(LabelwoodError):
     """A file is malformed or damaged: data that cannot be parsed, a model that fails its checks."""
+
+
+class LabelwoodWarning(UserWarning):
+    """Something that was asked for is done, but probably not what is wanted."""
 
 
 def nearest(word: Any, known: Iterable[Any]) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ import numpy.typing as npt
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import MAX_COLUMNS
 from labelwood.storage import packed_strings
+
+if TYPE_CHECKING:
+    from labelwood.vocabulary import Vocabulary
 
 PREFIX = "label_names."
 UTF8, OFFSETS, INTEGERS = PREFIX + "utf8", PREFIX + "offsets", PREFIX + "integers"
@@ -90,7 +93,10 @@ class LabelNames:
     """The names of labels 0..L-1, all distinct.
 
     ``kind`` says how they are stored: ``ids`` (Y was a matrix, a label is its column), ``int``, ``str`` or ``mixed``.
+    ``vocabulary`` says what the labels mean, if the model has one; the estimator saves it.
     """
+
+    vocabulary: Vocabulary | None = None
 
     def __init__(self, kind: str, count: int, *, arrays: Mapping[str, Any] | None = None, mixed: Sequence[Any] = ()):
         self.kind, self._count = kind, count
@@ -159,6 +165,10 @@ class LabelNames:
     def index(self) -> dict[Any, int]:
         """Name to id."""
         return {name: label for label, name in enumerate(self.array.tolist())}
+
+    def renamed(self, new: Mapping[Hashable, Hashable]) -> LabelNames:
+        """The same labels with some names changed."""
+        return LabelNames.of(new.get(name, name) for name in self.array.tolist()) if new else self
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """What to save: facts for the manifest, and arrays."""

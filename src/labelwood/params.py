@@ -11,9 +11,9 @@ from __future__ import annotations
 import inspect
 import json
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -33,15 +33,25 @@ _KINDS_IN_WORDS = {
 TEXT_KINDS = (int, float, bool, *_JSON_KINDS, str)  # in the order in which Declared.read tries them
 
 
+class Needs(NamedTuple):
+    """What a parameter needs of the other parameters, by name, to have an effect; in words and as a function."""
+
+    words: str
+    are_met: Callable[[Mapping[str, Any]], bool]
+
+
 @dataclass(frozen=True)
 class Param:
-    """The help text of a parameter, and its range."""
+    """The help text of a parameter, its range, and what it needs to have an effect."""
 
     help: str
     ge: float | None = None
     gt: float | None = None
     le: float | None = None
+    needs: Needs | None = None
 
+
+SEARCHES_BEAM = Needs("search=beam", lambda own: own["search"] == "beam")
 
 NJobs = Annotated[
     int | None, Param("number of threads; None or -1 uses all cores, -2 all but one; the result is always the same")
@@ -186,3 +196,11 @@ def check_parameters(estimator: Any) -> None:
     """Check every parameter of an estimator against its declaration."""
     for name, parameter in declared(type(estimator)).items():
         parameter.check(getattr(estimator, name), type(estimator).__name__)
+
+
+def without_effect(cls: type, given: Mapping[str, Any]) -> dict[str, str]:
+    """The given parameters that have no effect beside the others, each with the reason."""
+    known = declared(cls)
+    values = {name: parameter.default for name, parameter in known.items()} | dict(given)
+    needs = {name: known[name].param.needs for name in given if name in known}
+    return {name: f"it needs {one.words}" for name, one in needs.items() if one is not None and not one.are_met(values)}

@@ -4,15 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
+from easy_rows import write_data
 
 from labelwood.cli import main
-
-N_ROWS, N_FEATURES, N_LABELS = 120, 30, 8
 
 
 class Result(NamedTuple):
@@ -64,19 +61,6 @@ def process():
         if child.poll() is None:
             child.kill()
             child.communicate()
-
-
-def write_data(path: Path, *, n_rows: int = N_ROWS, seed: int = 0) -> Path:
-    """An easy data set: label l comes with features 3l, 3l+1 and 3l+2; a row has one or two labels."""
-    random = np.random.default_rng(seed)
-    lines = [f"{n_rows} {N_FEATURES} {N_LABELS}"]
-    for row in range(n_rows):
-        labels = sorted({row % N_LABELS, *random.integers(0, N_LABELS, row % 2).tolist()})
-        features = sorted({3 * label + offset for label in labels for offset in range(3)} | {N_FEATURES - 1 - row % 4})
-        values = " ".join(f"{feature}:{random.uniform(0.5, 1.5):.3f}" for feature in features)
-        lines.append(f"{','.join(map(str, labels))} {values}")
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 @pytest.fixture

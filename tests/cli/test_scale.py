@@ -22,7 +22,9 @@ def test_a_training_with_a_checkpoint_is_resumed(labelwood, data, tmp_path):
     assert "holds a training already" in labelwood("train", data, "-o", again, *kept).complaint(1)
     assert labelwood("train", data, "-o", again, *kept, "--resume").code == 0
     assert arrays_of(again) == arrays_of(plain)
-    assert "--resume needs --checkpoint" in labelwood("train", data, "-o", again, "--resume").complaint(2)
+    assert "--resume has no effect: it needs --checkpoint" in labelwood(
+        "train", data, "-o", again, "--resume"
+    ).complaint(2)
 
 
 def test_a_directory_trains_and_predicts_as_its_source(labelwood, data, tmp_path):

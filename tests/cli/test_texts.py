@@ -79,9 +79,9 @@ def test_vectors_stay_vectors(labelwood, model, table, tmp_path):
     said = labelwood("predict", tmp_path / "v", table).complaint(2)
     assert "was trained on vectors, but" in said
     said = labelwood("train", tmp_path / "v.txt", "-o", tmp_path / "w", "--min-df", 2).complaint(2)
-    assert "--min-df is for texts, but" in said
+    assert "--min-df has no effect: it is for texts, but" in said
     said = labelwood("train", tmp_path / "v.txt", "-o", tmp_path / "w", "--encoder", "tfidf").complaint(2)
-    assert "--encoder is for texts" in said
+    assert "--encoder has no effect: it is for texts" in said
 
 
 def test_complaints(labelwood, model, table, tmp_path):
@@ -161,3 +161,83 @@ def test_a_ranker_explains_itself(labelwood, tmp_path):
     said = labelwood("explain", model, "my dog and my cats").out
     assert "any candidate" in said
     assert "by linear-tree alone" in said
+
+
+def test_columns_with_weights_are_fields(labelwood, table, tmp_path):
+    model = tmp_path / "m"
+    assert labelwood("train", table, "-o", model, "--text", "title^2,body", "--labels", "tags").code == 0
+    encoder = labelwood("info", model, "--json").json["encoder"]["parameters"]
+    assert encoder["fields"] == {"title": 2.0, "body": 1.0}
+    assert labelwood("eval", model, table, "--json").json["P@1"] == 100
+    assert labelwood("predict", model, '{"title": "Cats", "body": "a hamster"}', "-k", 1).out.startswith("pets:")
+    assert labelwood("predict", model, "my dog barks", "-k", 1).out.startswith("pets:")
+    assert "dog" in labelwood("explain", model, '{"body": "a dog barks"}', "-k", 1).out
+    assert "not a JSON object" in labelwood("predict", model, "{title: 3}").complaint(2)
+    told = labelwood("predict", model, '{"heading": "The dog"}').complaint(1)
+    assert "has none of the fields title, body; it has 'heading'" in told
+
+
+def test_fields_that_are_missing_are_reported(labelwood, table, tmp_path):
+    model = tmp_path / "m"
+    assert labelwood("train", table, "-o", model, "--text", "title^2,body", "--labels", "tags").code == 0
+    (tmp_path / "one.csv").write_text("title\nThe dog\n")
+    assert "there is no column 'body'; the columns are 'title'" in labelwood("predict", model, tmp_path / "one.csv").err
+    assert labelwood("predict", model, tmp_path / "one.csv", "--text", "title", "-k", 1).out.startswith("pets:")
+    assert "the model reads the fields title, body" in labelwood("predict", model, table, "--text", "id").complaint(2)
+    records = [{"title": "The dog"}, {"title": "Tax court", "body": "judge"}, {"body": "tax court"}]
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    found = labelwood("predict", model, tmp_path / "some.jsonl", "-k", 1)
+    assert [line.partition(":")[0] for line in found.out.splitlines()] == ["pets", "law", "law"]
+    assert "the field title is missing in 1 of 3 rows; it is read as empty" in found.err
+    assert "the field body is missing in 1 of 3 rows; it is read as empty" in found.err
+    (tmp_path / "none.jsonl").write_text('{"title": "a"}\n{"heading": "b"}\n')
+    assert "line 2: has no 'title'" in labelwood("predict", model, tmp_path / "none.jsonl").complaint(1)
+
+
+def test_fields_as_json(labelwood, table, tmp_path):
+    fields = {"title": {"weight": 2, "ngram_range": [1, 2]}, "body": 1}
+    told = ("train", table, "-o", tmp_path / "m", "--fields", json.dumps(fields))
+    assert labelwood(*told).code == 0
+    assert labelwood("eval", tmp_path / "m", table, "--json").json["P@1"] == 100
+    assert "exclude each other" in labelwood(*told, "--text", "title").complaint(2)
+    wrong = labelwood("train", table, "-o", tmp_path / "m", "--fields", '{"title": 0, "body": 1}').complaint(2)
+    assert "--fields must give each field a weight greater than 0" in wrong
+    (tmp_path / "lines.txt").write_text("a dog\n")
+    (tmp_path / "tags.txt").write_text("pets\n")
+    lines = ("train", tmp_path / "lines.txt", "-o", tmp_path / "m", "--labels", tmp_path / "tags.txt")
+    assert "has one text per line and no columns" in labelwood(*lines, "--text", "title^2").complaint(2)
+
+
+@pytest.mark.parametrize("text", ["title^0", "title,title", "title,,body"])
+def test_bad_columns_are_refused(labelwood, table, tmp_path, text):
+    assert "--text" in labelwood("train", table, "-o", tmp_path / "m", "--text", text).complaint(2)
+
+
+def test_fields_of_a_pipe_and_of_parquet(labelwood, table, tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "docs.parquet"
+    columns = {"title": [row[0] for row in ROWS], "body": [row[1] for row in ROWS], "tags": [row[2] for row in ROWS]}
+    parquet.write_table(pyarrow.table(columns), path)
+    assert labelwood("train", path, "-o", tmp_path / "m", "--text", "title^2,body").code == 0
+    lines = b'{"title": "The dog"}\n{"title": "Tax", "body": "court"}\n'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    found = labelwood("predict", tmp_path / "m", "-", "-k", 1).out.splitlines()
+    assert [line.partition(":")[0] for line in found] == ["pets", "law"]
+
+
+def test_a_thesaurus_with_other_concepts(labelwood, table, tmp_path):
+    """Concepts without training rows, a label without a place, a label in two places, a label that is a group."""
+    thesaurus = tmp_path / "thesaurus.json"
+    thesaurus.write_text(json.dumps({"law": {"tax law": ["money"], "more": ["money"]}, "nature": ["pets", "whales"]}))
+    done = labelwood("train", table, "-o", tmp_path / "ordered", "--hierarchy", thesaurus, "--max-memory", "2GB")
+    assert done.code == 0
+    assert done.err == (
+        "labelwood train: hierarchy: concepts that are no labels of the training data, left out: 1 (such as 'whales'); "
+        "labels in several places, of which the one nearest the root counts: 1 (such as 'money'); "
+        "labels without a place, put into a group of their own: 1 (such as 'noise')\n"
+    )
+    assert labelwood("predict", tmp_path / "ordered", "tax", "-k", 1).out.startswith("law:")
+    thesaurus.write_text('["whales", "sharks"]')
+    complaint = labelwood("train", table, "-o", tmp_path / "none", "--hierarchy", thesaurus).complaint(1)
+    assert "none of its 2 concepts is a label of the training data" in complaint

@@ -114,6 +114,10 @@ def use_everything(folder, noted):
     for encoder in (TfidfEncoder(n_jobs=1), HashingEncoder(n_jobs=1)):
         encoder.fit(TEXTS)
         encoder.transform(TEXTS)
+    TfidfEncoder(fields={"title": 2.0}, n_jobs=1).fit(TEXTS)
+    utf8, offsets, cut_options = (noted["hash_terms"][1][place] for place in range(3))
+    kept = ("unit", "shortest", "longest", "min_length", "lowercase")
+    _core.distinct_words(utf8, offsets, {name: cut_options[name] for name in kept}, np.zeros(4, np.uint8), 1, 1)
     label_neighbors(Y)
     save(folder / "a.txt", Dataset(Y, Y))
     load(folder / "a.txt")

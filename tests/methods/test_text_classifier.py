@@ -94,8 +94,8 @@ def test_the_parameters_of_default_parts():
         **{f"encoder__{name}": value for name, value in TfidfEncoder().get_params().items()},
         **{f"classifier__{name}": value for name, value in LinearTree().get_params().items()},
     }
-    assert model.get_params(deep=False) == {"classifier": None, "encoder": None}
-    assert vars(model) == {"classifier": None, "encoder": None}  # looking changes nothing
+    assert model.get_params(deep=False) == {"classifier": None, "encoder": None, "fields": None}
+    assert vars(model) == {"classifier": None, "encoder": None, "fields": None}  # looking changes nothing
     changed = clone(model).set_params(encoder__min_df=2, encoder__ngram_range=(1, 2))
     assert changed.encoder.get_params() == TfidfEncoder(min_df=2, ngram_range=(1, 2)).get_params()
     assert changed.classifier is None
@@ -188,7 +188,7 @@ def test_a_batch_that_is_refused_leaves_the_model_as_it_was():
     model = TextClassifier(OnlineTree(n_jobs=1))
     with pytest.raises(LabelwoodError, match="the same number of rows"):
         model.partial_fit(TEXTS, LABELS[:-1])
-    assert vars(model).keys() == {"classifier", "encoder"}
+    assert vars(model).keys() == {"classifier", "encoder", "fields"}
     with pytest.raises(
         LabelwoodError, match="TextClassifier: LinearTree does not learn from a stream; for partial_fit"
     ):

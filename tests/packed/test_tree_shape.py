@@ -1,13 +1,14 @@
 """Frozen label trees and the builders that need no training data."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelwood.errors import LabelwoodError
+from labelwood.errors import LabelwoodError, LabelwoodWarning
 from labelwood.packed.tree_shape import LabelTree, flat_tree, freeze, hierarchy_tree, huffman_tree, random_tree
 
 
@@ -88,9 +89,10 @@ def test_hierarchies(tmp_path):
 @pytest.mark.parametrize(
     ("hierarchy", "message"),
     [
-        (["a", "b"], "missing"),
-        (["a", "b", "c", ["b"]], "appears again"),
-        (["a", "b", "z"], "not a label"),
+        (
+            ["x", "y"],
+            "none of its 2 concepts is a label of the training data; concepts such as '[xy]', labels such as 'a'",
+        ),
         (["a", "b", []], "must not be empty"),
         (np.array([3, 3, 4, 3, 4]), "one root"),
         ([3, 3, 3, -1, 5, 4], "cycle"),
@@ -100,6 +102,70 @@ def test_hierarchies(tmp_path):
 def test_bad_hierarchies(hierarchy, message):
     with pytest.raises(LabelwoodError, match=message):
         hierarchy_tree(hierarchy, ["a", "b", "c"])
+
+
+def shape_of(tree, names, node=0):
+    """The tree as nested lists of names."""
+    if tree.label[node] >= 0:
+        return names[tree.label[node]]
+    return [shape_of(tree, names, child) for child in range(tree.child_ptr[node], tree.child_ptr[node + 1])]
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "shape", "told"),
+    [
+        # concepts without training rows, and the groups that are empty without them
+        ([["a", "x"], {"empty": ["y", ["z"]]}, ["b", "c"]], [["a"], ["b", "c"]], ["left out: 3 (such as 'x')"]),
+        # labels that the hierarchy lacks
+        ([["a"]], [["a"], ["b", "c"]], ["group of their own: 2 (such as 'b')"]),
+        # a label that has narrower concepts belongs to its own group
+        ({"a": {"b": ["x"], "other": ["c"]}}, [[["b"], ["c"], "a"]], ["left out: 1 (such as 'x')"]),
+        # a polyhierarchy: the place nearest the root counts
+        ([[["a", "b"]], ["b", "c"], "c"], [[["a"]], ["b"], "c"], ["nearest the root counts: 2 (such as 'c')"]),
+        ([["a", "x", "a"]], [["a"], ["b", "c"]], ["left out: 1", "counts: 1 (such as 'a')", "their own: 2"]),
+    ],
+)
+def test_hierarchies_of_other_concepts(hierarchy, shape, told):
+    names = ["a", "b", "c"]
+    with pytest.warns(LabelwoodWarning) as warned:
+        tree = hierarchy_tree(hierarchy, names).check(3)
+    assert shape_of(tree, names) == shape
+    assert len(warned) == 1
+    for words in told:
+        assert words in str(warned[0].message)
+
+
+concepts = st.recursive(
+    st.sampled_from("abcdefxyz"),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=4) | st.dictionaries(st.sampled_from("abcxyz"), inner, min_size=1)
+    ),
+    max_leaves=20,
+)
+
+
+def used(group):
+    """The names in a hierarchy, of groups and of others; a name beside a single concept names no group."""
+    members = group.items() if isinstance(group, dict) else ((None, member) for member in group)
+    found = set()
+    for name, member in members:
+        found |= {member} if isinstance(member, str) else {name} | used(member)
+    return found
+
+
+@settings(max_examples=100)
+@given(st.lists(concepts, min_size=1, max_size=5), st.integers(1, 6))
+def test_any_hierarchy_with_a_label_is_a_tree(hierarchy, n_labels):
+    names = list("abcdef"[:n_labels])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelwoodWarning)
+        if not used(hierarchy) & set(names):
+            with pytest.raises(LabelwoodError, match="none of its"):
+                hierarchy_tree(hierarchy, names)
+            return
+        tree = hierarchy_tree(hierarchy, names)
+    tree.check(n_labels)
+    assert sorted(tree.label[tree.label >= 0].tolist()) == list(range(n_labels))
 
 
 def test_flat_tree():

@@ -51,6 +51,12 @@ def count_terms(terms: Sequence[str], vocabulary: Sequence[str]) -> dict[int, in
     return dict(sorted(Counter(column[term] for term in terms if term in column).items()))
 
 
+def join_fields(fields: Sequence[dict[int, float]], weights: Sequence[float]) -> dict[int, float]:
+    """The weights of a document by column from those of its fields: their weighted sum."""
+    columns = sorted({column for field in fields for column in field})
+    return {c: sum(w * field.get(c, 0.0) for w, field in zip(weights, fields, strict=True)) for c in columns}
+
+
 def weigh(
     counts: dict[int, int], *, scale: Sequence[float] | None, sublinear: bool, binary: bool, norm: str | None
 ) -> dict[int, float]:

@@ -36,24 +36,24 @@ void read(OptionsReader& from, OnlineTreeOptions& to) {
     from.read("normalize", to.normalize);
 }
 
-void read(OptionsReader& from, online::TreeArrays& to) {
-    from.copy("parent", to.parent);
-    from.copy("label", to.label);
-    from.copy("auxiliary", to.auxiliary);
-    from.copy("answers_as", to.records.answers_as);
-    from.copy("retired", to.records.retired);
-    from.copy("support", to.records.support);
-    from.copy("first_seen", to.records.first_seen);
-    from.copy("last_seen", to.records.last_seen);
-    from.copy("feature_ptr", to.blocks.feature_ptr);
-    from.copy("features", to.blocks.features);
-    from.copy("first", to.blocks.first);
-    from.copy("value", to.blocks.value);
-    from.copy("row_ptr", to.blocks.row_ptr);
-    from.copy("weights", to.blocks.weights);
-    from.copy("sums", to.blocks.sums);
-    from.copy("gradient_ptr", to.blocks.gradient_ptr);
-    from.copy("gradients", to.blocks.gradients);
+void read(OptionsReader& from, online::TreeArrays<online::Viewed>& to) {
+    from.view("parent", to.parent);
+    from.view("label", to.label);
+    from.view("auxiliary", to.auxiliary);
+    from.view("answers_as", to.records.answers_as);
+    from.view("retired", to.records.retired);
+    from.view("support", to.records.support);
+    from.view("first_seen", to.records.first_seen);
+    from.view("last_seen", to.records.last_seen);
+    from.view("feature_ptr", to.blocks.feature_ptr);
+    from.view("features", to.blocks.features);
+    from.view("first", to.blocks.first);
+    from.view("value", to.blocks.value);
+    from.view("row_ptr", to.blocks.row_ptr);
+    from.view("weights", to.blocks.weights);
+    from.view("sums", to.blocks.sums);
+    from.view("gradient_ptr", to.blocks.gradient_ptr);
+    from.view("gradients", to.blocks.gradients);
 }
 
 // A ReadWriteLock whose waiting can be interrupted (Ctrl-C). Python takes it by `with`, which no signal can separate
@@ -158,12 +158,12 @@ class OnlineTreeObject {
     }
 
     nb::dict state() const {
-        online::TreeArrays arrays = without_gil([&] {
+        online::TreeArrays<online::Made> arrays = without_gil([&] {
             const std::shared_lock lock(mutex_);
             return online::TreeState::save(tree_);
         });
         nb::dict out;
-        online::BlockArrays& b = arrays.blocks;
+        online::BlockArrays<online::Made>& b = arrays.blocks;
         out["parent"] = to_numpy(std::move(arrays.parent));
         out["label"] = to_numpy(std::move(arrays.label));
         out["auxiliary"] = to_numpy(std::move(arrays.auxiliary));
@@ -182,7 +182,7 @@ class OnlineTreeObject {
 
     void restore(const nb::dict& arrays, bool growing, int64_t seen, int64_t updates, uint64_t decisions,
                  int32_t cursor) {
-        const auto given = options_from<online::TreeArrays>(arrays, read);
+        const auto given = options_from<online::TreeArrays<online::Viewed>>(arrays, read);
         const auto lock = exclusive();
         online::TreeState::load(tree_, given, growing, {seen, updates, decisions, cursor});
     }
@@ -263,7 +263,7 @@ class OnlineTreeObject {
         return out;
     }
 
-    static void put_records(online::LabelArrays&& records, nb::dict& out) {
+    static void put_records(online::LabelArrays<online::Made>&& records, nb::dict& out) {
         out["answers_as"] = to_numpy(std::move(records.answers_as));
         out["retired"] = to_numpy(std::move(records.retired));
         out["support"] = to_numpy(std::move(records.support));

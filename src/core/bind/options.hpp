@@ -51,12 +51,12 @@ class OptionsReader {
         refuse(name, "an array of its type", nb::borrow(PyDict_GetItemString(given_.ptr(), name)));
     }
 
-    // The entries of an array.
-    template <class T, class Allocator>
-    void copy(const char* name, std::vector<T, Allocator>& field) {
+    // A view of an array; the dict owns the array.
+    template <class T>
+    void view(const char* name, Span<const T>& field) {
         Array<T> array;
         read(name, array);
-        field.assign(array.data(), array.data() + array.shape(0));
+        field = {array.data(), static_cast<int64_t>(array.shape(0))};
     }
 
     // An enum whose values are 0, 1, ... in the order of the names.

@@ -12,18 +12,33 @@
 
 namespace labelwood::online {
 
+// How the arrays of a tree are held: owned while they are made, viewed while they are read. Large arrays that are made
+// have pages of their own: they live for a moment, and the process would keep their memory.
+struct Made {
+    template <class T>
+    using Small = Vector<T>;
+    template <class T>
+    using Large = memory::OwnVector<T>;
+};
+struct Viewed {
+    template <class T>
+    using Small = Span<const T>;
+    template <class T>
+    using Large = Span<const T>;
+};
+
 // Blocks in turn; within a block features by ascending id. Lanes are saved from `first_lane` (0 with an
-// auxiliary classifier, else 1) to the last in use. Large arrays have pages of their own: they live for a moment, and
-// the process would keep their memory.
+// auxiliary classifier, else 1) to the last in use.
+template <class Held>
 struct BlockArrays {
-    Vector<int64_t> feature_ptr{0};
-    memory::OwnVector<int64_t> features;     // ids
-    memory::OwnVector<int32_t> first;        // per feature: its first visit, a row of gradients; -1: it has a row
-    memory::OwnVector<float> value;          // per feature: its value at its first visit; 0: it has a row
-    Vector<int64_t> row_ptr{0};              // per block, into weights and sums
-    memory::OwnVector<float> weights, sums;  // the row of the constant feature, then of features with rows
-    Vector<int64_t> gradient_ptr{0};
-    memory::OwnVector<float> gradients;  // per first visit
+    typename Held::template Small<int64_t> feature_ptr;
+    typename Held::template Large<int64_t> features;     // ids
+    typename Held::template Large<int32_t> first;        // its first visit, a row of gradients; -1: it has a row
+    typename Held::template Large<float> value;          // its value at its first visit; 0: it has a row
+    typename Held::template Small<int64_t> row_ptr;      // per block, into weights and sums
+    typename Held::template Large<float> weights, sums;  // the row of the constant feature, then of features with rows
+    typename Held::template Small<int64_t> gradient_ptr;
+    typename Held::template Large<float> gradients;  // per first visit
 };
 
 struct BlockState {
@@ -37,7 +52,8 @@ struct BlockState {
         return entries;
     }
 
-    static void save(const SiblingBlock& block, const FeatureNumbers& numbers, int32_t first_lane, BlockArrays& out) {
+    static void save(const SiblingBlock& block, const FeatureNumbers& numbers, int32_t first_lane,
+                     BlockArrays<Made>& out) {
         const int32_t n_lanes = block.n_lanes(), capacity = block.capacity();
         const auto save_row = [&](uint32_t r) {
             const float* row = block.rows_.row(r);
@@ -150,17 +166,19 @@ struct BlockState {
     }
 };
 
+template <class Held>
 struct LabelArrays {
-    Vector<int32_t> answers_as;
-    Vector<uint8_t> retired;
-    Vector<int64_t> support, first_seen, last_seen;
+    typename Held::template Small<int32_t> answers_as;
+    typename Held::template Small<uint8_t> retired;
+    typename Held::template Small<int64_t> support, first_seen, last_seen;
 };
 
+template <class Held>
 struct TreeArrays {
-    Vector<int32_t> parent, label;
-    Vector<uint8_t> auxiliary;
-    LabelArrays records;
-    BlockArrays blocks;
+    typename Held::template Small<int32_t> parent, label;
+    typename Held::template Small<uint8_t> auxiliary;
+    LabelArrays<Held> records;
+    BlockArrays<Held> blocks;
 };
 
 // A classifier's weights and sums of squared gradients by feature; the constant is feature -1.
@@ -171,8 +189,9 @@ struct Classifier {
 
 struct TreeState {
     // Saves block 0, then the blocks of the nodes that have one, in the order of the nodes.
-    static TreeArrays save(const Tree& tree) {
-        TreeArrays out;
+    static TreeArrays<Made> save(const Tree& tree) {
+        TreeArrays<Made> out;
+        for (auto* ptr : {&out.blocks.feature_ptr, &out.blocks.row_ptr, &out.blocks.gradient_ptr}) ptr->push_back(0);
         const Nodes& nodes = tree.nodes_;
         BlockState::save(tree.block(0), tree.numbers_, 1, out.blocks);
         for (int32_t v = 0; v < nodes.size(); ++v) {
@@ -203,8 +222,8 @@ struct TreeState {
         return found;
     }
 
-    static LabelArrays records(const Tree& tree) {
-        LabelArrays out;
+    static LabelArrays<Made> records(const Tree& tree) {
+        LabelArrays<Made> out;
         for (const LabelRecord& record : tree.labels_) {
             out.answers_as.push_back(record.answers_as);
             out.retired.push_back(record.retired ? 1 : 0);
@@ -223,9 +242,9 @@ struct TreeState {
 
     // Fills a new tree. The caller has checked the arrays: sizes agree, parents form a tree, ids are in
     // range.
-    static void load(Tree& tree, const TreeArrays& from, bool growing, const Counters& counters) {
+    static void load(Tree& tree, const TreeArrays<Viewed>& from, bool growing, const Counters& counters) {
         const auto n_nodes = static_cast<int32_t>(from.parent.size());
-        const LabelArrays& r = from.records;
+        const LabelArrays<Viewed>& r = from.records;
         tree.resize_labels(r.support.size());
         for (int64_t j = 0; j < r.support.size(); ++j) {
             tree.labels_[j] = {-1, r.answers_as[j], r.retired[j] != 0, r.support[j], r.first_seen[j], r.last_seen[j]};
@@ -234,7 +253,7 @@ struct TreeState {
         for (int32_t v = 0; v < n_nodes; ++v) tree.nodes_[v].auxiliary = from.auxiliary[v] != 0;
         int64_t number = 0;
         const auto part = [&](int64_t i) {
-            const BlockArrays& a = from.blocks;
+            const BlockArrays<Viewed>& a = from.blocks;
             return BlockState::Part{a.features.data() + a.feature_ptr[i],   a.first.data() + a.feature_ptr[i],
                                     a.value.data() + a.feature_ptr[i],      a.feature_ptr[i + 1] - a.feature_ptr[i],
                                     a.weights.data() + a.row_ptr[i],        a.sums.data() + a.row_ptr[i],

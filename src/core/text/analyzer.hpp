@@ -1,5 +1,6 @@
 // Cuts a text into terms: words and their n-grams, or n-grams of characters. One buffer holds the normalized
-// text (lower case, single blanks between words). A term is a stretch of the buffer, so it costs no copy.
+// text (lower case, single blanks between words). A term is a stretch of the buffer, so it costs no copy. A
+// document has one string per field; fields differ in the length of their n-grams.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +10,24 @@
 #include "base/span.hpp"
 #include "text/unicode.hpp"
 #include "text/vocabulary.hpp"
+#include "text/word_forms.hpp"
 
 namespace labelwood::text {
 
 enum class Unit { word, character, character_in_word };
 
+struct Ngrams {
+    int64_t shortest, longest;
+};
+
 struct AnalyzerOptions {
     Unit unit;
-    int64_t shortest;  // of the n-grams
-    int64_t longest;
-    int64_t min_length;  // of a word, in code points
+    Vector<Ngrams> fields;  // the n-grams of each field, at least one
+    int64_t min_length;     // of a word, in code points
     bool lowercase;
+    const WordForms* forms = nullptr;  // for words only; may be null
+
+    int64_t n_fields() const { return fields.size(); }
 };
 
 // A stretch of an analyzer's buffer.
@@ -31,8 +39,12 @@ class Analyzer {
   public:
     explicit Analyzer(const AnalyzerOptions& options) : options_(options) {}
 
-    // The terms of a text. Their bytes() are valid until the next call; kPad bytes past a term may be read.
-    const Vector<Stretch>& terms(const char* text, int64_t size) {
+    // The terms of a string of the documents: of field number % n_fields of document number / n_fields. Their
+    // bytes() are valid until the next call; kPad bytes past a term may be read.
+    const Vector<Stretch>& terms(const Strings& strings, int64_t number) {
+        const char* const text = strings.begin(number);
+        const int64_t size = strings.size(number);
+        ngrams_ = options_.fields[number % options_.n_fields()];
         reserve(buffer_, lowered_bound(size) + kPad);
         spans_.clear();
         if (options_.lowercase) {
@@ -42,7 +54,7 @@ class Analyzer {
             size_ = size;
         }
         if (options_.unit == Unit::word) {
-            words();
+            words(number / options_.n_fields());
         } else {
             options_.unit == Unit::character ? characters() : characters_in_words();
         }
@@ -133,9 +145,32 @@ class Analyzer {
         return n_codes;
     }
 
-    void words() {
+    // Replaces the words by their forms.
+    void take_forms(const WordForms& forms, int64_t language) {
+        int64_t end = 0;
+        Stretch* kept = spans_.data();
+        for (const Stretch& word : spans_) {
+            const char* from = buffer_.data() + word.begin;
+            int64_t size = word.size;
+            if (const int64_t form = forms.find(from, size, language); form >= 0) {
+                from = forms.forms().begin(form);
+                size = forms.forms().size(form);
+            }
+            reserve(padded_, end + size + 1 + kPad);
+            std::copy(from, from + size, padded_.data() + end);
+            *kept = {end, size};
+            kept += size > 0;
+            end += size + 1;  // room for the blank of an n-gram
+        }
+        spans_.resize(kept - spans_.data());
+        buffer_.swap(padded_);
+        size_ = end;
+    }
+
+    void words(int64_t document) {
         find_words();
-        if (options_.longest == 1) return;
+        if (options_.forms != nullptr) take_forms(*options_.forms, options_.forms->language_of(document));
+        if (ngrams_.longest == 1) return;
         starts_.clear();
         char* const text = buffer_.data();
         int64_t packed = 0;  // words are moved together, one blank apart
@@ -198,7 +233,7 @@ class Analyzer {
             starts_.push_back(to - padded_.data());
             add_windows(first, 0);
             // A word shorter than all n-grams is one term.
-            if (starts_.size() - first - 1 < options_.shortest) {
+            if (starts_.size() - first - 1 < ngrams_.shortest) {
                 const int64_t begin = starts_[first];
                 spans_.push_back({begin, starts_.back() - begin});
             }
@@ -211,12 +246,13 @@ class Analyzer {
     void add_windows(int64_t first, int64_t gap) {
         const int64_t count = starts_.size() - 1 - first;
         const int64_t* const starts = starts_.data() + first;
-        for (int64_t n = options_.shortest; n <= std::min(options_.longest, count); ++n) {
+        for (int64_t n = ngrams_.shortest; n <= std::min(ngrams_.longest, count); ++n) {
             for (int64_t i = 0; i + n <= count; ++i) spans_.push_back({starts[i], starts[i + n] - gap - starts[i]});
         }
     }
 
     AnalyzerOptions options_;
+    Ngrams ngrams_{};  // of the current string
     Unicode unicode_;
     Vector<char> buffer_, padded_;
     Vector<uint8_t> flags_;

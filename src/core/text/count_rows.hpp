@@ -1,5 +1,5 @@
-// Builds rows of counts in parallel: documents are divided into pieces, workers fill the rows of pieces, and
-// the pieces are joined in order.
+// Builds rows of counts in parallel, one row per string: documents are divided into pieces, workers fill the
+// rows of pieces, and the pieces are joined in order.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +25,22 @@ inline uint64_t entry(uint32_t column, uint32_t count) {
     return static_cast<uint64_t>(column) << 32 | count;
 }
 
-// The last document with a column, counted from 1, and the column's place in that document's entries.
+// The last string with a column, counted from 1, and the column's place in that string's entries.
 struct Seen {
-    uint32_t document = 0, place = 0;
+    uint32_t string = 0, place = 0;
 
-    // Counts the column in a document whose entries begin at `before`; true if it is new there.
-    bool count(uint32_t column, int64_t number, Vector<uint64_t>& entries, int64_t before) {
-        if (document == static_cast<uint32_t>(number) + 1) {
+    // Counts the column in a string whose entries begin at `before`.
+    void count(uint32_t column, int64_t number, Vector<uint64_t>& entries, int64_t before) {
+        if (string == static_cast<uint32_t>(number) + 1) {
             ++entries[before + place];
-            return false;
+            return;
         }
         *this = {static_cast<uint32_t>(number) + 1, static_cast<uint32_t>(entries.size() - before)};
         entries.push_back(entry(column, 1));
-        return true;
     }
+
+    // True if the column was in none of the strings from `first` on.
+    bool is_new_since(int64_t first) const { return string <= static_cast<uint32_t>(first); }
 };
 
 // Sorts entries by column; every column occurs once. Few entries are sorted by comparison, many by radix.
@@ -68,47 +70,48 @@ struct CountRows {
     Vector<int32_t> counts;
 };
 
-// The unit of parallel work: neighbouring documents, about kPieceBytes of text.
+// The unit of parallel work: the strings of neighbouring documents, about kPieceBytes of text.
 struct Piece {
     int64_t begin, end;
     int worker = 0;
     Vector<uint64_t> entries{};
-    Vector<int64_t> sizes{};  // entries of each document
+    Vector<int64_t> sizes{};  // entries of each string
 };
 
 inline constexpr int64_t kPieceBytes = 1 << 19;
 
-inline Vector<Piece> pieces_of(const Strings& documents) {
+// A document has n_fields strings, which stay together.
+inline Vector<Piece> pieces_of(const Strings& strings, int64_t n_fields) {
     Vector<Piece> pieces;
     int64_t begin = 0;
-    for (int64_t i = 0; i < documents.count; ++i) {
-        if (documents.offsets[i + 1] - documents.offsets[begin] >= kPieceBytes || i + 1 == documents.count) {
-            pieces.push_back({begin, i + 1});
-            begin = i + 1;
+    for (int64_t end = n_fields; end <= strings.count; end += n_fields) {
+        if (strings.offsets[end] - strings.offsets[begin] >= kPieceBytes || end == strings.count) {
+            pieces.push_back({begin, end});
+            begin = end;
         }
     }
     return pieces;
 }
 
-// Calls row(document, entries, worker) for every document, in parallel. `row` appends the document's entries.
+// Calls row(string, entries, worker) for every string, in parallel. `row` appends the string's entries.
 template <class Row>
-Vector<Piece> build_rows(const Strings& documents, int n_threads, Monitor& monitor, Row&& row) {
-    Vector<Piece> pieces = pieces_of(documents);
-    monitor.set_total(documents.offsets[documents.count]);
+Vector<Piece> build_rows(const Strings& strings, int64_t n_fields, int n_threads, Monitor& monitor, Row&& row) {
+    Vector<Piece> pieces = pieces_of(strings, n_fields);
+    monitor.set_total(strings.offsets[strings.count]);
     parallel_for(pieces.size(), n_threads, monitor, [&](int64_t p, int worker) {
         Piece& piece = pieces[p];
         piece.worker = worker;
-        for (int64_t document = piece.begin; document < piece.end; ++document) {
+        for (int64_t string = piece.begin; string < piece.end; ++string) {
             const int64_t before = piece.entries.size();
-            row(document, piece.entries, worker);
+            row(string, piece.entries, worker);
             piece.sizes.push_back(static_cast<int64_t>(piece.entries.size() - before));
-            monitor.add(documents.size(document));
+            monitor.add(strings.size(string));
         }
     });
     return pieces;
 }
 
-// Joins the pieces' entries, which must be sorted within each document.
+// Joins the pieces' entries, which must be sorted within each string.
 inline CountRows join_rows(Vector<Piece>& pieces, int n_threads, Monitor& monitor) {
     CountRows rows;
     rows.indptr.push_back(0);

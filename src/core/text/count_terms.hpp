@@ -13,15 +13,15 @@
 
 namespace labelwood::text {
 
-// A worker's analyzer, and the terms of its document with their hashes. All hashes are computed and their
+// A worker's analyzer, and the terms of its string with their hashes. All hashes are computed and their
 // slots prefetched before the first lookup, so that memory latencies overlap.
 class Cutter {
   public:
     explicit Cutter(const AnalyzerOptions& options) : analyzer_(options) {}
 
     template <class Fetch>
-    void cut(const Strings& documents, int64_t document, Fetch&& fetch) {
-        spans_ = &analyzer_.terms(documents.begin(document), documents.size(document));
+    void cut(const Strings& strings, int64_t string, Fetch&& fetch) {
+        spans_ = &analyzer_.terms(strings, string);
         hashes_.resize(spans_->size());
         for (int64_t i = 0; i < hashes_.size(); ++i) {
             hashes_[i] = hash_string(analyzer_.bytes() + (*spans_)[i].begin, (*spans_)[i].size);
@@ -90,7 +90,7 @@ inline Vector<uint32_t> kept_in_order(const Vocabulary& terms, int64_t min_docum
 }
 
 // Maps a piece's entries to columns of the final vocabulary, drops entries without a column, and sorts each
-// document.
+// string.
 inline void renumber(Piece& piece, const Vector<uint32_t>& merged, const Vector<uint32_t>& columns) {
     Vector<uint64_t> workspace;
     uint64_t* from = piece.entries.data();
@@ -115,22 +115,25 @@ struct LearnOptions {
     int64_t max_documents;
 };
 
-// Counts the terms of documents and learns the vocabulary: the terms in at least min_documents and at most
-// max_documents of them, sorted. Worker vocabularies differ from run to run; the result does not.
-inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& options, int n_threads, Monitor& monitor) {
+// Counts the terms of documents, string by string, and learns the vocabulary: the terms in at least
+// min_documents and at most max_documents of the documents, sorted. Worker vocabularies differ from run to run; the
+// result does not.
+inline LearntTerms learn_terms(const Strings& strings, const LearnOptions& options, int n_threads, Monitor& monitor) {
+    const int64_t n_fields = options.analyzer.n_fields();
     Vector<Vocabulary> found(n_threads);
     Vector<Cutter> cutters(found.size(), Cutter(options.analyzer));
     Vector<Piece> pieces =
-        build_rows(documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
+        build_rows(strings, n_fields, n_threads, monitor, [&](int64_t string, Vector<uint64_t>& entries, int worker) {
             Vocabulary& vocabulary = found[worker];
             Cutter& cutter = cutters[worker];
-            const int64_t before = entries.size();
-            cutter.cut(documents, document, [&](uint64_t hash) { vocabulary.fetch_slot(hash); });
+            const int64_t before = entries.size(), first = string - string % n_fields;
+            cutter.cut(strings, string, [&](uint64_t hash) { vocabulary.fetch_slot(hash); });
             const auto fetch_term = [&](uint64_t hash) { vocabulary.fetch_term(hash); };
             cutter.each(fetch_term, [&](const char* text, int64_t size, uint64_t hash) {
                 const uint32_t id = vocabulary.intern(text, size, hash);
                 Term& term = vocabulary[id];
-                term.n_documents += term.seen.count(id, document, entries, before);
+                term.n_documents += term.seen.is_new_since(first);
+                term.seen.count(id, string, entries, before);
                 ++term.total;
             });
         });
@@ -154,6 +157,32 @@ inline LearntTerms learn_terms(const Strings& documents, const LearnOptions& opt
     });
     learnt.rows = join_rows(pieces, n_threads, monitor);
     return learnt;
+}
+
+// The distinct words of the documents of each language, in no order; `languages` holds the language of each
+// document. `options` must be those of single words.
+inline Vector<Vocabulary> distinct_words(const Strings& strings, const AnalyzerOptions& options,
+                                         const uint8_t* languages, int64_t n_languages, int n_threads,
+                                         Monitor& monitor) {
+    const int64_t n_fields = options.n_fields();
+    Vector<Vector<Vocabulary>> found(n_languages, Vector<Vocabulary>(n_threads));
+    Vector<Cutter> cutters(n_threads, Cutter(options));
+    const Vector<Piece> pieces = pieces_of(strings, n_fields);
+    parallel_for(pieces.size(), n_threads, monitor, [&](int64_t p, int worker) {
+        Cutter& cutter = cutters[worker];
+        for (int64_t string = pieces[p].begin; string < pieces[p].end; ++string) {
+            Vocabulary& words = found[languages[string / n_fields]][worker];
+            cutter.cut(strings, string, [&](uint64_t hash) { words.fetch_slot(hash); });
+            cutter.each([&](uint64_t hash) { words.fetch_term(hash); },
+                        [&](const char* text, int64_t size, uint64_t hash) { words.intern(text, size, hash); });
+        }
+    });
+    Vector<Vocabulary> merged;
+    for (Vector<Vocabulary>& of_workers : found) {
+        learning::merge(of_workers);
+        merged.push_back(std::move(of_workers[0]));
+    }
+    return merged;
 }
 
 // The hash table in which find_terms looks strings up; empty if two strings are equal.
@@ -191,19 +220,19 @@ class LastSeen {
 };
 
 // Counts the terms that are in a vocabulary; other terms are ignored.
-inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& options, const Strings& terms,
+inline CountRows find_terms(const Strings& strings, const AnalyzerOptions& options, const Strings& terms,
                             const uint64_t* slots, int64_t n_slots, int n_threads, Monitor& monitor) {
     Vector<Cutter> cutters(n_threads, Cutter(options));
     Vector<Vector<uint64_t>> workspaces(cutters.size());
     Vector<LastSeen> last_seen;
     for (int worker = 0; worker < n_threads; ++worker) last_seen.emplace_back(terms.count);
     const auto mask = static_cast<uint64_t>(n_slots - 1);
-    Vector<Piece> pieces =
-        build_rows(documents, n_threads, monitor, [&](int64_t document, Vector<uint64_t>& entries, int worker) {
+    Vector<Piece> pieces = build_rows(
+        strings, options.n_fields(), n_threads, monitor, [&](int64_t string, Vector<uint64_t>& entries, int worker) {
             Cutter& cutter = cutters[worker];
             LastSeen& seen = last_seen[worker];
             const int64_t before = entries.size();
-            cutter.cut(documents, document, [&](uint64_t hash) { __builtin_prefetch(slots + (hash & mask)); });
+            cutter.cut(strings, string, [&](uint64_t hash) { __builtin_prefetch(slots + (hash & mask)); });
             const auto fetch_term = [&](uint64_t hash) {
                 const auto id = static_cast<uint32_t>(slots[hash & mask]);
                 __builtin_prefetch(terms.offsets + id - (id > 0));
@@ -214,7 +243,7 @@ inline CountRows find_terms(const Strings& documents, const AnalyzerOptions& opt
                 });
                 if (slots[at] == 0) return;
                 const uint32_t column = static_cast<uint32_t>(slots[at]) - 1;
-                seen[column].count(column, document, entries, before);
+                seen[column].count(column, string, entries, before);
             });
             sort_entries(entries.data() + before, entries.data() + entries.size(), workspaces[worker], terms.count);
         });

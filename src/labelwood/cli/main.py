@@ -16,13 +16,14 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 from labelwood import __version__
 from labelwood.cli.support.parser import Parser, UsageError
-from labelwood.cli.support.safe_output import SafeOutput, safe
-from labelwood.errors import LabelwoodError, nearest
+from labelwood.cli.support.safe_output import SafeOutput, remark, safe
+from labelwood.errors import LabelwoodError, LabelwoodWarning, nearest
 from labelwood.progress import SHOWN
 from labelwood.run_context import logger
 
@@ -65,6 +66,7 @@ _GROUPS = {
             "convert": "convert a data file to another format",
             "split": "split a data file into rows to train on and held-out rows",
             "data": "generate a data set",
+            "vocabulary": "show and convert controlled vocabularies (SKOS, Annif)",
             "completion": "print a completion script for your shell",
             "demo": "train on the source code of this Python and show suggestions",
         },
@@ -143,13 +145,18 @@ def _dispatch(words: list[str]) -> int:
         return 0
     options = parser.parse_args(rest)
     try:
-        with _shown(quiet=options.quiet, loud=options.loud):
+        with _shown(quiet=options.quiet, loud=options.loud), _warnings_as_remarks(parser):
             code: int = importlib.import_module(_HOMES[name]).run(options)
-    except LabelwoodError as error:
-        from labelwood.cli.support.method_flags import in_flags  # noqa: PLC0415 - the overview does without numpy
-
-        raise type(error)(in_flags(str(error), parser)) from error
+            options.remark_unread()
+    except (LabelwoodError, UsageError) as error:
+        raise type(error)(_in_flags(str(error), parser)) from error
     return code
+
+
+def _in_flags(message: str, parser: Parser) -> str:
+    from labelwood.cli.support.method_flags import in_flags  # noqa: PLC0415 - the overview does without numpy
+
+    return in_flags(message, parser)
 
 
 def parser_of(name: str, words: Sequence[str]) -> Parser:
@@ -175,6 +182,22 @@ def _shown(*, quiet: bool, loud: bool) -> Iterator[None]:
         SHOWN.bars, SHOWN.loading = True, False
         logger.removeHandler(handler)
         logger.setLevel(logging.NOTSET)
+
+
+@contextlib.contextmanager
+def _warnings_as_remarks(parser: Parser) -> Iterator[None]:
+    """Print warnings of the library as remarks, one line each."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, LabelwoodWarning):
+            remark(f"{parser.prog}: {_in_flags(str(message), parser)}")
+        else:
+            plain(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", LabelwoodWarning)
+        plain, warnings.showwarning = warnings.showwarning, show
+        yield
 
 
 def _overview() -> str:

@@ -16,9 +16,10 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.label_texts import load_label_texts
 from labelwood.data.load_save import convert, load, save
 from labelwood.data.text_tables import Columns
-from labelwood.data.texts import TEXT_FORMATS, TextDataset, holds_text, load_text
+from labelwood.data.texts import STANDARD_INPUT, TEXT_FORMATS, TextDataset, holds_text, load_text, text_format
 
 __all__ = [
+    "STANDARD_INPUT",
     "TEXT_FORMATS",
     "Columns",
     "Dataset",
@@ -29,4 +30,5 @@ __all__ = [
     "load_label_texts",
     "load_text",
     "save",
+    "text_format",
 ]

@@ -40,7 +40,7 @@ def text_batches(
     where, named = STANDARD_INPUT_NAME, columns or Columns()
     if format == "parquet":
         raise FormatError(f"{where}: Parquet cannot be read from a pipe; pass a file")
-    wanted = Wanted(named.text, named.labels, named.sep, needs_labels=False, keep_table=keep_table)
+    wanted = Wanted(named.text, named.labels, named.sep, needs_labels=False, keep_table=keep_table, fields=named.fields)
     blocks = _blocks(pipe)
     first = next(blocks, None)
     if first is None:

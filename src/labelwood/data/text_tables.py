@@ -28,12 +28,13 @@ _NAME_LIMIT = 40
 _BYTES_PER_ROW = 64  # the least that a text and its list of labels take in memory
 
 Table = dict[str, list[Any]]  # the cells of a table by column
+Text = str | dict[str, str]  # of a row: one string, or the strings of its fields
 
 
 class Documents(NamedTuple):
     """What is read from a file: texts, the labels of each, and with ``keep_table`` the cells of all columns."""
 
-    texts: list[str]
+    texts: list[Text]
     labels: list[list[str]] | None
     table: Table | None = None
 
@@ -42,16 +43,18 @@ class Documents(NamedTuple):
 class Columns:
     """Names of the columns of the text and of the labels, and the separator between two labels.
 
-    None where they are recognized by the file.
+    None where they are recognized by the file. With ``fields``, the columns of the text are fields: they stay apart.
     """
 
     text: tuple[str, ...] | None = None
     labels: str | None = None
     sep: str | None = None
+    fields: bool = False
 
     def or_else(self, other: Columns) -> Columns:
         """These columns, and those of ``other`` where these are None."""
-        return Columns(self.text or other.text, self.labels or other.labels, self.sep or other.sep)
+        fields = self.fields or (self.text is None and other.fields)
+        return Columns(self.text or other.text, self.labels or other.labels, self.sep or other.sep, fields)
 
     def saved(self) -> dict[str, Any]:
         """The names that are not None, for a manifest."""
@@ -67,7 +70,7 @@ class Columns:
         is_sound = (text is None or (isinstance(text, list) and text)) and named.keys() <= {"labels", "sep"}
         if not is_sound or not all(isinstance(name, str) and name for name in names):
             raise FormatError(f"columns must be an object of names with the keys text, labels and sep; got {saved!r}")
-        return cls(None if text is None else tuple(text), **named)
+        return cls(None if text is None else tuple(text), named.get("labels"), named.get("sep"))
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,23 @@ class Wanted:
     needs_labels: bool = True
     max_memory: int | None = None
     keep_table: bool = False
+    fields: bool = False
 
-    def columns(self, names: Sequence[str], where: str) -> tuple[list[str], str | None]:
-        """Choose the columns of the text and of the labels among the columns of a file."""
-        for name in [*(self.text or ()), *([self.labels] if self.labels and self.needs_labels else ())]:
+    def text_of(self, names: Sequence[str], values: Sequence[str | None]) -> Text:
+        """The text of a row: its columns joined, or apart as fields; None where a row lacks a column."""
+        if self.fields:
+            return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        return _joined([value or "" for value in values])
+
+    def columns(self, names: Sequence[str], where: str, *, may_lack: bool = False) -> tuple[list[str], str | None]:
+        """Choose the columns of the text and of the labels among the columns of a file.
+
+        A record may lack fields, but not all of them; ``names`` are then those of the first record.
+        """
+        text = self.text or ()
+        if may_lack and any(name in names for name in text):
+            text = [name for name in text if name in names]
+        for name in [*text, *([self.labels] if self.labels and self.needs_labels else ())]:
             if name not in names:
                 raise FormatError(
                     f"{where}: there is no column {name!r}; the columns are {_shown(names)}. "
@@ -121,7 +137,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
         raise FormatError(f"{where}: the first line must name every column once; it has {_shown(names)}")
     text, labels = wanted.columns(names, where)
     places, label_place = ([names.index(name) for name in text], None if labels is None else names.index(labels))
-    texts: list[str] = []
+    texts: list[Text] = []
     cells: list[Any] = []
     kept: list[list[str]] = []
     try:
@@ -133,7 +149,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
                     f"{where}, line {reader.line_num}: {len(row)} cells, but the first line names {len(names)}; "
                     f'a cell that contains {delimiter!r} or a line break must be in "quotes"'
                 )
-            texts.append(_joined([row[place] for place in places]))
+            texts.append(wanted.text_of(text, [row[place] for place in places]))
             if label_place is not None:
                 cells.append(row[label_place])
             if wanted.keep_table:
@@ -203,7 +219,7 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
             raise FormatError(f"{path}: not a Parquet file that pyarrow can read ({why})") from None
     columns = [table[name] for name in text]
     texts = [
-        _joined([_as_text(value, f"{path}, row {row}") for value in values])
+        wanted.text_of(text, [_as_text(value, f"{path}, row {row}") for value in values])
         for row, values in enumerate(zip(*columns, strict=True), start=1)
     ]
     marked = None if labels is None else split_labels(table[labels], wanted.sep, str(path))
@@ -242,18 +258,19 @@ def _parsed(line: str, place: str) -> Any:
 
 
 def _from_records(records: Iterator[tuple[str, dict[str, Any]]], where: str, wanted: Wanted) -> Documents:
-    texts: list[str] = []
+    texts: list[Text] = []
     cells: list[Any] = []
     text: list[str] = []
     labels: str | None = None
     kept: list[dict[str, Any]] = []
     for place, record in records:
         if not texts:
-            text, labels = wanted.columns(list(record), where)
+            text, labels = wanted.columns(list(record), where, may_lack=wanted.fields)
         missing = [name for name in text if name not in record]
         if len(missing) == len(text):
             raise FormatError(f"{place}: has no {missing[0]!r}; its keys are {_shown(list(record))}")
-        texts.append(_joined([_as_text(record.get(name), place) for name in text]))
+        values = [_as_text(record[name], place) if name in record else None for name in text]
+        texts.append(wanted.text_of(text, values))
         if labels is not None:
             cells.append(record.get(labels))
         if wanted.keep_table:

@@ -47,10 +47,11 @@ _FASTTEXT_LABEL = "__label__"
 class TextDataset:
     """Texts and the label names of each text; ``labels`` is None if the source has no labels.
 
-    ``table`` holds the cells of all columns of the source, by column, if :func:`load_text` was asked to keep them.
+    A text is a string, or a dict of strings if :func:`load_text` was asked for fields. ``table`` holds the cells of all
+    columns of the source, by column, if :func:`load_text` was asked to keep them.
     """
 
-    texts: list[str]
+    texts: list[text_tables.Text]
     labels: list[list[str]] | None
     table: dict[str, list[Any]] | None = field(default=None, repr=False)
 
@@ -80,11 +81,13 @@ def load_text(
     needs_labels: bool = True,
     max_memory: int | None = None,
     keep_table: bool = False,
+    fields: bool = False,
 ) -> TextDataset:
     """Read texts and their labels; without ``format``, the suffix or the first line of the file decides.
 
     ``text`` names one or more columns of the text, ``labels`` the column of the labels, ``sep`` the separator between
-    two labels of a cell. By default, the columns are recognized by their names, and the separator by the cells. With
+    two labels of a cell. By default, the columns are recognized by their names, and the separator by the cells. Several
+    columns of the text are joined to one string; with ``fields=True`` each text is a dict of them. With
     ``format="lines"``, one text per line, ``labels`` is a file with the labels of each line: an XMC or svmlight file of
     the same rows, or a text file with names. ``path`` may be ``-`` for standard input. ``needs_labels=False`` does not
     read labels: use it for texts to predict. ``keep_table=True`` keeps the cells of all columns. A file that
@@ -99,7 +102,7 @@ def load_text(
     """
     where = STANDARD_INPUT_NAME if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
     columns = [text] if isinstance(text, str) else text
-    wanted = text_tables.Wanted(columns, labels, sep, needs_labels, max_memory, keep_table)
+    wanted = text_tables.Wanted(columns, labels, sep, needs_labels, max_memory, keep_table, fields)
     kind = named_format(path, format)
     if kind == "parquet":
         return _checked(text_tables.read_parquet(Path(path), wanted), where)
@@ -138,7 +141,7 @@ def read_lines(
     else:
         texts, labels = _with_label_file([line.removesuffix("\r") for line in lines], where, wanted)
     table: text_tables.Table | None = {"text": list(texts)} if wanted.keep_table else None
-    return text_tables.Documents(texts, labels if wanted.needs_labels else None, table)
+    return text_tables.Documents([*texts], labels if wanted.needs_labels else None, table)
 
 
 def named_format(path: PathLike, format: TextFormat | None) -> TextFormat | None:
@@ -153,6 +156,15 @@ def recognized_format(first_line: str, kind: TextFormat | None, *, is_named: boo
     if kind is None or (kind == "tsv" and not is_named and _ANNIF.fullmatch(first_line)):
         return _format_of_line(first_line)
     return kind
+
+
+def text_format(path: PathLike, format: TextFormat | None = None) -> TextFormat:
+    """The format in which :func:`load_text` reads a file."""
+    kind = named_format(path, format)
+    if kind == "parquet" or not Path(path).is_file():
+        return kind or "lines"
+    first = read_start(Path(path), _LOOK_AT_BYTES).partition(b"\n")[0].decode("utf-8-sig", "replace")
+    return recognized_format(first, kind, is_named=format is not None)
 
 
 def holds_text(path: PathLike) -> bool:

@@ -29,7 +29,7 @@ import numpy as np
 from labelwood import _core
 from labelwood.data._files import read_pieces, read_text
 from labelwood.data.dataset import Dataset
-from labelwood.errors import FormatError, LabelwoodError
+from labelwood.errors import FormatError, LabelwoodError, LabelwoodWarning
 from labelwood.progress import loading
 from labelwood.sparse import CSR, MAX_COLUMNS, U8
 
@@ -255,7 +255,7 @@ def _check_row_count(path: Path, text: U8, header: Header, n_rows: int, svmlight
 
 
 def _warn_of_last_line(path: Path) -> None:
-    warnings.warn(f"{path}: the last line has no newline; the file may be truncated", stacklevel=4)
+    warnings.warn(f"{path}: the last line has no newline; the file may be truncated", LabelwoodWarning, stacklevel=4)
 
 
 def _with_counts(options: TextOptions, header: Header) -> TextOptions:

@@ -44,6 +44,9 @@ from labelwood.validation.column_names import column_names, names_from_arrays, n
 from labelwood.validation.features import as_features
 from labelwood.validation.label_texts import LabelRows, describe_labels, stacked
 from labelwood.validation.targets import check_sizes, read_labels
+from labelwood.vocabulary.current_labels import current_targets
+from labelwood.vocabulary.vocabulary import PREFIX as VOCABULARY
+from labelwood.vocabulary.vocabulary import Vocabulary
 
 NJobs = params.NJobs
 RandomState = Annotated[
@@ -70,6 +73,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
     # Parameters that models of earlier versions lack, with the values that those versions used.
     ADDED_LATER: ClassVar[dict[str, Any]] = {}
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {}  # published settings by name
+    divides_work: ClassVar[bool] = False  # True if fit divides its work: for an executor, or for a checkpoint
 
     random_state: int | None
     fit_seconds_: dict[str, float]
@@ -101,6 +105,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         *,
         label_names: Sequence[Hashable] | None = None,
         label_vectors: Any = None,
+        vocabulary: Vocabulary | None = None,
         max_memory: str | int | None = None,
         executor: str | Executor | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -117,6 +122,9 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         labels: each becomes one more training row. ``Ranker`` also compares rows with them. ``TextClassifier`` makes
         them of ``label_texts``.
 
+        ``vocabulary`` says what the labels mean, see :mod:`labelwood.vocabulary`. Deprecated labels are replaced or
+        left out, labels given by name get their URI, and the model keeps the vocabulary; ``trained_`` counts them.
+
         ``max_memory``, such as ``"4GB"``, is the most memory that the process may hold; by default the free memory. A
         training that would need more is refused before it starts, with settings that need less.
 
@@ -125,7 +133,12 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         with ``resume``, a training that was killed continues from there and ends with the same model.
         """
         owner = type(self).__name__
+        self._check_division(executor, checkpoint, resume=resume)
         features, names, targets, run = self._read_training(X, Y, label_names)
+        mapped = None if vocabulary is None else current_targets(names, targets, vocabulary)
+        if mapped is not None:
+            names, targets = mapped.names, mapped.targets
+            check_sizes(features, targets, owner)
         label_rows = None
         if label_vectors is not None:
             names, targets, label_rows = describe_labels(label_vectors, names, targets, features.n_cols, owner=owner)
@@ -146,7 +159,10 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
             "feature_entries": features.nnz,
             "label_entries": targets.nnz,
             "seed": run.seed,
+            **({} if mapped is None else {"vocabulary": mapped.counts}),
         }
+        if vocabulary is not None:
+            fresh.use_vocabulary(vocabulary)
         return self._adopt(fresh)
 
     def _fit_described(self, X: CSR, Y: CSR, label_rows: LabelRows | None, run: RunContext) -> None:
@@ -154,6 +170,15 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         if label_rows is not None:
             X, Y = stacked(X, Y, label_rows, owner=type(self).__name__)
         self._fit(X, Y, run)
+
+    def _check_division(self, executor: object, checkpoint: object, *, resume: bool) -> None:
+        """Refuse what would have no effect."""
+        owner = type(self).__name__
+        if not self.divides_work and (checkpoint is not None or executor not in (None, "threads")):
+            what = "a checkpoint" if checkpoint is not None else "an executor"
+            raise LabelwoodError(f"{owner}: {what} has no effect: the training of this method is not divided")
+        if resume and checkpoint is None:
+            raise LabelwoodError(f"{owner}: resume has no effect without a checkpoint")
 
     def _open_checkpoint(
         self, path: str | os.PathLike[str], data: Sequence[CSR], run: RunContext, *, resume: bool
@@ -226,7 +251,8 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         }
         feature_arrays = names_to_arrays(self._feature_names)
         counts = {_COUNTS: self.label_counts_.copy()}
-        return manifest, {**arrays, **learnt, **label_arrays, **feature_arrays, **counts}
+        meaning = {} if self.vocabulary_ is None else self.vocabulary_.arrays()
+        return manifest, {**arrays, **learnt, **label_arrays, **feature_arrays, **counts, **meaning}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool | None = None) -> Self:
@@ -244,7 +270,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         own = {
             name: array
             for name, array in arrays.items()
-            if not (name.startswith((_PARAMETER, COLUMN_NAMES, LABEL_NAMES)) or is_saved_here(name))
+            if not (name.startswith((_PARAMETER, COLUMN_NAMES, LABEL_NAMES, VOCABULARY)) or is_saved_here(name))
         }
         given = {name.removeprefix(_PARAMETER): array for name, array in arrays.items() if name.startswith(_PARAMETER)}
         try:
@@ -255,6 +281,7 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
             if type(model.n_features_in_) is not int or model.n_features_in_ < 1:
                 raise FormatError(f"n_features must be a positive integer; got {model.n_features_in_!r}")
             model._names = LabelNames.restore(manifest["labels"], arrays)
+            model._names.vocabulary = Vocabulary.restore(arrays)
             counts = model.label_counts_ = own.pop(_COUNTS)
             model_directory.check_counts(_COUNTS, counts, model.n_labels_)
             model._name_features(names_from_arrays(arrays, model.n_features_in_))

@@ -5,7 +5,7 @@ The names without an underscore are the API within the library: what commands, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +23,8 @@ from labelwood.sparse import CSR, I32, I64, TopK
 from labelwood.validation.column_names import check_columns, column_names, n_dimensions
 from labelwood.validation.features import as_features
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows, to_csr
+from labelwood.vocabulary import Vocabulary
+from labelwood.vocabulary.current_labels import CurrentLabels, moved_ids, renames
 
 
 class FittedModel:
@@ -44,6 +46,8 @@ class FittedModel:
     objective: Objective = "precision"
     _names: LabelNames
     _decisions: Decisions = Decisions()
+    # What moved_labels found, with the vocabulary and the number of labels for which it holds.
+    _moved: tuple[Vocabulary | None, int, dict[int, int]] = (None, -1, {})
     _fitted: frozenset[str] = frozenset()  # the attributes that fit or load has set
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
@@ -109,14 +113,43 @@ class FittedModel:
         """Predict with this many threads from here on."""
         self.n_jobs = n_jobs
 
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """What the labels mean: their concepts, if the model has a vocabulary."""
+        return self.label_names.vocabulary
+
+    def use_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        """Take a vocabulary, or a newer version of it, without learning anything again.
+
+        Labels of replaced concepts take over the new URI, or count for it if it is a label already. Labels of concepts
+        that are deprecated without a replacement are not suggested.
+        """
+        if vocabulary is not None and self.label_names.kind != "ids":
+            self._rename_labels(renames(self.label_names, vocabulary))
+        self.label_names.vocabulary = vocabulary
+
+    def _rename_labels(self, new: Mapping[Hashable, str]) -> None:
+        self._names = self._names.renamed(new)
+
+    def moved_labels(self) -> dict[int, int]:
+        """Label ids that are not suggested under their own name, with the id that stands for each, or -1."""
+        names = self.label_names
+        vocabulary, count, found = self._moved
+        if vocabulary is not names.vocabulary or count != len(names):
+            found = moved_ids(names)
+            self._moved = (names.vocabulary, len(names), found)
+        return found
+
     def label_entries(self, ids: Sequence[int] | None = None) -> list[LabelEntry]:
         """Labels with their numbers of training rows: all labels in the order of ids, or those of ``ids``."""
         wanted = range(self.n_labels_) if ids is None else ids
         counts = self.label_counts_[np.array(wanted, np.int64)].tolist()
-        return [
-            LabelEntry(name, label, "active", count)
-            for name, label, count in zip(self.label_names.named(wanted), wanted, counts, strict=True)
+        moved = self.moved_labels()
+        names = self.label_names.named(wanted)
+        entries = [
+            LabelEntry(name, label, "active", count) for name, label, count in zip(names, wanted, counts, strict=True)
         ]
+        return [moved_entry(entry, moved, self.label_names) for entry in entries] if moved else entries
 
     def encode(self, X: Any) -> CSR:
         """A user's X as checked rows of the model's features."""
@@ -132,7 +165,11 @@ class FittedModel:
             if columns is None or names.kind == "ids":
                 return CSR(matrix.indptr, matrix.indices, matrix.data, max(matrix.n_cols, len(names)))
             Y = named_rows(matrix, columns)
-        return to_csr(read_rows(Y, owner=owner), names.index, len(names), owner=owner)
+        rows = read_rows(Y, owner=owner)
+        if names.vocabulary is not None and names.kind != "ids":
+            current = CurrentLabels(names.vocabulary)
+            rows = [[one for label in row if (one := current(label)) is not None] for row in rows]
+        return to_csr(rows, names.index, len(names), owner=owner)
 
     def id_of(self, label: Hashable) -> int:
         """The id of a label."""
@@ -178,3 +215,13 @@ class FittedModel:
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_names" in vars(self)
+
+
+def moved_entry(entry: LabelEntry, moved: Mapping[int, int], names: LabelNames) -> LabelEntry:
+    """The entry of a label as its vocabulary has it: merged into what replaces it, or retired."""
+    target = moved.get(entry.id)
+    if target is None:
+        return entry
+    return entry._replace(
+        state="retired" if target < 0 else "merged", target=None if target < 0 else names.named([target])[0]
+    )

@@ -7,7 +7,8 @@ Every prediction goes through :meth:`Prediction.topk_ids`: it reads the rows, as
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -16,18 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import executors
-from labelwood.errors import LabelwoodError
+from labelwood.errors import LabelwoodError, LabelwoodWarning
 from labelwood.estimator.fitted import FittedModel
 from labelwood.executors import Executor
 from labelwood.executors.predict_shards import sharded_topk
 from labelwood.explain import Asked, Explanation, places_in
 from labelwood.explain.coefficients import coefficients
+from labelwood.explain.label_words import with_names
 from labelwood.packed.routed_forest import RoutedForest
 from labelwood.run_context import RunContext
 from labelwood.scoring.calibration import KINDS, Listed, choose
+from labelwood.scoring.current_lists import current_lists, targets_of
 from labelwood.scoring.thresholds import Decisions, Objective, Target, choose_thresholds, label_weights
 from labelwood.sparse import CSR, F32, I32, TopK
 from labelwood.validation.targets import check_lengths
+from labelwood.vocabulary.shown_names import ShownNames
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -38,6 +42,7 @@ _FIRST_CANDIDATES = 16
 _LONG_LIST = 1000  # labels searched for a missed one
 # Calibration and thresholds learn from this many labels of a held-out row, or more if rows have many true labels.
 _LISTED = 20
+_HARDLY_ANY = 0.05  # thresholds by which fewer rows than this get a label are warned of
 
 
 class Prediction(FittedModel):
@@ -59,6 +64,21 @@ class Prediction(FittedModel):
         the search with an error.
         """
         features, k = self.encode(X), self._checked_k(k)
+        moved = self.moved_labels()
+        if moved:
+            return self._current_topk(features, k, moved, objective, executor, allowed, cancelled)
+        return self._own_topk(features, k, objective, executor, allowed, cancelled)
+
+    def _own_topk(
+        self,
+        features: CSR,
+        k: int,
+        objective: Objective | None,
+        executor: Executor | None,
+        allowed: I32 | None,
+        cancelled: threading.Event | None,
+    ) -> TopK:
+        """The k best of the labels that were learned."""
         weights = label_weights(
             self.objective if objective is None else objective,
             self.label_counts_,
@@ -77,6 +97,17 @@ class Prediction(FittedModel):
             return top
         right = ((0, 0), (0, lacking))
         return TopK(np.pad(top.labels, right, constant_values=-1), np.pad(top.scores, right))
+
+    def _current_topk(self, features: CSR, k: int, moved: Mapping[int, int], *how: Any) -> TopK:
+        """The k best of the labels that the vocabulary has today: wider lists, until enough labels are left."""
+        width, target = min(2 * k, k + len(moved)), targets_of(moved, self.n_labels_)
+        while True:
+            top = self._own_topk(features, width, *how)
+            found = current_lists(top, target, k)
+            short = (found.labels[:, -1] < 0) & (top.labels[:, -1] >= 0)
+            if width >= self.n_labels_ or not short.any():
+                return found
+            width = min(4 * width, self.n_labels_)
 
     def predict_topk(
         self,
@@ -145,7 +176,7 @@ class Prediction(FittedModel):
         X at fit.
         """
         rows, k = self.encode(X), self._checked_k(k)
-        ids = [self.id_of(label) for label in missed]
+        ids, moved = [self.id_of(label) for label in missed], self.moved_labels()
         named = feature_name or self.feature_namer()
         asked = Asked(lambda label: self._names.named([label])[0], cache(named), n_features)
         run = RunContext(n_threads=self.n_threads)
@@ -153,9 +184,13 @@ class Prediction(FittedModel):
         for number in range(rows.n_rows):
             row = rows.rows(number, number + 1)
             places = places_in(self.topk_rows(row, min(_LONG_LIST, self.n_labels_), run), ids) if ids else []
-            explanation = self.explain_one(row, min(k, self.n_labels_), asked, places, run)
+            explanation = self.explain_one(row, min(k + len(moved), self.n_labels_), asked, places, run)
+            if moved:
+                kept = [one for one in explanation.suggestions if self.id_of(one.label) not in moved]
+                explanation = replace(explanation, suggestions=tuple(kept[:k]))
             found.append(replace(self._with_probabilities(explanation), row_is_empty=not self.knows_any(row)))
-        return found
+        names = ShownNames(self.vocabulary_)
+        return [with_names(one, names.name) for one in found] if names else found
 
     def coef_of(self, label: Hashable) -> sp.csr_array[np.float64]:
         """The weights of a label, a sparse row 1 x features; only label trees have them.
@@ -219,11 +254,24 @@ class Prediction(FittedModel):
         """Choose the score from which :meth:`predict` takes a label, on rows the model was not trained on.
 
         ``target`` is ``micro-f1`` or ``macro-f1``, to be maximised, or ``precision``: as many labels as possible, of
-        which a share of ``level`` is right. ``per_label`` gives frequent labels thresholds of their own.
+        which a share of ``level`` is right. ``per_label`` gives frequent labels thresholds of their own. A warning says
+        if hardly any of the rows gets a label.
         """
         features, truth = self._rows_and_truth(X, Y)
         top = self.topk_ids(features, self._listed_width(truth), "precision")
-        return self._decide(self._with_thresholds(top, truth, target, level=level, per_label=per_label))
+        decisions = self._with_thresholds(top, truth, target, level=level, per_label=per_label)
+        passed = (top.labels >= 0) & (top.scores >= decisions.thresholds(top.labels, 0.5))
+        share = float(passed.any(axis=1).mean())
+        if share < _HARDLY_ANY:
+            asked = (
+                f"level={level:g}: lower the level, or choose" if target == "precision" else f"target={target!r}: try"
+            )
+            warnings.warn(
+                f"{share:.1%} of the held-out rows get a label with {asked} another target",
+                LabelwoodWarning,
+                stacklevel=2,
+            )
+        return self._decide(decisions)
 
     def decided(self) -> dict[str, Any]:
         """What was learnt on held-out rows, in words and numbers; empty if nothing was."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from labelwood.explain.render import as_html, as_text
@@ -166,6 +166,7 @@ class Explanation:
     """Why the labels of a row were suggested, best first.
 
     Forests have ``routes``, blends and rankers ``members``; ``missed`` has the labels that the caller named as missing.
+    ``names`` has the names of labels in a vocabulary.
     ``row_is_empty`` is true if no feature of the row is known to the model: every such row gets the same labels.
     ``str`` and ``print`` give it in words, as ``labelwood explain`` does; a notebook shows it as HTML.
     """
@@ -175,6 +176,7 @@ class Explanation:
     missed: tuple[Missed, ...] = ()
     members: tuple[Member, ...] = ()
     row_is_empty: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return as_text(self)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from labelwood.explain.label_words import in_words
+
 if TYPE_CHECKING:
     from labelwood.explain.records import Explanation, Lost, Missed, Route, Step, Suggestion
 
@@ -25,13 +27,13 @@ _REASONS = {
 
 def as_text(explanation: Explanation) -> str:
     """The explanation as lines of text."""
-    return "\n".join((" " * indent + words).rstrip() for indent, words in _lines(explanation))
+    return "\n".join((" " * indent + words).rstrip() for indent, words in _lines(in_words(explanation)))
 
 
 def as_html(explanation: Explanation) -> str:
     """The same lines as HTML without scripts: what is indented can be folded."""
     blocks: list[tuple[str, list[str]]] = []
-    for indent, words in _lines(explanation):
+    for indent, words in _lines(in_words(explanation)):
         if indent == 0 and words:
             blocks.append((f"<b>{escape(words)}</b>", []))
         elif words:

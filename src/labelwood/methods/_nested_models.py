@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
+from labelwood.vocabulary.vocabulary import PREFIX as VOCABULARY
 
 
 def unfitted_members(models: Sequence[Any], *, owner: str, **common: Any) -> list[TreeEstimator]:
@@ -37,7 +38,8 @@ def saved_members(
     for number, member in enumerate(members):
         manifest, own = member.to_saved()
         manifests.append(manifest)
-        arrays |= {f"{kind}{number}.{name}": array for name, array in own.items()}
+        # The model around them keeps the vocabulary.
+        arrays |= {f"{kind}{number}.{name}": array for name, array in own.items() if not name.startswith(VOCABULARY)}
     return manifests, arrays
 
 

@@ -13,7 +13,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import FittedModel, NJobs, RandomState, TreeEstimator, Verbose
 from labelwood.explain import Asked, Explanation, Member, Missed, Place, Suggestion
 from labelwood.methods._nested_models import restored_members, saved_members, spec_of, unfitted_members
-from labelwood.params import Param
+from labelwood.params import Needs, Param
 from labelwood.run_context import RunContext
 from labelwood.scoring.mix import Mix, even, search_mix
 from labelwood.scoring.thresholds import Objective, label_weights
@@ -30,6 +30,7 @@ _FEWEST_ROWS = 20  # with fewer rows, none are held out
 _MOST_HELD_OUT = 10_000  # more rows do not improve the mix
 _STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25)
 _KS = (1, 3, 5)
+_HOLDS_OUT = Needs("a held_out share", lambda own: own["held_out"] > 0)
 
 
 class Blend(TreeEstimator):
@@ -83,10 +84,13 @@ class Blend(TreeEstimator):
             float,
             Param("share of the rows, at most 10,000, held out to learn the mix; 0: none, equal weights", ge=0, le=0.9),
         ] = 0.2,
-        refit: Annotated[bool, Param("train the members again on all rows at the end")] = True,
+        refit: Annotated[bool, Param("train the members again on all rows at the end", needs=_HOLDS_OUT)] = True,
         decide: Annotated[
             Literal["micro-f1", "macro-f1"] | None,
-            Param("metric for which the held-out rows choose the threshold of predict; None: threshold 0.5"),
+            Param(
+                "metric for which the held-out rows choose the threshold of predict; None: threshold 0.5",
+                needs=_HOLDS_OUT,
+            ),
         ] = None,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,

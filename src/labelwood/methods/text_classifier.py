@@ -7,29 +7,26 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import clone
 
 from labelwood.data import Columns
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
-from labelwood.estimator.prediction import Kind
 from labelwood.executors import Executor
-from labelwood.explain import Explanation
 from labelwood.label_names import LabelNames
+from labelwood.methods.text_prediction import TextPrediction
 from labelwood.resources.estimate import Estimate
 from labelwood.run_context import RunContext
-from labelwood.scoring.thresholds import Objective, Target
-from labelwood.sparse import CSR, F32, TopK
+from labelwood.sparse import CSR, TopK
 from labelwood.storage import model_directory
-from labelwood.text import TfidfEncoder, as_encoder
-from labelwood.text.registry import describe, read_encoder
+from labelwood.text import Document, TfidfEncoder, as_encoder
+from labelwood.text.registry import describe, read_encoder, with_fields
 from labelwood.validation.label_texts import LabelVectors, read_label_texts
+from labelwood.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    import scipy.sparse as sp
+    pass
 
 ENCODER = "encoder"  # a key of the manifest
 _COLUMNS = "columns"  # likewise
@@ -37,15 +34,15 @@ _PREFIX = ENCODER + "."  # starts the names of the encoder's arrays
 _MILLION = 1_000_000
 
 
-class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TextClassifier(TextPrediction):
     """A model of texts: an encoder turns texts into vectors, a classifier learns from the vectors.
 
     ``classifier`` is any method of the library (default: ``LinearTree()``), ``encoder`` a text encoder (default:
-    ``TfidfEncoder()``) or a transformer of scikit-learn that takes texts, such as a ``TfidfVectorizer``.
-    Both stay as they are; ``classifier_`` and ``encoder_`` are the fitted copies. They are saved together in one
-    directory. The parameters of both are parameters of the model: ``encoder__min_df``, ``classifier__n_trees``.
-    ``columns_`` names the columns of the table that the texts came from, if the command line was told them: it reads
-    other tables alike.
+    ``TfidfEncoder()``) or a transformer of scikit-learn that takes texts. Both stay as they are; ``classifier_`` and
+    ``encoder_`` are the fitted copies. The parameters of both are parameters of the model: ``encoder__min_df``.
+    ``fields`` are weights of the fields of a record, such as ``{"title": 2.0, "abstract": 1.0}``: texts are then
+    records (dicts) or a table, and a plain text is that of the first field. ``columns_`` names the columns of the table
+    that the texts came from, if the command line was told them: it reads other tables alike.
 
     >>> texts = ["cats and dogs", "a dog barks", "tax law", "income tax"]
     >>> model = TextClassifier().fit(texts, [["pets"], ["pets"], ["law"], ["law", "money"]])
@@ -55,13 +52,12 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     takes: ClassVar[Literal["features", "text"]] = "text"
 
-    classifier_: TreeEstimator
-    encoder_: Any  # a TextEncoder, or a transformer of scikit-learn, which has no types
     columns_: Columns = Columns()
 
-    def __init__(self, classifier: TreeEstimator | None = None, encoder: Any = None) -> None:
+    def __init__(self, classifier: TreeEstimator | None = None, encoder: Any = None, fields: Any = None) -> None:
         self.classifier = classifier
         self.encoder = encoder
+        self.fields = fields
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of the parts, of the default part where none is given."""
@@ -82,11 +78,12 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
 
     def fit(
         self,
-        texts: Iterable[str],
+        texts: Iterable[Document],
         Y: Any,
         *,
         label_names: Sequence[Hashable] | None = None,
         label_texts: Mapping[Any, str | Sequence[str]] | None = None,
+        vocabulary: Vocabulary | None = None,
         max_memory: str | int | None = None,
         executor: str | Executor | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -97,12 +94,14 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         ``label_texts`` maps labels to names and descriptions, one text or several for each label. Each text becomes one
         more training row of its label, and labels that no row of Y has can then be suggested, too.
 
+        ``vocabulary`` says what the labels mean; see the classifier's ``fit``. Its ``label_texts()`` are label texts.
+
         ``max_memory`` is checked after the texts are encoded, before the classifier learns. See the classifier's
         ``fit`` for ``executor``, ``checkpoint`` and ``resume``. Texts are encoded by this process.
         """
         described = None if label_texts is None else read_label_texts(label_texts, owner=type(self).__name__)
         known = [] if described is None else described.texts
-        encoder, classifier, features, run = self._encode_first(chain(texts, known) if known else texts)
+        encoder, classifier, features, run = self._encode_first(texts, known)
         n_texts = features.n_rows - len(known)
         vectors = None
         if described is not None:
@@ -112,6 +111,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             Y,
             label_names=label_names,
             label_vectors=vectors,
+            vocabulary=vocabulary,
             max_memory=max_memory,
             executor=executor,
             checkpoint=checkpoint,
@@ -121,7 +121,7 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.encoder_, self.classifier_, self.columns_ = encoder, classifier, Columns()
         return self
 
-    def partial_fit(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
+    def partial_fit(self, texts: Iterable[Document], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
         """Learn some texts on top of what is known; the classifier learns from a stream, as ``OnlineTree`` does.
 
         The first call fits the encoder. A ``TfidfEncoder`` then knows the words of these texts only; a
@@ -139,14 +139,17 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.encoder_, self.classifier_ = encoder, classifier
         return self
 
-    def estimate(self, texts: Iterable[str], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Estimate:
+    def estimate(self, texts: Iterable[Document], Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Estimate:
         """What fit would need on these texts; see the classifier's ``estimate``. The texts are encoded for it."""
         _, classifier, features, _ = self._encode_first(texts)
         return classifier.estimate(features, Y, label_names=label_names)
 
-    def _encode_first(self, texts: Iterable[str]) -> tuple[Any, TreeEstimator, CSR, RunContext]:
-        """A fitted encoder, a classifier to fit, and the encoded texts."""
+    def _encode_first(
+        self, texts: Iterable[Document], more: Sequence[str] = ()
+    ) -> tuple[Any, TreeEstimator, CSR, RunContext]:
+        """A fitted encoder, a classifier to fit, and the encoded texts, with ``more`` texts behind them."""
         encoder, classifier = self._unfitted_parts()
+        texts = chain(as_encoder(encoder).listed(texts), more) if more else texts
         run = RunContext(verbose=bool(classifier.verbose))
         with run.phase("encode", _MILLION) as progress:
             features = as_encoder(encoder).fit_encode(texts, progress=progress)
@@ -162,93 +165,14 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             raise LabelwoodError(
                 f"TextClassifier: classifier must be a method of this library, such as LinearTree(); got {classifier!r}"
             )
-        return clone(encoder), clone(classifier)
+        return with_fields(clone(encoder), self.fields), clone(classifier)
 
-    def encode(self, texts: Iterable[str]) -> CSR:
+    def encode(self, texts: Iterable[Document]) -> CSR:
         """The vectors of texts."""
         self._check_fitted()
         run = RunContext(verbose=bool(self.classifier_.verbose))
         with run.phase("encode", _MILLION) as progress:
             return as_encoder(self.encoder_).encode(texts, progress=progress)
-
-    def calibrate(self, texts: Iterable[str], Y: Any, *, method: Kind = "auto", by_depth: bool | None = None) -> Self:
-        """Turn scores into probabilities, on held-out texts; see the classifier's ``calibrate``."""
-        vectors = self.encode(texts)
-        self.classifier_.calibrate(vectors, Y, method=method, by_depth=by_depth)
-        return self
-
-    def choose_thresholds(
-        self, texts: Iterable[str], Y: Any, *, target: Target = "micro-f1", level: float = 0.9, per_label: bool = False
-    ) -> Self:
-        """Choose the thresholds of ``predict``, on held-out texts; see the classifier's ``choose_thresholds``."""
-        vectors = self.encode(texts)
-        self.classifier_.choose_thresholds(vectors, Y, target=target, level=level, per_label=per_label)
-        return self
-
-    def predict_topk(
-        self,
-        texts: Iterable[str],
-        k: int = 5,
-        *,
-        objective: Objective | None = None,
-        allowed: Iterable[Hashable] | None = None,
-    ) -> tuple[npt.NDArray[Any], F32]:
-        """The k best labels of each text and their scores, best first: two arrays [texts, k].
-
-        ``allowed`` lists the only labels to predict; see the classifier's ``predict_topk``.
-        """
-        vectors = self.encode(texts)
-        return self.classifier_.predict_topk(vectors, k=k, objective=objective, allowed=allowed)
-
-    def predict(
-        self, texts: Iterable[str], *, k: int | None = None, threshold: float | None = None
-    ) -> sp.csr_array[np.float32]:
-        """The predicted labels as a sparse 0/1 matrix, texts x labels; see the classifier's ``predict``."""
-        vectors = self.encode(texts)
-        return self.classifier_.predict(vectors, k=k, threshold=threshold)
-
-    def predict_proba(self, texts: Iterable[str], *, k: int = 10) -> sp.csr_array[np.float32]:
-        """The scores of the k best labels of each text as a sparse matrix, texts x labels.
-
-        They are probabilities after :meth:`calibrate`; see the classifier's ``predict_proba``.
-        """
-        vectors = self.encode(texts)
-        return self.classifier_.predict_proba(vectors, k=k)
-
-    def explain(
-        self, texts: Iterable[str], k: int = 5, *, missed: Sequence[Hashable] = (), n_features: int | None = 10
-    ) -> list[Explanation]:
-        """Why the k best labels of each text are suggested, by its words; see the classifier's ``explain``."""
-        listed = list(texts)
-        vectors, reader = self.encode(listed), as_encoder(self.encoder_)
-        found = []
-        for number, text in enumerate(listed):
-            found += self.classifier_.explain(
-                vectors.rows(number, number + 1),
-                k,
-                missed=missed,
-                n_features=n_features,
-                feature_name=reader.term_of(text),
-            )
-        return found
-
-    def coef_of(self, label: Hashable) -> sp.csr_array[np.float64]:
-        """The weights of a label, a sparse row 1 x features; see the classifier's ``coef_of``."""
-        self._check_fitted()
-        return self.classifier_.coef_of(label)
-
-    def top_features(self, label: Hashable, n: int = 10) -> list[tuple[Any, float]]:
-        """The n words that speak most for a label, with their weights; see the classifier's ``top_features``.
-
-        A ``HashingEncoder`` keeps no words: columns stand for them.
-        """
-        self._check_fitted()
-        return self.classifier_.top_features(label, n, feature_name=self.feature_namer())
-
-    def score(self, texts: Iterable[str], y: Any) -> float:
-        """Precision at 1: the share of texts whose best label is right."""
-        vectors = self.encode(texts)
-        return self.classifier_.score(vectors, y)
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
@@ -319,6 +243,11 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return cls.of(encoder, fitted, columns)
 
     @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields of a record that the model reads; none if it reads plain texts."""
+        return tuple(getattr(self.encoder_, "fields", None) or ())
+
+    @property
     def can_learn(self) -> bool:
         """True if the classifier learns from a stream."""
         return self.__sklearn_is_fitted__() and self.classifier_.can_learn
@@ -329,19 +258,24 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self._check_fitted()
         return self.classifier_.label_names
 
-    def topk_ids(self, texts: Iterable[str], k: int) -> TopK:
+    def topk_ids(self, texts: Iterable[Document], k: int) -> TopK:
         """The k best label ids of each text, exactly k wide."""
         vectors = self.encode(texts)
         return self.classifier_.topk_ids(vectors, k)
+
+    @property
+    def vocabulary_(self) -> Vocabulary | None:
+        """What the labels mean, if the model has a vocabulary."""
+        return self.classifier_.vocabulary_
+
+    def use_vocabulary(self, vocabulary: Vocabulary | None) -> None:
+        """Take a vocabulary, or a newer version of it, without learning anything again; see the classifier's."""
+        self.classifier_.use_vocabulary(vocabulary)
 
     def encode_labels(self, Y: Any) -> CSR:
         """A user's Y with the model's label ids."""
         self._check_fitted()
         return self.classifier_.encode_labels(Y)
-
-    def feature_namer(self) -> Callable[[int], str | None]:
-        """A function from a column to its word; None where the encoder keeps no vocabulary."""
-        return as_encoder(self.encoder_).term_of("")
 
     def set_threads(self, n_jobs: int) -> None:
         """Encode and predict with this many threads from here on."""
@@ -352,13 +286,6 @@ class TextClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     def with_classifier(self, classifier: TreeEstimator) -> Self:
         """A model that reads texts as this one does and predicts by ``classifier``."""
         return self.of(self.encoder_, classifier, self.columns_)
-
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError("TextClassifier: not fitted yet; call fit(texts, Y) first")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "classifier_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

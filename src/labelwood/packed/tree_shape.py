@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import heapq
 import json
+import warnings
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from labelwood.errors import LabelwoodError
+from labelwood.errors import LabelwoodError, LabelwoodWarning
 from labelwood.sparse import I32, I64
 
 
@@ -174,8 +176,12 @@ def hierarchy_tree(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
     """A tree given by the user, over the labels ``names`` in id order.
 
     ``hierarchy`` is one of: a path to a JSON file; nested lists and mappings whose innermost items are label names
-    (a mapping's keys name the groups and are otherwise ignored); or an array of parents, in which the first
-    ``len(names)`` entries belong to the labels and the rest to groups, with -1 for the root.
+    (a mapping's keys name the groups); or an array of parents, in which the first ``len(names)`` entries belong to the
+    labels and the rest to groups, with -1 for the root.
+
+    Nested groups may hold concepts that are no labels: they are left out. A label that only names a group becomes a
+    member of that group. Other labels that are missing get a group of their own below the root. Of a repeated label the
+    place nearest the root counts. A warning says how many there are of each.
     """
     if isinstance(hierarchy, str | Path):
         hierarchy = _read_json(Path(hierarchy))
@@ -229,29 +235,81 @@ def _from_parents(parents: npt.NDArray[np.int64], n_labels: int) -> LabelTree:
 
 
 def _from_nested(hierarchy: Any, names: Sequence[Any]) -> LabelTree:
+    """Read nested groups breadth-first: of a concept that appears several times, the place nearest the root counts."""
     ids = {name: i for i, name in enumerate(names)}
-    parent, label = [-1], [-1]
-    pending: list[tuple[int, Any]] = [(0, hierarchy)]
-    seen: set[int] = set()
+    grown = _Grown([-1], [-1], {}, {}, set(), [])
+    pending: deque[tuple[int, Any]] = deque([(0, hierarchy)])
     while pending:
-        node, group = pending.pop()
-        for member in group.values() if isinstance(group, Mapping) else group:
-            parent.append(node)
+        node, group = pending.popleft()
+        for name, member in group.items() if isinstance(group, Mapping) else ((None, one) for one in group):
             if isinstance(member, Mapping | list):
                 if not member:
                     raise LabelwoodError("hierarchy: a group must not be empty")
-                label.append(-1)
-                pending.append((len(parent) - 1, member))
-                continue
-            if member not in ids:
-                raise LabelwoodError(f"hierarchy: {member!r} is not a label of the training data")
-            if ids[member] in seen:
-                raise LabelwoodError(f"hierarchy: label {member!r} must appear once; it appears again")
-            seen.add(ids[member])
-            label.append(ids[member])
-    missing = [name for name, i in ids.items() if i not in seen]
-    if missing:
+                pending.append((grown.add(node), member))
+                if name in ids:
+                    grown.group_of.setdefault(ids[name], len(grown.parent) - 1)
+            elif member not in ids:
+                grown.unknown.add(member)
+            elif ids[member] in grown.leaf_of:
+                grown.repeated.append(member)
+            else:
+                grown.leaf_of[ids[member]] = grown.add(node, ids[member])
+    if not grown.leaf_of and not grown.group_of:
         raise LabelwoodError(
-            f"hierarchy: every label must appear; {len(missing)} are missing, the first is {missing[0]!r}"
+            f"hierarchy: none of its {len(grown.unknown)} concepts is a label of the training data; "
+            f"concepts such as {next(iter(grown.unknown), None)!r}, labels such as {names[0]!r}"
         )
-    return freeze(parent, label).check(len(names))
+    _add_missing(grown, names)
+    return _without_empty_groups(grown.parent, grown.label).check(len(names))
+
+
+class _Grown(NamedTuple):
+    """A tree as it is read: parents and labels of its nodes, and what does not fit the training data."""
+
+    parent: list[int]
+    label: list[int]
+    leaf_of: dict[int, int]  # the node of each label
+    group_of: dict[int, int]  # the group that has the name of a label
+    unknown: set[Any]  # concepts that are no label of the training data
+    repeated: list[Any]  # labels that appear again
+
+    def add(self, parent: int, label: int = -1) -> int:
+        self.parent.append(parent)
+        self.label.append(label)
+        return len(self.parent) - 1
+
+
+def _add_missing(grown: _Grown, names: Sequence[Any]) -> None:
+    """Place the labels that are no leaf: in the group of their name, else in a group of their own; warn."""
+    rest = []
+    for label in range(len(names)):
+        if label in grown.leaf_of:
+            continue
+        if label in grown.group_of:
+            grown.add(grown.group_of[label], label)
+        else:
+            rest.append(label)
+    if rest:
+        group = grown.add(0)
+        for label in rest:
+            grown.add(group, label)
+    found = {
+        "concepts that are no labels of the training data, left out": sorted(map(repr, grown.unknown)),
+        "labels in several places, of which the one nearest the root counts": [repr(name) for name in grown.repeated],
+        "labels without a place, put into a group of their own": [repr(names[label]) for label in rest],
+    }
+    told = [f"{text}: {len(ones):,} (such as {ones[0]})" for text, ones in found.items() if ones]
+    if told:
+        warnings.warn("hierarchy: " + "; ".join(told), LabelwoodWarning, stacklevel=2)
+
+
+def _without_empty_groups(parent: Sequence[int], label: Sequence[int]) -> LabelTree:
+    """Freeze a tree without the groups that have no labels below them."""
+    is_used = np.asarray(label) >= 0
+    for node in range(len(parent) - 1, 0, -1):  # parents come before their children
+        if is_used[node]:
+            is_used[parent[node]] = True
+    kept = np.flatnonzero(is_used)
+    number = np.cumsum(is_used) - 1
+    parents = np.where(kept == 0, -1, number[np.asarray(parent)[kept]])
+    return freeze(parents, np.asarray(label)[kept])

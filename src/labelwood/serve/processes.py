@@ -30,7 +30,6 @@ from labelwood import __version__
 from labelwood.methods import load
 from labelwood.run_context import logger
 from labelwood.serve.event_log import Level, events, open_log
-from labelwood.serve.http.annif_api import read_uris
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
 from labelwood.serve.http.connections import Connections
@@ -44,6 +43,7 @@ from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store, view_of
 from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 from labelwood.storage.atomic import private_directory
+from labelwood.vocabulary import load_vocabulary
 
 _GRACE_SECONDS = 30
 _SWITCH_SECONDS = 0.0005  # the writer releases the interpreter often, so that suggestions do not wait for it
@@ -61,7 +61,8 @@ class Options:
     workers: int = 1
     n_jobs: int = 1
     tokens: Path | None = None
-    uris: Path | None = None
+    vocabulary: Path | None = None
+    language: str | None = None
     limits: Limits = field(default_factory=Limits)
     queue_length: int = 1000
     snapshot_seconds: float = 60.0
@@ -83,17 +84,24 @@ def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     open_log(options.log, options.log_level)
     sys.setswitchinterval(_SWITCH_SECONDS)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server has started; then it compares the models
-    for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn handles them, and raises them again at its end
-        signal.signal(ending, lambda sig, frame: None)
+    ended = threading.Event()  # by a signal before uvicorn handles signals; it raises them again at its end
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda sig, frame: ended.set())
     learns = options.learn and load(options.model).can_learn
     if not learns and options.state_folder.exists():
         text = "%s is served without learning: what %s has learned is not used"
         logger.warning(text, options.model, options.state_folder)
     with _listen(options.host, options.port) as sock:
-        _serve_on(sock, options, learns, announce)
+        _serve_on(sock, options, learns, announce, ended)
 
 
-def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Callable[[dict[str, Any]], None]) -> None:
+def _serve_on(
+    sock: socket.socket,
+    options: Options,
+    learns: bool,
+    announce: Callable[[dict[str, Any]], None],
+    ended: threading.Event,
+) -> None:
     host, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     facts = {"url": f"http://{shown}:{port}/", "learns": learns}
@@ -101,30 +109,32 @@ def _serve_on(sock: socket.socket, options: Options, learns: bool, announce: Cal
         facts["state"] = str(options.state_folder)
     events.info("serving", extra={"facts": {**facts, "model": str(options.model), "version": __version__}})
     if options.workers > 1:
-        _serve_many(options, sock, learns, lambda: announce(facts))
+        _serve_many(options, sock, learns, lambda: announce(facts), ended)
     else:
         service = _service(options, Metrics(), learns=learns)
         config = _public_config(_app(options, service), options, service.metrics)
-        server = _Server(config, lambda: service.reload(options.model))
+        server = _Server(config, lambda: service.reload(options.model), ended)
         announce(facts)
         server.run(sockets=[sock])
     events.info("stopped")
 
 
-def _serve_many(options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None]) -> None:
-    ended = threading.Event()
+def _serve_many(
+    options: Options, sock: socket.socket, learns: bool, announce: Callable[[], None], ended: threading.Event
+) -> None:
+    closed = threading.Event()
     with _private_directory(n_rows=options.workers + 1) as private:
         metrics = Metrics(private / "metrics", n_rows=options.workers + 1)
         service = _service(options, metrics, learns=learns, publish=True)
         readers = _Readers(options, sock, private, learns=learns)
         service.push_gauges()
-        pushing = threading.Thread(target=_push, args=(service, ended), daemon=True)
+        pushing = threading.Thread(target=_push, args=(service, closed), daemon=True)
         pushing.start()
         config = _config(_app(options, service), options, uds=str(private / "writer"))
-        server = _WriterServer(config, lambda: service.reload(options.model), readers)
+        server = _WriterServer(config, lambda: service.reload(options.model), ended, readers)
         announce()
         server.run()
-        ended.set()
+        closed.set()
         pushing.join()  # a thread that holds the model must not outlive the interpreter
 
 
@@ -146,24 +156,31 @@ def _private_directory(*, n_rows: int) -> Iterator[Path]:
 
 
 class _Server(uvicorn.Server):
-    """Calls ``reload`` on the event loop when it has started, and at every SIGHUP from then on."""
+    """Calls ``reload`` on the event loop when it has started, and at every SIGHUP from then on.
 
-    def __init__(self, config: uvicorn.Config, reload: Callable[[], None]) -> None:
+    It ends at once if ``ended`` is set by then.
+    """
+
+    def __init__(self, config: uvicorn.Config, reload: Callable[[], None], ended: threading.Event) -> None:
         super().__init__(config)
-        self._reload = reload
+        self._reload, self._ended = reload, ended
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         # A handler of the event loop never interrupts other code, so it may take locks.
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         await super().startup(sockets=sockets)
         self._reload()
+        if self._ended.is_set():
+            self.handle_exit(signal.SIGTERM, None)
 
 
 class _WriterServer(_Server):
     """Stops the readers before itself, so that requests which they have forwarded are still answered."""
 
-    def __init__(self, config: uvicorn.Config, reload: Callable[[], None], readers: _Readers) -> None:
-        super().__init__(config, reload)
+    def __init__(
+        self, config: uvicorn.Config, reload: Callable[[], None], ended: threading.Event, readers: _Readers
+    ) -> None:
+        super().__init__(config, reload, ended)
         self._readers = readers
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -245,11 +262,15 @@ def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool 
 
 
 def _app(options: Options, service: Service, *, forward: Path | None = None) -> Gate:
+    if options.vocabulary is not None:
+        service.vocabulary = load_vocabulary(options.vocabulary)
+    service.language = options.language
+    with service.current.read() as model:
+        service.names(model)  # a language without names is an error at the start
     return create_app(
         service,
         tokens=Tokens.find(options.tokens),
         limits=options.limits,
-        uris={} if options.uris is None else read_uris(options.uris),
         inner=None if forward is None else lambda app: Forward(app, forward),
     )
 

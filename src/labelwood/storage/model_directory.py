@@ -13,6 +13,7 @@ import math
 import mmap
 import os
 import re
+import shutil
 import stat
 from collections.abc import Mapping
 from importlib.metadata import version as version_of
@@ -45,6 +46,7 @@ _HEADER = re.compile(
 )
 _LONGEST_HEADER = 1024
 _ATTEMPTS = 100
+_WRITTEN = ("format", "format_version", "library_version", "files", "sha256")
 _COUNTED = ("rows", "feature_entries", "label_entries")
 _NO_PLAIN_FILE = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.ENODEV, errno.ENOTDIR)
 
@@ -56,6 +58,33 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
     """
     with atomic_directory(path, _MODEL) as folder:
         write_model_files(folder, manifest, arrays)
+
+
+def change_model(
+    path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, Any], *, instead_of: tuple[str, ...]
+) -> None:
+    """Replace the arrays of a model whose names begin with ``instead_of``; the files of all others are linked.
+
+    The model appears whole or not at all, like one that :func:`write_model` writes, in time that does not depend on the
+    size of the arrays that stay.
+    """
+    with _Folder(path) as folder:
+        files = _read_manifest(folder)["files"]
+        kept = {name: entry for name, entry in files.items() if not name.startswith(instead_of)}
+        with atomic_directory(path, _MODEL) as target:
+            for name in kept:
+                _link(folder.path / f"{name}.npy", target / f"{name}.npy")
+            written = {name: _write_array(target, name, array) for name, array in sorted(arrays.items())}
+            facts = {name: value for name, value in manifest.items() if name not in _WRITTEN}
+            _write_manifest(target / MANIFEST, facts, {**kept, **written})
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link a file of a model, or copy it where the file system has no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def write_model_files(folder: Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:

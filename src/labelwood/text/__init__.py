@@ -6,8 +6,9 @@ same parameters; they are faster, because texts are lower-cased and cut into wor
 """
 
 from labelwood.text.encoder import TextEncoder
+from labelwood.text.fields import Document
 from labelwood.text.hashing import HashingEncoder
 from labelwood.text.registry import ENCODERS, as_encoder
 from labelwood.text.tfidf import TfidfEncoder
 
-__all__ = ["ENCODERS", "HashingEncoder", "TextEncoder", "TfidfEncoder", "as_encoder"]
+__all__ = ["ENCODERS", "Document", "HashingEncoder", "TextEncoder", "TfidfEncoder", "as_encoder"]

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from labelwood import _core
 from labelwood.errors import LabelwoodError
-from labelwood.params import Param, check_parameters
+from labelwood.params import Needs, Param, check_parameters
 from labelwood.progress import Progress
 from labelwood.run_context import thread_count
-from labelwood.sparse import CSR, I32, I64, U8
+from labelwood.sparse import CSR, F64, I32, I64, U8
 from labelwood.storage import packed_strings
+from labelwood.text.fields import Document, Field, list_records, read_fields, strings_of, weights_of
 from labelwood.validation.column_names import n_dimensions
 
 if TYPE_CHECKING:
@@ -25,13 +27,18 @@ Analyzer = Annotated[
 ]
 NgramRange = Annotated[tuple[int, int], Param("shortest and longest term, in words or characters")]
 Lowercase = Annotated[bool, Param("convert texts to lower case")]
-TokenLength = Annotated[int, Param("shorter words are ignored, in characters", ge=1)]
+TokenLength = Annotated[
+    int,
+    Param(
+        "shorter words are ignored, in characters",
+        ge=1,
+        needs=Needs("analyzer=word", lambda own: own["analyzer"] == "word"),
+    ),
+]
 Binary = Annotated[bool, Param("count every term of a text once")]
 Norm = Annotated[Literal["l2", "l1"] | None, Param("norm to which every row is scaled; None does not scale")]
 
 Counts = tuple[I64, I32, I32]  # indptr, indices, counts
-
-_LONGEST = 1000  # words or characters of the longest term
 
 
 class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -43,30 +50,31 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     ngram_range: tuple[int, int]
     lowercase: bool
     token_length: int
+    fields: dict[str, Any] | None = None
     n_jobs: int | None
 
-    def fit(self, texts: Iterable[str], y: Any = None) -> Self:
+    def fit(self, texts: Iterable[Document], y: Any = None) -> Self:
         """Learn from texts; ``y`` is not used."""
         self.fit_encode(texts)
         return self
 
-    def fit_transform(self, texts: Iterable[str], y: Any = None) -> sp.csr_array[np.float32]:
+    def fit_transform(self, texts: Iterable[Document], y: Any = None) -> sp.csr_array[np.float32]:
         """Learn from texts and return their vectors, one row per text."""
         return self.fit_encode(texts).to_scipy()
 
-    def transform(self, texts: Iterable[str]) -> sp.csr_array[np.float32]:
+    def transform(self, texts: Iterable[Document]) -> sp.csr_array[np.float32]:
         """Return the vectors of texts, one row per text."""
         return self.encode(texts).to_scipy()
 
-    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def fit_encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """``fit_transform`` to a CSR; ``progress`` is called with millionths of the work."""
         raise NotImplementedError
 
-    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """``transform`` to a CSR."""
         raise NotImplementedError
 
-    def term_of(self, text: str) -> Callable[[int], str | None]:
+    def term_of(self, text: Document) -> Callable[[int], str | None]:
         """Return a function from a column of the vector of ``text`` to the term of that column."""
         raise NotImplementedError
 
@@ -82,28 +90,52 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Return the encoder of this library that gives the same vectors: itself."""
         return self
 
+    def listed(self, texts: Iterable[Document]) -> list[Document]:
+        """The texts, or the records if the encoder has fields, as a list."""
+        fields = self._fields()
+        owner = type(self).__name__
+        return list_records(texts, fields, owner=owner) if fields else [*list_texts(texts, owner=owner)]
+
+    def check_texts(self, texts: Iterable[Document]) -> None:
+        """Raise if one of the texts is none that the encoder takes."""
+        self._strings(texts)
+
     def _check(self) -> None:
         check_parameters(self)
-        owner, span = type(self).__name__, self.ngram_range
-        whole = len(span) == 2 and all(isinstance(n, int | np.integer) for n in span)
-        if not whole or not 1 <= span[0] <= span[1] <= _LONGEST:
-            raise LabelwoodError(
-                f"{owner}: ngram_range must be two integers, 1 <= shortest <= longest <= {_LONGEST}; got {span!r}"
-            )
+        self._fields()
 
-    def _pack(self, texts: Iterable[str]) -> tuple[U8, I64]:
-        return packed_strings.pack(list_texts(texts, owner=type(self).__name__))
+    def _fields(self) -> tuple[Field, ...]:
+        return read_fields(self.fields, self.ngram_range, owner=type(self).__name__)
+
+    def _strings(self, texts: Iterable[Document]) -> list[str]:
+        """The strings of the texts: one for each field of a record."""
+        fields = self._fields()
+        owner = type(self).__name__
+        if not fields:
+            return list_texts(texts, owner=owner)
+        return strings_of(list_records(texts, fields, owner=owner), fields, owner=owner)
+
+    def _pack(self, texts: Iterable[Document]) -> tuple[U8, I64]:
+        return packed_strings.pack(self._strings(texts))
 
     def _cut(self) -> dict[str, Any]:
         """The kernels' options for cutting a text into terms."""
-        shortest, longest = self.ngram_range
+        spans = np.array([field.ngram_range for field in self._fields()] or [self.ngram_range], np.int64)
         return {
             "unit": self.analyzer,
-            "shortest": shortest,
-            "longest": longest,
+            "shortest": np.ascontiguousarray(spans[:, 0]),
+            "longest": np.ascontiguousarray(spans[:, 1]),
             "min_length": self.token_length,
             "lowercase": bool(self.lowercase),
         }
+
+    def _weights(self, counts: Counts, scale: F64 | None, how: dict[str, Any], n_columns: int) -> CSR:
+        """The vectors of documents from the counts of their strings."""
+        fields, threads = self._fields(), self._threads()
+        if fields:
+            indptr, indices, data = _core.weigh_fields(*counts, scale, weights_of(fields), how, threads)
+            return CSR(indptr, indices, data, n_columns)
+        return CSR(counts[0], counts[1], _core.weigh_counts(*counts, scale, how, threads), n_columns)
 
     def _threads(self) -> int:
         return thread_count(self.n_jobs, owner=type(self).__name__)
@@ -115,7 +147,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return tags
 
 
-def list_texts(texts: Iterable[str], *, owner: str) -> list[str]:
+def list_texts(texts: Iterable[Any], *, owner: str) -> list[str]:
     """Texts as a list; a table of one column gives its column, anything else is refused with advice."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise LabelwoodError(
@@ -127,7 +159,7 @@ def list_texts(texts: Iterable[str], *, owner: str) -> list[str]:
         if table.shape[1] != 1:
             raise LabelwoodError(
                 f"{owner}: texts must be one column of a table; got {table.shape[1]} columns. "
-                "Choose a column, or join columns to one text per row first."
+                "Choose a column, name the columns as fields, or join them to one text per row first."
             )
         texts = np.asarray(table)[:, 0].tolist()
     listed = texts if isinstance(texts, list) else list(texts)
@@ -135,5 +167,6 @@ def list_texts(texts: Iterable[str], *, owner: str) -> list[str]:
         if not isinstance(text, str):
             raise LabelwoodError(
                 f"{owner}: every text must be a string; got {type(text).__name__} at position {position}"
+                + ". Records need fields." * isinstance(text, Mapping)
             )
     return listed

@@ -14,7 +14,10 @@ from labelwood.params import NJobs, Param
 from labelwood.progress import Progress
 from labelwood.sparse import CSR, MAX_COLUMNS
 from labelwood.text.encoder import Analyzer, Binary, Counts, Lowercase, NgramRange, Norm, TextEncoder, TokenLength
+from labelwood.text.fields import Document, Fields
 from labelwood.text.tfidf import TfidfEncoder
+
+_CUT = ("analyzer", "ngram_range", "lowercase", "token_length", "fields")  # parameters that decide the terms
 
 
 class HashingEncoder(TextEncoder):
@@ -37,6 +40,7 @@ class HashingEncoder(TextEncoder):
         ngram_range: NgramRange = (1, 1),
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
+        fields: Fields = None,
         alternate_sign: Annotated[bool, Param("give half of the terms a negative sign")] = True,
         binary: Binary = False,
         norm: Norm = "l2",
@@ -47,28 +51,28 @@ class HashingEncoder(TextEncoder):
         self.ngram_range = ngram_range
         self.lowercase = lowercase
         self.token_length = token_length
+        self.fields = fields
         self.alternate_sign = alternate_sign
         self.binary = binary
         self.norm = norm
         self.n_jobs = n_jobs
 
-    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def fit_encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Return the vectors of texts; there is nothing to learn."""
         return self.encode(texts, progress=progress)
 
-    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Return the vectors of texts."""
         self._check()
         utf8, offsets = self._pack(texts)
         options = {**self._cut(), "n_columns": self.n_features, "signed_counts": bool(self.alternate_sign)}
-        counts: Counts = _core.hash_terms(utf8, offsets, options, self._threads(), progress)
+        counts: Counts = _core.hash_terms(utf8, offsets, options, None, self._threads(), progress)
         weighing = {"sublinear": False, "binary": bool(self.binary), "norm": self.norm or "none"}
-        data = _core.weigh_counts(*counts, None, weighing, self._threads())
-        return CSR(counts[0], counts[1], data, int(self.n_features))
+        return self._weights(counts, None, weighing, int(self.n_features))
 
-    def term_of(self, text: str) -> Callable[[int], str | None]:
+    def term_of(self, text: Document) -> Callable[[int], str | None]:
         """Return a function from a column to the terms of ``text`` in that column, joined by +."""
-        cut = {name: getattr(self, name) for name in ("analyzer", "ngram_range", "lowercase", "token_length")}
+        cut = {name: getattr(self, name) for name in _CUT}
         found: dict[int, list[str]] = {}
         try:
             terms = TfidfEncoder(**cut, n_jobs=1).fit([text]).get_feature_names_out().tolist()

@@ -34,6 +34,18 @@ def as_encoder(encoder: Any) -> TextEncoder:
     return TransformerEncoder(encoder)
 
 
+def with_fields(encoder: Any, fields: Mapping[str, Any] | None) -> Any:
+    """The encoder, told the fields of a record."""
+    if fields is None:
+        return encoder
+    if not isinstance(encoder, TextEncoder):
+        raise LabelwoodError(
+            "TextClassifier: fields need a TfidfEncoder or a HashingEncoder as encoder; "
+            f"got {type(encoder).__name__}, which takes one text per row"
+        )
+    return encoder.set_params(fields=dict(fields))
+
+
 def describe(encoder: TextEncoder) -> dict[str, Any]:
     """The name and the parameters of an encoder, as JSON has them."""
     given = encoder.get_params().items()

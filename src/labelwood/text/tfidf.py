@@ -13,11 +13,12 @@ from sklearn.exceptions import NotFittedError
 
 from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
-from labelwood.params import NJobs, Param
+from labelwood.params import Needs, NJobs, Param
 from labelwood.progress import Progress
 from labelwood.sparse import CSR, F64, I64, MAX_COLUMNS, U8
 from labelwood.storage import packed_strings
 from labelwood.text.encoder import Analyzer, Binary, Counts, Lowercase, NgramRange, Norm, TextEncoder, TokenLength
+from labelwood.text.fields import Document, Fields
 
 _IDF, _UTF8, _OFFSETS = "idf", "vocabulary.utf8", "vocabulary.offsets"
 
@@ -51,6 +52,7 @@ class TfidfEncoder(TextEncoder):
         ngram_range: NgramRange = (1, 1),
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
+        fields: Fields = None,
         min_df: Annotated[
             int | float, Param("ignore terms that occur in fewer texts: a count, or a share such as 0.01", ge=0)
         ] = 1,
@@ -63,14 +65,27 @@ class TfidfEncoder(TextEncoder):
         binary: Binary = False,
         norm: Norm = "l2",
         use_idf: Annotated[bool, Param("weight terms by inverse document frequency")] = True,
-        smooth_idf: Annotated[bool, Param("compute the idf as if one more text contained every term")] = True,
-        sublinear_tf: Annotated[bool, Param("replace the term frequency n by 1 + log(n)")] = True,
+        smooth_idf: Annotated[
+            bool,
+            Param(
+                "compute the idf as if one more text contained every term",
+                needs=Needs("use_idf", lambda own: bool(own["use_idf"])),
+            ),
+        ] = True,
+        sublinear_tf: Annotated[
+            bool,
+            Param(
+                "replace the term frequency n by 1 + log(n)",
+                needs=Needs("counts, which binary takes away", lambda own: not own["binary"]),
+            ),
+        ] = True,
         n_jobs: NJobs = None,
     ) -> None:
         self.analyzer = analyzer
         self.ngram_range = ngram_range
         self.lowercase = lowercase
         self.token_length = token_length
+        self.fields = fields
         self.min_df = min_df
         self.max_df = max_df
         self.max_features = max_features
@@ -81,15 +96,15 @@ class TfidfEncoder(TextEncoder):
         self.sublinear_tf = sublinear_tf
         self.n_jobs = n_jobs
 
-    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def fit_encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Learn the vocabulary and the idf; return the vectors of the texts."""
         self._check()
         utf8, offsets = self._pack(texts)
-        n_texts = len(offsets) - 1
+        n_texts = (len(offsets) - 1) // max(1, len(self._fields()))
         fewest, most = self._document_bounds(n_texts)
         options = {**self._cut(), "min_documents": math.ceil(fewest), "max_documents": math.floor(most)}
         counts, terms_utf8, terms_offsets, n_documents, totals = _core.learn_terms(
-            utf8, offsets, options, self._threads(), progress
+            utf8, offsets, options, None, self._threads(), progress
         )
         if self.max_features is not None and len(n_documents) > self.max_features:
             # NumPy's sort decides among equally frequent terms, as in TfidfVectorizer.
@@ -106,12 +121,12 @@ class TfidfEncoder(TextEncoder):
         self._learnt(terms_utf8, terms_offsets, idf if self.use_idf else None)
         return self._weigh(counts)
 
-    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Return the vectors of texts; terms that are not in the vocabulary are ignored."""
         self._check_fitted()
         utf8, offsets = self._pack(texts)
         counts: Counts = _core.find_terms(
-            utf8, offsets, self._utf8, self._offsets, self._slots, self._cut(), self._threads(), progress
+            utf8, offsets, self._utf8, self._offsets, self._slots, self._cut(), None, self._threads(), progress
         )
         return self._weigh(counts)
 
@@ -120,7 +135,7 @@ class TfidfEncoder(TextEncoder):
         self._check_fitted()
         return np.array(packed_strings.unpack(self._utf8, self._offsets, what="a term"), dtype=object)
 
-    def term_of(self, text: str) -> Callable[[int], str | None]:
+    def term_of(self, text: Document) -> Callable[[int], str | None]:
         """Return a function from a column to its term; ``text`` is not used."""
         self._check_fitted()
         return lambda column: packed_strings.unpack(self._utf8, self._offsets, np.array([column]), what="a term")[0]
@@ -185,8 +200,7 @@ class TfidfEncoder(TextEncoder):
     def _weigh(self, counts: Counts) -> CSR:
         binary, norm = bool(self.binary), self.norm or "none"
         weighing = {"sublinear": bool(self.sublinear_tf), "binary": binary, "norm": norm}
-        data = _core.weigh_counts(*counts, self.idf_, weighing, self._threads())
-        return CSR(counts[0], counts[1], data, self.n_features_)
+        return self._weights(counts, self.idf_, weighing, self.n_features_)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

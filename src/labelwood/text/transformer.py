@@ -13,6 +13,7 @@ from labelwood.params import declared
 from labelwood.progress import Progress
 from labelwood.sparse import CSR
 from labelwood.text.encoder import TextEncoder, list_texts
+from labelwood.text.fields import Document
 from labelwood.text.hashing import HashingEncoder
 from labelwood.text.tfidf import TfidfEncoder
 from labelwood.validation.features import as_features
@@ -35,18 +36,18 @@ class TransformerEncoder(TextEncoder):
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
 
-    def fit_encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def fit_encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Fit the transformer; return the vectors of the texts."""
         listed = list_texts(texts, owner=self._owner)
         if hasattr(self.transformer, "fit_transform"):
             return as_features(self.transformer.fit_transform(listed), owner=self._owner)
         return as_features(self.transformer.fit(listed).transform(listed), owner=self._owner)
 
-    def encode(self, texts: Iterable[str], *, progress: Progress = None) -> CSR:
+    def encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Return the vectors of texts."""
         return as_features(self.transformer.transform(list_texts(texts, owner=self._owner)), owner=self._owner)
 
-    def term_of(self, text: str) -> Callable[[int], str | None]:
+    def term_of(self, text: Document) -> Callable[[int], str | None]:
         """Return a function from a column of the vector of ``text`` to its name, where the transformer has names."""
         if self._equal is not None:
             return self._equal.term_of(text)
@@ -61,6 +62,14 @@ class TransformerEncoder(TextEncoder):
                 "encode by TfidfEncoder, HashingEncoder, or a vectorizer with parameters that these have."
             )
         return self._equal
+
+    def listed(self, texts: Iterable[Document]) -> list[Document]:
+        """The texts as a list."""
+        return [*list_texts(texts, owner=self._owner)]
+
+    def check_texts(self, texts: Iterable[Document]) -> None:
+        """Raise if one of the texts is no string."""
+        list_texts(texts, owner=self._owner)
 
     @property
     def _owner(self) -> str:

@@ -7,7 +7,7 @@ drawing or JSON.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from labelwood.estimator import FittedModel
 from labelwood.packed.label_tree import LabelledTree
 from labelwood.packed.routed_forest import RoutedForest
 from labelwood.viz.node_words import forest_words, label_tree_words
+from labelwood.vocabulary.shown_names import ShownNames
 
 N_WORDS = 8
 N_LABELS = 8
@@ -33,7 +34,8 @@ class Outline:
     else -1. ``size`` counts the labels below a node, in a forest the leaves. ``balance`` is the entropy of how the size
     divides among the children over its maximum: 1 is even, 0 one-sided. ``labels`` are the most frequent labels below,
     with their counts in training; in a forest the most probable ones, with their mean share in the leaves. ``words``
-    are the features that speak most for a node, with their weights.
+    are the features that speak most for a node, with their weights. ``label_uris`` are the labels themselves if
+    ``label_names`` are names from the model's vocabulary, else empty.
     """
 
     method: str
@@ -47,6 +49,7 @@ class Outline:
     labels: list[Shares]
     words: list[list[tuple[str, float]]]
     label_names: list[str]
+    label_uris: list[str]
 
     @property
     def n_nodes(self) -> int:
@@ -54,11 +57,26 @@ class Outline:
         return len(self.label)
 
 
-def outline(model: FittedModel, *, tree: int = 0, feature_name: Callable[[int], str | None] | None = None) -> Outline:
+def outline(
+    model: FittedModel,
+    *,
+    tree: int = 0,
+    feature_name: Callable[[int], str | None] | None = None,
+    language: str | None = None,
+) -> Outline:
     """The outline of one tree of a fitted model; ``feature_name`` names its features.
 
-    For a blend it is a tree of the member with the largest weight.
+    For a blend it is a tree of the member with the largest weight. ``language`` is that of the names of a vocabulary.
     """
+    found = _of_model(model, tree, feature_name)
+    shown = ShownNames(model.vocabulary_, language)
+    if not shown:
+        return found
+    names = [shown.name(label) or label for label in found.label_names]
+    return replace(found, label_names=names, label_uris=found.label_names)
+
+
+def _of_model(model: FittedModel, tree: int, feature_name: Callable[[int], str | None] | None) -> Outline:
     names = [str(name) for name in model.classes_.tolist()]
     named = feature_name or model.feature_namer()
     shown = model.main_member
@@ -104,6 +122,7 @@ def _of_label_tree(
         labels=labels,
         words=_named(label_tree_words(packed, N_WORDS), named),
         label_names=names,
+        label_uris=[],
     )
 
 
@@ -129,6 +148,7 @@ def _of_forest(
         labels=_shares_below(forest, nodes, parent, size),
         words=_named(forest_words(forest, nodes, N_WORDS), named),
         label_names=names,
+        label_uris=[],
     )
 
 

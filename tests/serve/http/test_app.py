@@ -42,6 +42,36 @@ def test_suggest_learn_explain(serving, model):
     assert info["service"]["suggest_p99_seconds"] > 0
 
 
+def test_a_model_with_fields_takes_their_texts(serving, tmp_path):
+    records = [{"title": text, "body": ""} for text in TEXTS]
+    fielded = TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_jobs=1), fields={"title": 2.0, "body": 1.0})
+    fielded.partial_fit(records * 3, LABELS * 3).save(tmp_path / "fields")
+    service = serving(tmp_path / "fields")
+    assert service.http.get("/model").json()["fields"] == ["title", "body"]
+    asked = {"text": {"title": "a dog", "body": "and a cat"}, "k": 1}
+    assert service.http.post("/suggest", json=asked).json()["suggestions"][0]["label"] == "pets"
+    assert service.suggest("a dog", k=1)[0]["label"] == "pets"
+    told = service.http.post("/explain", json={"text": {"body": "a dog"}, "k": 1}).json()
+    assert told["suggestions"][0]["label"] == "pets"
+    taught = {"examples": [{"text": {"title": "zebra", "body": "stripes"}, "labels": ["zoo"]}] * 3}
+    assert service.http.post("/learn", json=taught).json()["learned"] == 3
+    assert service.suggest("zebra stripes", k=1)[0]["label"] == "zoo"
+    wrong = service.http.post("/suggest", json={"text": {"heading": "a dog"}})
+    assert (wrong.status_code, "none of the fields title, body" in wrong.json()["detail"]) == (422, True)
+    refused = service.http.post("/learn", json={"examples": [{"text": {"heading": "x"}, "labels": ["zoo"]}]})
+    assert refused.status_code == 422
+
+
+def test_a_model_without_fields_refuses_them(serving, model):
+    service = serving(model)
+    for path, body in (
+        ("/suggest", {"text": {"title": "a"}}),
+        ("/learn", {"examples": [{"text": {"a": "b"}, "labels": ["c"]}]}),
+    ):
+        answer = service.http.post(path, json=body)
+        assert (answer.status_code, "Records need fields" in str(answer.json())) == (422, True)
+
+
 def test_labels_are_listed_and_changed_durably(serving, any_model):
     service = serving(any_model)
     listed = service.http.get("/labels").json()

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 from collections.abc import Hashable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from labelwood import data
-from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, one_of
-from labelwood.data import Columns, Dataset, TextDataset
+from labelwood.cli.support.columns import columns_for, read_columns, remark_on_missing
+from labelwood.cli.support.data_kind import has_texts, is_a_text, named_data, refuse_columns
+from labelwood.cli.support.parser import VECTOR_FORMATS, Options, Parser, UsageError, at_least, one_of
+from labelwood.cli.support.safe_output import remark
+from labelwood.data import Dataset, TextDataset
 from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.resources.memory import parse_bytes
 from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
-from labelwood.text import ENCODERS
+from labelwood.text import ENCODERS, Document
 from labelwood.validation.targets import named_rows
+from labelwood.vocabulary import Vocabulary, read_vocabulary
+from labelwood.vocabulary.shown_names import ShownNames
 
 DEFAULT_METHOD = "linear-tree"
 DEFAULT_ENCODER = "tfidf"
@@ -44,9 +47,10 @@ def add_data_arguments(
     parser.value(
         "--text",
         metavar="NAME,NAME",
-        takes="names of columns, separated by commas",
-        convert=_names,
-        help="texts: columns with the text (default: those of the model's training, else recognized by name)",
+        takes="names of columns, separated by commas, such as title,body or title^2,body",
+        convert=read_columns,
+        help="texts: columns with the text, joined, or with weights, as fields: title^2,body (default: those of the "
+        "model's training, else recognized by name)",
     )
     if max_memory is None:
         parser.set_defaults(max_memory=None)
@@ -77,10 +81,13 @@ def add_data_arguments(
     )
 
 
-def add_model_argument(parser: Parser) -> None:
-    """Add MODEL and ``--n-jobs``."""
+def add_model_argument(parser: Parser, *, threads: bool = True) -> None:
+    """Add MODEL, and ``--n-jobs`` if the command can use several threads."""
     parser.value("model", metavar="MODEL", takes="the directory of a trained model")
-    add_threads_argument(parser)
+    if threads:
+        add_threads_argument(parser)
+    else:
+        parser.set_defaults(n_jobs=None)
 
 
 def add_threads_argument(parser: Parser) -> None:
@@ -113,36 +120,13 @@ def size_flag(parser: Parser, flag: str, *, help: str, **more: Any) -> None:
     parser.value(flag, metavar="SIZE", takes="a number of bytes, such as 500MB", convert=convert, help=help, **more)
 
 
-def has_texts(options: argparse.Namespace) -> bool:
-    """True if DATA holds texts, False if it holds vectors: the flags decide, else the files."""
-    if options.format is not None:
-        return options.format in data.TEXT_FORMATS
-    if any((options.text, options.labels, options.sep)):
-        return True
-    found = {data.holds_text(path): path for path in options.data}
-    if len(found) > 1:
-        raise UsageError(
-            f"labelwood: {found[True]} holds texts, but {found[False]} holds vectors; pass one kind of data"
-        )
-    return found.popitem()[0]
-
-
-def columns_of(options: argparse.Namespace) -> Columns:
-    """The columns that the flags name."""
-    return Columns(None if options.text is None else tuple(options.text), options.labels, options.sep)
-
-
-def columns_to_keep(options: argparse.Namespace) -> Columns:
-    """The columns that a model keeps of its training; the file of labels of plain lines is no column."""
-    named = columns_of(options)
-    return replace(named, labels=None) if named.labels is not None and Path(named.labels).is_file() else named
-
-
 def read_texts(
-    options: argparse.Namespace, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
+    options: Options, model: Model | None = None, *, needs_labels: bool = True, keep_table: bool = False
 ) -> TextDataset:
     """Read the texts in DATA: the columns that the flags name, else those that the model was trained on."""
     columns = columns_for(options, model)
+    for path in options.data:
+        refuse_columns(options, path)
     parts = [
         data.load_text(
             path,
@@ -153,19 +137,17 @@ def read_texts(
             needs_labels=needs_labels,
             keep_table=keep_table,
             max_memory=options.max_memory,
+            fields=columns.fields,
         )
         for path in options.data
     ]
-    return TextDataset.joined(parts)
+    found = TextDataset.joined(parts)
+    if columns.fields:
+        remark_on_missing(found, columns.text or ())
+    return found
 
 
-def columns_for(options: argparse.Namespace, model: Model | None) -> Columns:
-    """The columns to read for a model: those that the flags name, else those of its training."""
-    known = model.columns_ if isinstance(model, TextClassifier) else Columns()
-    return columns_of(options).or_else(known)
-
-
-def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> Dataset:
+def read_data(options: Options, *, n_features: int | None = None) -> Dataset:
     """Read the vectors in DATA; ``n_features`` is the number of features of the model."""
     return Dataset.joined(
         [
@@ -181,7 +163,7 @@ def read_data(options: argparse.Namespace, *, n_features: int | None = None) -> 
     )
 
 
-def read_model(options: argparse.Namespace) -> Model:
+def read_model(options: Options) -> Model:
     """Read MODEL and set its number of threads and its progress bars."""
     model = load(options.model)
     estimator = estimator_of(model)
@@ -191,16 +173,16 @@ def read_model(options: argparse.Namespace) -> Model:
     return model
 
 
-def read_rows(model: Model, options: argparse.Namespace) -> CSR:
+def read_rows(model: Model, options: Options) -> CSR:
     """Read the rows to predict: vectors, or texts, which the model encodes; DATA may be a literal text."""
     if model.takes == "text" and is_a_text(options):
-        return model.encode(options.data)
+        return model.encode(literal(model, options))
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
     return text_model(model, options).encode(read_texts(options, model, needs_labels=False).texts)
 
 
-def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR, CSR]:
+def read_rows_and_truth(model: Model, options: Options) -> tuple[CSR, CSR]:
     """Read rows and their true labels as label ids of the model.
 
     Labels are matched by name if both sides have names, else by number.
@@ -209,7 +191,9 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
     if not has_texts(options):
         dataset = read_data(options, n_features=estimator.n_features_in_)
         labels: Any = dataset.Y
-        if dataset.label_names is not None and estimator.label_names.kind != "ids":
+        if estimator.label_names.kind == "ids":
+            refuse_names(options)
+        elif dataset.label_names is not None:
             labels = named_rows(dataset.Y, dataset.label_names)
         return dataset.X, estimator.encode_labels(labels)
     encoder = text_model(model, options)
@@ -217,7 +201,13 @@ def read_rows_and_truth(model: Model, options: argparse.Namespace) -> tuple[CSR,
     return encoder.encode(documents.texts), estimator.encode_labels(documents.labels)
 
 
-def text_model(model: Model, options: argparse.Namespace) -> Model:
+def refuse_names(options: Options) -> None:
+    """Refuse a file of label names for a model that knows labels by number."""
+    if options.label_names:
+        options.refuse(["--label-names"], f"{options.model} was trained without names")
+
+
+def text_model(model: Model, options: Options) -> Model:
     """The model, if it takes texts; else a usage error, because DATA holds texts."""
     if model.takes != "text":
         raise UsageError(
@@ -227,33 +217,60 @@ def text_model(model: Model, options: argparse.Namespace) -> Model:
     return model
 
 
-def is_a_text(options: argparse.Namespace) -> bool:
-    """True if DATA is literal text rather than a path."""
+def literal(model: Model, options: Options) -> list[Document]:
+    """The document that DATA is: a text, or a JSON object of fields for a model that has fields."""
     word = options.data[0]
-    if word == "-" or options.format is not None or any(map(_exists, options.data)):
-        return False
-    if len(options.data) > 1 and not any(Path(path).suffix for path in options.data):
-        raise UsageError(f"labelwood: there is no file {word}; put a text in quotes: {' '.join(options.data)!r}")
-    return len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
-
-
-def named_data(options: argparse.Namespace) -> str:
-    """DATA as it was given."""
-    return " ".join(options.data)
+    if not (isinstance(model, TextClassifier) and model.field_names and word.lstrip().startswith("{")):
+        return [word]
+    try:
+        return [json.loads(word)]
+    except ValueError as error:
+        raise UsageError(f"labelwood: DATA is not a JSON object of the fields of the model ({error})") from None
 
 
 def label_of(model: Model, text: str) -> Hashable:
-    """Return the label that a word of the command line means: a name, or else a number."""
-    if text not in model.label_names.index and text.lstrip("-").isdigit():
-        return int(text)
-    return text
+    """Return the label that a word of the command line means: a label, a name of its concept, or a number."""
+    if text in model.label_names.index:
+        return text
+    concept = None if model.vocabulary_ is None else model.vocabulary_.resolve(text)
+    if concept is not None and model.vocabulary_ is not None:
+        return model.vocabulary_.uri(concept)
+    return int(text) if text.lstrip("-").isdigit() else text
 
 
-def _exists(word: str) -> bool:
-    try:
-        return Path(word).exists()
-    except (OSError, ValueError):  # too long for a path
-        return False
+def language_flag(parser: Parser) -> None:
+    """Add ``--language``, that of the names in the model's vocabulary."""
+    parser.value(
+        "--language",
+        metavar="TAG",
+        takes="a language tag, such as fi",
+        help="language of the labels' names, for a model with a vocabulary (default: the one with the most names)",
+    )
+
+
+def names_for(model: Model, options: Options) -> ShownNames:
+    """The names of the model's labels in the language that the flags name."""
+    return ShownNames(model.vocabulary_, options.language)
+
+
+def vocabulary_flag(parser: Parser, more: str = "") -> None:
+    """Add ``--vocabulary``."""
+    parser.value(
+        "--vocabulary",
+        metavar="FILE",
+        takes="a vocabulary file",
+        help=f"names and hierarchy of the labels: SKOS (.ttl, .rdf, .jsonld, .nt), Annif's TSV or CSV, a table{more}",
+    )
+
+
+def vocabulary_of(options: Options) -> Vocabulary | None:
+    """Read the file of ``--vocabulary``, with remarks about what is odd in it; None if there is none."""
+    if options.vocabulary is None:
+        return None
+    found = read_vocabulary(options.vocabulary, max_memory=getattr(options, "max_memory", None))
+    for one in found.remarks:
+        remark(f"{options.vocabulary}: {one}")
+    return found.vocabulary
 
 
 def method_flag(parser: Parser, *more: str) -> None:
@@ -310,13 +327,6 @@ def named_in(argv: list[str], flag: str, default: str) -> str:
         elif word.startswith(flag + "="):
             name = word.removeprefix(flag + "=")
     return name
-
-
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise ValueError(text)
-    return names
 
 
 def _threads(text: str) -> int:

@@ -50,11 +50,6 @@ def add_method_flags(
             parser.value(flag, takes=takes, convert=convert, into=group, help=text, metavar=metavar, **common)
 
 
-def given_parameters(options: argparse.Namespace, owner: str = METHOD) -> dict[str, Any]:
-    """Return the parameters that were given, by name."""
-    return {key.removeprefix(owner): value for key, value in vars(options).items() if key.startswith(owner)}
-
-
 def as_usage_error(error: LabelwoodError, model: object, given: Mapping[str, Any], prog: str) -> Exception:
     """Return a usage error if the error is about a parameter that was given, else the error itself."""
     match = re.match(rf"{type(model).__name__}: (\w+) (must .*)", str(error), re.DOTALL)

@@ -14,7 +14,6 @@ from typing import Any, TextIO
 import numpy as np
 
 from labelwood.data import Dataset
-from labelwood.progress import SHOWN
 from labelwood.resources.memory import shown_bytes
 from labelwood.storage.atomic import atomic_file
 
@@ -37,12 +36,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
-
-
-def remark(text: str) -> None:
-    """Print a remark on stderr, unless -q is given."""
-    if SHOWN.bars:
-        print(text, file=sys.stderr, flush=True)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,12 +1,19 @@
-"""An argparse parser whose error messages are one line: the flag, what it takes, what it got."""
+"""An argparse parser whose error messages are one line, and options that know whether they have an effect.
+
+One rule holds for every command: an option without effect is told, never ignored. Where an option cannot matter,
+because of other options, the data or the model, the command calls :meth:`Options.refuse` (an error) or
+:meth:`Options.remark` (a line on stderr). What no command thought of is found at the end: an option that was given and
+that nobody read.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, Self
 
+from labelwood.cli.support.safe_output import remark
 from labelwood.errors import nearest
 
 VECTOR_FORMATS = ("xmc", "svmlight", "npz", "lw")
@@ -16,6 +23,58 @@ _NO_VALUE = "expected one argument"
 
 class UsageError(Exception):
     """Wrong usage of the command line; the message is the line to print."""
+
+
+class Options(argparse.Namespace):
+    """The values of all options; it knows which were given, and which were read."""
+
+    def __init__(
+        self, values: Mapping[str, Any], *, prog: str, given: Mapping[str, str], read: set[str] | None = None
+    ) -> None:
+        """Hold values by destination; ``given`` has the flags that the command line contains, by destination."""
+        self._prog, self._given = prog, given
+        self._read: set[str] = set() if read is None else read
+        super().__init__(**values)
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            self._read.add(name)
+        return super().__getattribute__(name)
+
+    def of(self, owner: str) -> dict[str, Any]:
+        """The options whose destinations begin with ``owner``, by the rest of the destination."""
+        return {name.removeprefix(owner): getattr(self, name) for name in vars(self) if name.startswith(owner)}
+
+    def changed(self, **values: Any) -> Self:
+        """A copy with other values; what is read of it counts as read here."""
+        own = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return type(self)({**own, **values}, prog=self._prog, given=self._given, read=self._read)
+
+    def has_given(self, flags: Iterable[str]) -> bool:
+        """True if one of the flags was given."""
+        return not set(flags).isdisjoint(self._given.values())
+
+    def refuse(self, flags: Iterable[str], because: str) -> None:
+        """Raise a :class:`UsageError` if one of the flags, or of the destinations, was given: it would do nothing."""
+        for flag in self._given_of(flags):
+            raise UsageError(f"{self._prog}: {flag} has no effect: {because}")
+
+    def remark(self, flags: Iterable[str], because: str) -> None:
+        """Print a remark for each of the flags that was given: it has no effect."""
+        for flag in self._given_of(flags):
+            remark(f"{self._prog}: {flag} has no effect: {because}")
+
+    def remark_unread(self) -> None:
+        """Print a remark for each flag that was given and that nobody read."""
+        unread = [flag for dest, flag in self._given.items() if dest not in self._read]
+        self.remark(unread, "nothing here depends on it")
+
+    def _given_of(self, flags: Iterable[str]) -> Iterator[str]:
+        wanted = set(flags)
+        for dest, flag in self._given.items():
+            if flag in wanted or dest in wanted:
+                self._read.add(dest)  # it is told
+                yield flag
 
 
 class Parser(argparse.ArgumentParser):
@@ -83,12 +142,10 @@ class Parser(argparse.ArgumentParser):
         text = f"format of {what}: {takes} (default: by suffix)"
         self.value(flag, metavar="NAME", takes=takes, convert=one_of(formats), help=text)
 
-    def parse_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> argparse.Namespace:
+    def parse_args(self, args: Sequence[str] | None = None, namespace: None = None) -> Options:  # type: ignore[override]
         """Parse the words; raise :class:`UsageError` if they are wrong."""
         try:
-            options, unknown = self.parse_known_args(args, namespace)
+            options, unknown = self.parse_known_args(args)
         except argparse.ArgumentError as error:
             self._explain(error)
         if unknown:
@@ -101,7 +158,25 @@ class Parser(argparse.ArgumentParser):
         for action in self._actions:  # argparse takes a second "--" for a positional, then drops it
             if action.nargs is None and not action.option_strings and getattr(options, action.dest) == []:
                 self.error(f"{_REQUIRED}{action.metavar}")
-        return options
+        return Options(vars(options), prog=self.prog, given=self._given(args))
+
+    def _given(self, args: Sequence[str] | None) -> dict[str, str]:
+        """The flags that the words contain, by destination."""
+        defaults = [action.default for action in self._actions]
+        try:
+            for action in self._actions:
+                action.default = argparse.SUPPRESS
+            found = vars(self.parse_known_args(args)[0])
+        finally:
+            for action, default in zip(self._actions, defaults, strict=True):
+                action.default = default
+        return {
+            action.dest: next(
+                (flag for flag in action.option_strings if flag.startswith("--")), *action.option_strings[:1]
+            )
+            for action in self._actions
+            if action.option_strings and action.dest in found
+        }
 
     def error(self, message: str) -> NoReturn:
         """Raise :class:`UsageError`, where argparse would exit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import atexit
 import secrets
 from collections.abc import Iterator
@@ -14,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood import data
-from labelwood.cli.support.inputs import columns_for
+from labelwood.cli.support.columns import columns_for
+from labelwood.cli.support.parser import Options
 from labelwood.data.mapped_directory import is_directory
 from labelwood.data.text_tables import parquet_files
 from labelwood.executors import RayExecutor
@@ -28,7 +28,7 @@ _RESTORED: dict[str, Model] = {}  # the last model that this process used, by to
 atexit.register(_RESTORED.clear)  # free the kernels before the interpreter exits
 
 
-def shards_of(options: argparse.Namespace) -> list[dict[str, Any]]:
+def shards_of(options: Options) -> list[dict[str, Any]]:
     """Split DATA into shards: row ranges of a data set directory, or Parquet files; none if a file is neither."""
     found = [_shards_of(Path(path), options.format) for path in options.data]
     return [shard for shards in found for shard in shards] if all(found) else []
@@ -47,7 +47,7 @@ def _shards_of(path: Path, format: str | None) -> list[dict[str, Any]]:
 
 
 def predict_shards(
-    model: Model, shards: list[dict[str, Any]], options: argparse.Namespace, objective: Objective | None
+    model: Model, shards: list[dict[str, Any]], options: Options, objective: Objective | None
 ) -> Iterator[tuple[npt.NDArray[Any], F32]]:
     """Yield the labels and scores of each shard, in order."""
     ray = RayExecutor(options.executor if options.executor != "ray" else None).connect()
@@ -55,7 +55,7 @@ def predict_shards(
     asked = {
         "k": options.k,
         "objective": objective,
-        "text": columns_for(options, model).text,
+        "columns": columns_for(options, model),
         "token": secrets.token_hex(8),
     }
     held = ray.put((model.to_saved(), asked))
@@ -82,7 +82,10 @@ def predict_shard(batch: dict[str, npt.NDArray[Any]], held: Any) -> dict[str, np
     estimator.n_jobs = 1
     path, start, stop = str(batch["path"][0]), int(batch["start"][0]), int(batch["stop"][0])
     if model.takes == "text":
-        texts = data.load_text(path, format="parquet", text=asked["text"], needs_labels=False).texts
+        columns = asked["columns"]
+        texts = data.load_text(
+            path, format="parquet", text=columns.text, needs_labels=False, fields=columns.fields
+        ).texts
         rows = model.encode(texts)
     else:
         rows = data.load(path, n_features=estimator.n_features_in_).X.rows(start, stop)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
+
+from labelwood.progress import SHOWN
 
 # A terminal obeys control characters; the marks at the end change the direction of what follows.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -16,6 +19,12 @@ def safe(text: str) -> str:
     The escapes are those of JSON strings, so that JSON stays JSON.
     """
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def remark(text: str) -> None:
+    """Print a remark on stderr, unless -q is given."""
+    if SHOWN.bars:
+        print(safe(text), file=sys.stderr, flush=True)
 
 
 class SafeOutput:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from labelwood.cli.support.columns import columns_to_keep, fields_of
+from labelwood.cli.support.data_kind import has_texts, named_data
 from labelwood.cli.support.inputs import (
     DEFAULT_ENCODER,
     DEFAULT_METHOD,
-    columns_to_keep,
     encoder_flag,
-    has_texts,
     method_flag,
-    named_data,
     named_in,
     read_data,
     read_texts,
 )
-from labelwood.cli.support.method_flags import ENCODER, add_method_flags, as_usage_error, flag_of, given_parameters
-from labelwood.cli.support.output import remark
-from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.method_flags import ENCODER, METHOD, add_method_flags, as_usage_error
+from labelwood.cli.support.parser import Options, Parser, UsageError
+from labelwood.cli.support.safe_output import remark
 from labelwood.data import Columns
 from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS
 from labelwood.methods.text_classifier import Model, TextClassifier
+from labelwood.params import without_effect
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR
 from labelwood.text import ENCODERS, TextEncoder
@@ -85,20 +84,22 @@ def add_training_options(parser: Parser, argv: list[str]) -> None:
     )
 
 
-def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task:
+def read_task(options: Options, clock: RunContext, prog: str) -> Task:
     """Return the model that the flags describe, and its data."""
-    given, encoder_given = given_parameters(options), given_parameters(options, ENCODER)
+    given, encoder_given = options.of(METHOD), encoder_parameters(options, prog)
+    if options.method != AUTO:
+        _refuse_without_effect(options, METHODS[options.method], given, METHOD)
     if not has_texts(options):
-        if options.encoder or encoder_given:
-            flag = "--encoder" if options.encoder else flag_of(next(iter(encoder_given)))
-            raise UsageError(f"{prog}: {flag} is for texts, but {named_data(options)} holds vectors; see {prog} --help")
         with clock.phase("load"):
             dataset = read_data(options)
         model = _method(options, given, dataset.X, dataset.Y)
         return Task(model, dataset.X, dataset.Y, dataset.label_names, given, {})
-    encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
+    _refuse_without_effect(options, ENCODERS[options.encoder or DEFAULT_ENCODER], encoder_given, ENCODER)
     with clock.phase("load"):
         documents = read_texts(options)
+    encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
+    if encoder.fields is not None and any(isinstance(text, str) for text in documents.texts[:1]):
+        raise UsageError(f"{prog}: fields are columns of CSV, JSON lines or Parquet; {named_data(options)} has none")
     columns = columns_to_keep(options)
     if options.method == AUTO:
         names, targets = read_labels(documents.labels, None, prog)
@@ -111,7 +112,23 @@ def read_task(options: argparse.Namespace, clock: RunContext, prog: str) -> Task
     return Task(whole, documents.texts, documents.labels, None, given, encoder_given, columns=columns)
 
 
-def _method(options: argparse.Namespace, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
+def _refuse_without_effect(options: Options, cls: type, given: Mapping[str, Any], owner: str) -> None:
+    for name, why in without_effect(cls, given).items():
+        options.refuse([owner + name], why)
+
+
+def encoder_parameters(options: Options, prog: str) -> dict[str, Any]:
+    """The parameters of the encoder that were given; the columns of --text with weights, or of --fields, are fields."""
+    given = options.of(ENCODER)
+    weights = fields_of(options)
+    if "fields" in given and options.text is not None:
+        raise UsageError(f"{prog}: --text and --fields exclude each other: both name the columns with the text")
+    if given.get("fields") is not None:
+        options.text = dict.fromkeys(given["fields"], 1.0)
+    return given if weights is None else {**given, "fields": weights}
+
+
+def _method(options: Options, given: Mapping[str, Any], X: CSR, Y: CSR) -> TreeEstimator:
     """Return the estimator to fit: the named method, or the one that the rules of thumb choose for the data."""
     if options.method != AUTO:
         return METHODS[options.method](**{**_SET_HERE, **given})

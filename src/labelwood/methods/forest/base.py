@@ -51,6 +51,7 @@ class ForestEstimator(TreeEstimator):
     :class:`~labelwood.scoring.rerank.TailReranker`.
     """
 
+    divides_work: ClassVar[bool] = True
     _kernel: ClassVar[str]  # the function of the core that grows the trees
     # Measured over doublings from 700 to 170,000 rows: 0.92 to 1.
     _growth: ClassVar[Growth] = Growth(0.85, 1.0)

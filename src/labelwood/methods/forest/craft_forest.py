@@ -16,10 +16,11 @@ from labelwood.errors import LabelwoodError
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, RowShare, WeightDtype
 from labelwood.packed.routed_forest import Routing
-from labelwood.params import Param
+from labelwood.params import Needs, Param
 from labelwood.sparse import CSR
 
 _MOST_DENSE_ENTRIES = 2**31
+_PROJECTED = Needs("a projection", lambda own: own["projection"] != "none")
 
 
 class CraftForest(ForestEstimator):
@@ -54,14 +55,14 @@ class CraftForest(ForestEstimator):
             Literal["hash", "gaussian", "none"], Param("random projection of features and labels")
         ] = "hash",
         feature_columns: Annotated[
-            int, Param("columns of projected features (d'_x); more of them collide less", ge=1)
+            int, Param("columns of projected features (d'_x); more of them collide less", ge=1, needs=_PROJECTED)
         ] = 10_000,
         label_columns: Annotated[
-            int, Param("columns of projected labels (d'_y); more of them collide less", ge=1)
+            int, Param("columns of projected labels (d'_y); more of them collide less", ge=1, needs=_PROJECTED)
         ] = 10_000,
         diversity: Annotated[
             Literal["SxSy", "SxDy", "DxSy", "DxDy"],
-            Param("nodes of a tree share (S) one projection of x and of y, or differ (D)"),
+            Param("nodes of a tree share (S) one projection of x and of y, or differ (D)", needs=_PROJECTED),
         ] = "SxSy",
         metric: Annotated[Literal["cosine", "euclidean"], Param("distance used to cluster and to route")] = "cosine",
         row_share: RowShare = 0.95,
@@ -72,7 +73,12 @@ class CraftForest(ForestEstimator):
             int | None, Param("entries kept of a centroid, see centroid_rows; None: all", ge=1)
         ] = 10,
         centroid_rows: Annotated[
-            int, Param("a centroid keeps centroid_size entries per this many rows of its node, at least once", ge=1)
+            int,
+            Param(
+                "a centroid keeps centroid_size entries per this many rows of its node, at least once",
+                ge=1,
+                needs=Needs("a centroid_size", lambda own: own["centroid_size"] is not None),
+            ),
         ] = 33,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,

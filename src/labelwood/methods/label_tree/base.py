@@ -25,7 +25,7 @@ from labelwood.methods.label_tree.training_rows import TrainingRows, factors, tr
 from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
-from labelwood.params import Param
+from labelwood.params import Needs, Param
 from labelwood.resources import label_tree, memory
 from labelwood.resources.estimate import Banded, Estimate, fewer_trees
 from labelwood.run_context import RunContext, logger
@@ -46,7 +46,11 @@ WeightThreshold = Annotated[
     float | None, Param("drop weights of sparse columns of at most this size; None keeps all exactly", ge=0)
 ]
 WeightDtype = Annotated[
-    Literal["int8", "float16", "float32"], Param("number format of stored weights when weight_threshold is set")
+    Literal["int8", "float16", "float32"],
+    Param(
+        "number format of stored weights when weight_threshold is set",
+        needs=Needs("a weight_threshold", lambda own: own["weight_threshold"] is not None),
+    ),
 ]
 
 # The solver skips coordinates whose projected gradient is below this share of the tolerance: a tenth costs no
@@ -73,6 +77,7 @@ class LinearModel(TreeEstimator):
     can_shrink: ClassVar[bool] = True
     has_label_weights: ClassVar[bool] = True
     takes_vectors: ClassVar[bool] = True
+    divides_work: ClassVar[bool] = True
 
     trees_: list[PackedTree]
     loss: str

@@ -34,7 +34,7 @@ from labelwood.methods.label_tree.base import (
 from labelwood.methods.label_tree.training_rows import TrainingRows
 from labelwood.packed import tree_shape
 from labelwood.packed.tree_shape import LabelTree
-from labelwood.params import Param
+from labelwood.params import SEARCHES_BEAM, Needs, Param
 from labelwood.resources.estimate import Banded
 from labelwood.resources.label_tree import Plan
 from labelwood.run_context import RunContext
@@ -45,6 +45,16 @@ from labelwood.sparse import CSR
 _SKETCH_ROWS, _SKETCH_FEATURES, _SKETCH_ROUNDS = 8, 64, 2
 _SKETCHED = (0.9, 0.75, 1.08)
 _GROW_PART, _GROW_ALL = Banded(3.0, 1.5, 6.0), Banded(36.0, 5.0, 150.0)
+
+_NO_HIERARCHY = Needs("no hierarchy", lambda own: own["hierarchy"] is None)
+
+
+def _needs_tree(*kinds: str) -> Needs:
+    words = f"tree={' or '.join(kinds)} and no hierarchy"
+    return Needs(words, lambda own: own["tree"] in kinds and own["hierarchy"] is None)
+
+
+_CLUSTERED = _needs_tree("balanced", "kmeans")
 
 
 class LinearTree(LinearModel):
@@ -71,18 +81,29 @@ class LinearTree(LinearModel):
         n_trees: Annotated[int, Param("trees, whose scores are averaged", ge=1)] = 1,
         tree: Annotated[
             Literal["balanced", "kmeans", "random", "huffman"],
-            Param("shape of the tree: balanced 2-means, k-means, random, or frequent labels near the root"),
+            Param(
+                "shape of the tree: balanced 2-means, k-means, random, or frequent labels near the root",
+                needs=_NO_HIERARCHY,
+            ),
         ] = "balanced",
-        arity: Annotated[int, Param("children of an inner node above the last level", ge=2)] = 32,
-        max_leaf: Annotated[int, Param("labels below an inner node of the last level (balanced, random)", ge=1)] = 400,
-        max_depth: Annotated[int, Param("depth of the deepest label (kmeans)", ge=1)] = 6,
+        arity: Annotated[int, Param("children of an inner node above the last level", ge=2, needs=_NO_HIERARCHY)] = 32,
+        max_leaf: Annotated[
+            int,
+            Param(
+                "labels below an inner node of the last level (balanced, random)",
+                ge=1,
+                needs=_needs_tree("balanced", "random"),
+            ),
+        ] = 400,
+        max_depth: Annotated[int, Param("depth of the deepest label (kmeans)", ge=1, needs=_needs_tree("kmeans"))] = 6,
         hierarchy: Annotated[
             str | list[Any] | dict[str, Any] | np.ndarray | None,
             Param("your own tree instead: nested JSON or its path, or an array of parents"),
         ] = None,
-        cluster_rounds: Annotated[int, Param("maximum rounds of a clustering", ge=1)] = 20,
+        cluster_rounds: Annotated[int, Param("maximum rounds of a clustering", ge=1, needs=_CLUSTERED)] = 20,
         cluster_features: Annotated[
-            int | None, Param("entries of a label's vector used to cluster, the largest; None: all", ge=1)
+            int | None,
+            Param("entries of a label's vector used to cluster, the largest; None: all", ge=1, needs=_CLUSTERED),
         ] = 100,
         loss: Loss = "squared_hinge",
         C: Cost = 0.7,
@@ -97,11 +118,14 @@ class LinearTree(LinearModel):
         search: Annotated[
             Literal["beam", "exact"], Param("beam search, or exact uniform-cost search, which may visit many nodes")
         ] = "beam",
-        beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 10,
+        beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1, needs=SEARCHES_BEAM)] = 10,
         score_power: Annotated[
             int,
             Param(
-                "score of a step is exp(-slack^score_power), slack = max(0, 1 - margin); not for logistic", ge=1, le=8
+                "score of a step is exp(-slack^score_power), slack = max(0, 1 - margin); not for logistic",
+                ge=1,
+                le=8,
+                needs=Needs("loss=squared_hinge", lambda own: own["loss"] == "squared_hinge"),
             ),
         ] = 3,
         n_jobs: NJobs = None,

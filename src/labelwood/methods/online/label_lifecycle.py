@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labelwood.errors import LabelwoodError
+from labelwood.estimator.fitted import moved_entry
 from labelwood.label_names import LabelEntry
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class Labels:
             age, idle = (None, None) if first < 0 else (seen - first, seen - last - 1)
             (into,) = model.label_names.named([target]) if merged else (None,)
             entries.append(LabelEntry(name, label, state, support, age, idle, into))
-        return entries
+        moved = model.moved_labels()
+        return [moved_entry(entry, moved, model.label_names) for entry in entries] if moved else entries
 
     def rename(self, old: Hashable, new: Hashable) -> None:
         """Give a label another name; it keeps what was learned."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -215,6 +215,10 @@ class StreamLearner(Locked, TreeEstimator):
         super()._note_fitted()
         self._fitted -= LOCK
 
+    def _rename_labels(self, new: Mapping[Hashable, str]) -> None:
+        for old, name in new.items():
+            self._names.rename(old, name, owner=type(self).__name__)
+
     @reads
     def __getstate__(self) -> dict[str, Any]:
         """The state to pickle and copy, with copies of what learning changes in place."""
@@ -248,7 +252,7 @@ lock_inherited(
         "topk_ids", "predict_topk", "predict_proba", "predict", "explain", "score", "thresholds_of", "encode_labels",
         "to_saved", "coef_of", "top_features",
     ),
-    changing=("calibrate", "choose_thresholds"),
+    changing=("calibrate", "choose_thresholds", "use_vocabulary"),
 )  # fmt: skip
 
 

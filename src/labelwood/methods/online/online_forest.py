@@ -54,6 +54,7 @@ class OnlineForest(StreamLearner):
     """
 
     method_name: ClassVar[str] = "online-forest"
+    divides_work: ClassVar[bool] = True
     trees_: list[OnlineTree]
 
     def __init__(

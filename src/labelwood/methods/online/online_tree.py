@@ -22,11 +22,16 @@ from labelwood.methods.online.growing import GrowingEstimator
 from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
 from labelwood.packed.tree_shape import LabelTree, freeze
-from labelwood.params import Param, check_parameters
+from labelwood.params import SEARCHES_BEAM, Needs, Param, check_parameters
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR
 
 _WARM_ROUNDS = 20
+
+
+def _needs_policy(*policies: str) -> Needs:
+    words = f"policy={' or '.join(policies)}, or a warm_share"
+    return Needs(words, lambda own: own["policy"] in policies or own["warm_share"] > 0)
 
 
 class OnlineTree(GrowingEstimator):
@@ -54,12 +59,25 @@ class OnlineTree(GrowingEstimator):
             Literal["best-greedy", "random", "complete", "flat"],
             Param("place of a new label: by fit and balance, at random, level by level, or below the root"),
         ] = "best-greedy",
-        arity: Annotated[int, Param("children of an inner node", ge=2)] = 2,
+        arity: Annotated[
+            int, Param("children of an inner node", ge=2, needs=_needs_policy("best-greedy", "random", "complete"))
+        ] = 2,
         max_leaf: Annotated[
-            int, Param("labels below an inner node of the last level (best-greedy, random)", ge=2)
+            int,
+            Param(
+                "labels below an inner node of the last level (best-greedy, random)",
+                ge=2,
+                needs=_needs_policy("best-greedy", "random"),
+            ),
         ] = 100,
         alpha: Annotated[
-            float, Param("weight of balance against fit (best-greedy); below 0.25 the tree grows deep", ge=0, le=1)
+            float,
+            Param(
+                "weight of balance against fit (best-greedy); below 0.25 the tree grows deep",
+                ge=0,
+                le=1,
+                needs=Needs("policy=best-greedy", lambda own: own["policy"] == "best-greedy"),
+            ),
         ] = 0.75,
         learning_rate: Annotated[float, Param("AdaGrad's step size", gt=0)] = 1.0,
         epsilon: Annotated[float, Param("added to AdaGrad's sums of squared gradients", gt=0)] = 0.01,
@@ -73,7 +91,7 @@ class OnlineTree(GrowingEstimator):
             Literal["exact", "beam"],
             Param("search of a frozen model: exact, or a faster beam; a live model searches exactly"),
         ] = "exact",
-        beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1)] = 20,
+        beam_width: Annotated[int, Param("nodes kept per level of a beam search", ge=1, needs=SEARCHES_BEAM)] = 20,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,

@@ -15,6 +15,7 @@ from labelwood.sparse import CSR, MAX_COLUMNS
 from labelwood.validation.column_names import column_names, n_dimensions
 from labelwood.validation.features import as_features
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows
+from labelwood.vocabulary.current_labels import CurrentLabels
 
 _NOTHING = np.empty(0, np.int32)
 
@@ -28,6 +29,7 @@ class GrowingNames(LabelNames):
     def __init__(self, start: LabelNames) -> None:
         mixed = [] if start.kind == "ids" else start.array.tolist()
         super().__init__("ids" if start.kind == "ids" else "mixed", len(start), mixed=mixed)
+        self.vocabulary = start.vocabulary
         self._index: dict[Any, int] = {name: label for label, name in enumerate(mixed)}
         self._array: npt.NDArray[Any] | None = None
 
@@ -135,6 +137,9 @@ def _from_rows(rows: Sequence[Sequence[Any]], names: GrowingNames, owner: str) -
                 check_name(name, f"{owner}: row {position}")
     if names.kind == "ids" and len(names) == 0:
         names.kind = "mixed"
+    if names.vocabulary is not None and names.kind != "ids":
+        current = CurrentLabels(names.vocabulary)
+        rows = [[one for label in row if (one := current(label)) is not None] for row in rows]
     if names.kind == "ids":
         columns = {name for row in rows for name in row}
         wrong = next((name for name in columns if not isinstance(name, int | np.integer) or name < 0), None)

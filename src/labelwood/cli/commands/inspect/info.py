@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.output import print_facts, print_json, print_table, shown_seconds
-from labelwood.cli.support.parser import Parser
+from labelwood.cli.support.parser import Options, Parser
 from labelwood.methods import load
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.resources.memory import shown_bytes
@@ -22,7 +21,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Load the model, which checks it, and print its facts."""
     folder = Path(options.model)
     manifest, _ = read_model(folder, verify=False)
@@ -36,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
         "features": model.n_features_in_,
         "labels": model.n_labels_,
         "label_names": manifest["labels"]["kind"],
+        **({} if model.vocabulary_ is None else {"vocabulary": model.vocabulary_.describe()}),
         **model.describe(),
         "parameters": manifest["parameters"],
         "trained": manifest["trained"],

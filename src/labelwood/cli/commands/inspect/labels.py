@@ -5,15 +5,15 @@ retire stops suggesting a label, restore suggests it again, merge turns one labe
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
-from labelwood.cli.support.inputs import add_model_argument, label_of, read_model
+from labelwood.cli.support.inputs import add_model_argument, label_of, language_flag, names_for, read_model
 from labelwood.cli.support.output import print_json, print_table, shown
-from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.cli.support.parser import Options, Parser, UsageError, one_of
 from labelwood.label_names import LabelEntry
 from labelwood.methods.online.learner import learner_of
 from labelwood.methods.text_classifier import estimator_of
+from labelwood.vocabulary.shown_names import ShownNames
 
 EXAMPLES = (
     "labelwood labels model list",
@@ -25,7 +25,7 @@ _NAMES_TAKEN = {"list": 0, "rename": 2, "retire": 1, "merge": 2, "restore": 1}
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_model_argument(parser)
+    add_model_argument(parser, threads=False)
     parser.value("action", metavar="ACTION", takes=f"one of {', '.join(_NAMES_TAKEN)}", convert=one_of(_NAMES_TAKEN))
     parser.add_argument(
         "names",
@@ -33,17 +33,18 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         nargs="*",
         help="for rename: OLD NEW; for retire and restore: LABEL; for merge: LABEL INTO",
     )
+    language_flag(parser)
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """List the labels, or change them and save the model."""
     wanted = _NAMES_TAKEN[options.action]
     if len(options.names) != wanted:
         raise UsageError(f"labelwood labels: {options.action} takes {wanted} labels; got {len(options.names)}")
     whole = read_model(options)
     if options.action == "list":
-        _print(estimator_of(whole).label_entries(), as_json=options.json)
+        _print(estimator_of(whole).label_entries(), names_for(whole, options), as_json=options.json)
         return 0
     model = learner_of(whole, owner=options.model)
     names: list[Any] = [label_of(model, text) for text in options.names]
@@ -56,12 +57,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(entries: list[LabelEntry], *, as_json: bool) -> None:
+def _print(entries: list[LabelEntry], names: ShownNames, *, as_json: bool) -> None:
     if as_json:
-        print_json([entry._asdict() for entry in entries])
+        print_json([{**entry._asdict(), **({"concept": names.name(entry.name)} if names else {})} for entry in entries])
         return
     rows = [
-        [str(entry.name), str(entry.id), entry.state if entry.target is None else f"merged into {entry.target}",
+        [names.shown(entry.name), str(entry.id),
+         entry.state if entry.target is None else f"merged into {entry.target}",
          shown(entry.support), "-" if entry.age is None else shown(entry.age),
          "-" if entry.idle is None else shown(entry.idle)]
         for entry in entries

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import inspect
 from typing import Any
 
 from labelwood.cli.support.output import print_json
-from labelwood.cli.support.parser import Parser
+from labelwood.cli.support.parser import Options, Parser
 from labelwood.methods import METHODS
 from labelwood.params import declared
 
@@ -19,7 +18,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Print one line per method, or all parameters as JSON."""
     if options.json:
         print_json({name: _facts(cls) for name, cls in METHODS.items()})

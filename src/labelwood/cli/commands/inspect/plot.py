@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from labelwood.cli.support.data_kind import DATA_FLAGS
 from labelwood.cli.support.inputs import add_data_arguments, add_threads_argument, read_model, read_rows_and_truth
 from labelwood.cli.support.output import print_facts, print_json
-from labelwood.cli.support.parser import Parser, UsageError, one_of
+from labelwood.cli.support.parser import Options, Parser, UsageError, one_of
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.viz.curves import FIGURES, Measured
 from labelwood.viz.draw import draw
@@ -36,16 +36,18 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Compute the curves, then draw them or print their points."""
     title, needs_data, make = FIGURES[options.figure]
     if needs_data and options.data is None:
         raise UsageError(f"labelwood plot: {options.figure} needs --data DATA, a file with known labels")
+    if not needs_data:
+        options.remark(("--data", "-k", "--rows", *DATA_FLAGS), f"{options.figure} needs no data")
     if options.output is None and not options.json:
         raise UsageError("labelwood plot: -o FILE is needed, or --json for the points")
     models, data = {}, {}
     for path in options.models:
-        own = argparse.Namespace(**{**vars(options), "model": path})
+        own = options.changed(model=path)
         whole = read_model(own)
         models[path] = estimator_of(whole)
         if needs_data:

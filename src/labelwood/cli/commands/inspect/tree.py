@@ -6,12 +6,11 @@ labels and the most important words of every node.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from labelwood.cli.support.inputs import add_model_argument, read_model
+from labelwood.cli.support.inputs import add_model_argument, language_flag, read_model
 from labelwood.cli.support.output import open_output, print_facts
-from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.parser import Options, Parser, UsageError
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.viz.outline import Outline, outline
 from labelwood.viz.render import to_dot, to_json, to_page
@@ -25,20 +24,25 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_model_argument(parser)
+    add_model_argument(parser, threads=False)
     for flag, what in (("--html", "a web page"), ("--dot", "a Graphviz drawing")):
         parser.value(flag, metavar="FILE", takes="a file", convert=Path, help=f"write {what} to this file")
     parser.count("--tree", default=1, help="number of the tree, counted from 1")
     parser.count("--depth", default=2, help="depth of the Graphviz drawing")
+    language_flag(parser)
     parser.add_argument("--json", action="store_true", help="print the whole tree as JSON")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Outline the tree and write it in the formats asked for."""
     if not (options.html or options.dot or options.json):
         raise UsageError("labelwood tree: one of --html FILE, --dot FILE and --json is needed")
+    if not options.dot:
+        options.refuse(["--depth"], "it needs --dot")
     model = read_model(options)
-    found = outline(estimator_of(model), tree=options.tree - 1, feature_name=model.feature_namer())
+    found = outline(
+        estimator_of(model), tree=options.tree - 1, feature_name=model.feature_namer(), language=options.language
+    )
     if options.html:
         _write(options.html, to_page(found, title=Path(options.model).name))
     if options.dot:
@@ -55,6 +59,6 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _print(found: Outline, options: argparse.Namespace) -> None:
+def _print(found: Outline, options: Options) -> None:
     files = {name: str(getattr(options, name)) for name in ("html", "dot") if getattr(options, name)}
     print_facts({**files, "tree": f"{found.tree + 1} of {found.n_trees}", "nodes": found.n_nodes})

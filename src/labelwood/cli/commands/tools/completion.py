@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from labelwood.cli.support.output import print_json
-from labelwood.cli.support.parser import Parser, one_of
+from labelwood.cli.support.parser import Options, Parser, one_of
 from labelwood.methods import METHODS
 from labelwood.text import ENCODERS
 
@@ -46,7 +44,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Print the completion script of a shell."""
     script = _fish() if options.shell == "fish" else (_ZSH if options.shell == "zsh" else "") + _bash()
     if options.json:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from labelwood.cli.support.inputs import memory_flag
 from labelwood.cli.support.output import print_dataset
-from labelwood.cli.support.parser import Parser
+from labelwood.cli.support.parser import Options, Parser
 from labelwood.data import convert, load, save
 from labelwood.data._files import guess_format
 from labelwood.run_context import RunContext
@@ -34,7 +33,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Load the data and save it."""
     clock = RunContext()
     given = getattr(options, "from")

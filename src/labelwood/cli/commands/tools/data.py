@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from labelwood.cli.support.output import print_dataset
-from labelwood.cli.support.parser import Parser, at_least, one_of
+from labelwood.cli.support.parser import Options, Parser, at_least, one_of
 from labelwood.data import save
 from labelwood.data.synth import Shape, synth
 from labelwood.run_context import RunContext
@@ -40,7 +39,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Generate the data and save it."""
     clock = RunContext()
     shape = Shape(options.rows, options.labels, options.features, stream=options.stream)

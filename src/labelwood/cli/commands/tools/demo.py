@@ -7,7 +7,6 @@ suggestions for them are compared with what they really call.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from labelwood.cli.commands.tools.demo_corpus import Corpus, Function, assemble, read_functions, source_files
 from labelwood.cli.support.inputs import method_flag
 from labelwood.cli.support.output import print_json, print_table, shown_seconds
-from labelwood.cli.support.parser import Parser, at_least
+from labelwood.cli.support.parser import Options, Parser, at_least
 from labelwood.methods import METHODS
 from labelwood.metrics import precision_at_k
 from labelwood.run_context import RunContext
@@ -42,7 +41,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Read the source code, encode, train, evaluate, print."""
     clock = RunContext(verbose=True)
     files = source_files()

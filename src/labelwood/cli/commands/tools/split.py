@@ -6,12 +6,10 @@ number of rows are split alike.
 
 from __future__ import annotations
 
-import argparse
-
 from labelwood import data
 from labelwood.cli.support.inputs import memory_flag
 from labelwood.cli.support.output import print_facts, print_json
-from labelwood.cli.support.parser import VECTOR_FORMATS, Parser, UsageError, at_least, number
+from labelwood.cli.support.parser import VECTOR_FORMATS, Options, Parser, UsageError, at_least, number
 from labelwood.data.split import split_texts, split_vectors
 
 EXAMPLES = (
@@ -46,7 +44,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Write both files and print their numbers of rows."""
     targets = (options.train, options.held_out)
     if len({options.data, *targets}) < 3:

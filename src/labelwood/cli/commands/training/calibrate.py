@@ -1,27 +1,30 @@
 """Turn the scores of a model into probabilities and choose decision thresholds, on held-out data.
 
-The rows must not be rows that the model was trained on. The model is changed in place.
+The rows must not be rows that the model was trained on. The model is changed in place. The output says what the
+thresholds buy on these rows: the rows that get a label, and the precision and the recall of the labels.
 """
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
+
+import numpy as np
 
 from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_model, read_rows_and_truth
 from labelwood.cli.support.output import print_facts, print_json
-from labelwood.cli.support.parser import Parser, UsageError, number, one_of
+from labelwood.cli.support.parser import Options, Parser, number, one_of
+from labelwood.estimator import TreeEstimator
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.metrics import calibration_error
+from labelwood.metrics import calibration_error, set_scores
 from labelwood.scoring.calibration import KINDS
 from labelwood.scoring.thresholds import TARGETS
+from labelwood.sparse import CSR, from_scipy
 
 EXAMPLES = (
     "labelwood calibrate model held-out.csv --text title,body --labels tags",
     "labelwood calibrate model held-out.txt.xz --target macro-f1 --per-label",
     "labelwood calibrate model held-out.txt.xz --target precision --level 0.95",
 )
-_PROG = "labelwood calibrate"
 _WITHOUT = "none"
 
 
@@ -62,10 +65,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Calibrate, choose thresholds, save the model in place, print the calibration error before and after."""
-    if options.per_label and options.target == _WITHOUT:
-        raise UsageError(f"{_PROG}: --per-label needs a --target")
+    if options.target == _WITHOUT:
+        options.refuse(["--per-label"], "without a --target there are no thresholds")
+    if options.target != "precision":
+        options.refuse(["--level"], "it needs --target precision")
     whole = read_model(options)
     model = estimator_of(whole)
     rows, truth = read_rows_and_truth(whole, options)
@@ -75,11 +80,13 @@ def run(options: argparse.Namespace) -> int:
     if options.target != _WITHOUT:
         model.choose_thresholds(rows, Y, target=options.target, level=options.level, per_label=options.per_label)
     after = calibration_error(truth, model.topk_ids(rows, 5))
+    bought = {} if options.target == _WITHOUT else _bought(model, rows, truth)
     whole.save(options.model)
     facts: dict[str, Any] = {
         "model": options.model,
         "rows": rows.n_rows,
         **model.decided(),
+        **bought,
         "error_before": round(before, 6),
         "error_after": round(after, 6),
     }
@@ -88,3 +95,16 @@ def run(options: argparse.Namespace) -> int:
     else:
         print_facts(facts)
     return 0
+
+
+def _bought(model: TreeEstimator, rows: CSR, truth: CSR) -> dict[str, float]:
+    """What the thresholds buy on the held-out rows: rows that get a label, labels that are right, labels found."""
+    sets = from_scipy(model.predict(rows))
+    scores = set_scores(truth, sets)
+    sizes = np.diff(sets.indptr)
+    return {
+        "rows_with_labels_percent": round(100 * float((sizes > 0).mean()), 2),
+        "labels_per_row": round(float(sizes.mean()), 3),
+        "precision_percent": round(100 * scores["microP"], 2),
+        "recall_percent": round(100 * scores["microR"], 2),
+    }

@@ -6,12 +6,11 @@ methods train one tree on a part of the rows.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from labelwood.cli.support.inputs import add_data_arguments
 from labelwood.cli.support.output import print_facts, print_json, print_table, shown
-from labelwood.cli.support.parser import Parser
+from labelwood.cli.support.parser import Options, Parser
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.errors import LabelwoodError
 from labelwood.resources.estimate import Banded, Estimate
@@ -38,7 +37,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     add_training_options(parser, argv)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Load the data, estimate, print."""
     task = read_task(options, RunContext(), _PROG)
     with explained(task, _PROG):

@@ -6,16 +6,24 @@ With - as DATA, a model of vectors learns from standard input line by line: XMC 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import add_data_arguments, add_model_argument, read_data, read_model, read_texts
+from labelwood.cli.support.data_kind import DATA_FLAGS, has_texts, named_data
+from labelwood.cli.support.inputs import (
+    add_data_arguments,
+    add_model_argument,
+    read_data,
+    read_model,
+    read_texts,
+    refuse_names,
+    text_model,
+)
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
-from labelwood.cli.support.parser import Parser
+from labelwood.cli.support.parser import Options, Parser, UsageError
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.methods.online.learner import StreamLearner, learner_of
 from labelwood.methods.text_classifier import Model
@@ -47,7 +55,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Load the model, learn, save; an interrupt while reading stdin saves what was learned so far."""
     clock = RunContext()
     whole = read_model(options)
@@ -57,12 +65,15 @@ def run(options: argparse.Namespace) -> int:
         raise LabelwoodError(
             "learn: --inference-only needs -o: without it, the state that further learning needs would be lost"
         )
+    if not options.data:
+        options.refuse(DATA_FLAGS, "there is no DATA to read")
     before, labels_before = model.n_seen_, model.n_labels_
     failure: LabelwoodError | None = None
     with clock.phase("learn"):
         if whole.takes == "text":
             _learn_texts(whole, model, options)
         elif options.data == ["-"]:
+            options.refuse(DATA_FLAGS, "standard input is read line by line, as XMC or JSON")
             failure = _learn_lines(model, sys.stdin)
         elif options.data:
             _learn_file(model, options)
@@ -87,18 +98,25 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _learn_texts(whole: Model, model: StreamLearner, options: argparse.Namespace) -> None:
+def _learn_texts(whole: Model, model: StreamLearner, options: Options) -> None:
     """Learn texts through the encoder; its vocabulary stays fixed, only a hashing encoder takes new words."""
     if options.data:
+        if not has_texts(options):
+            raise UsageError(f"labelwood learn: {options.model} takes texts, but {named_data(options)} holds vectors")
         documents = read_texts(options, whole)
         model.partial_fit(whole.encode(documents.texts), documents.labels)
 
 
-def _learn_file(model: StreamLearner, options: argparse.Namespace) -> None:
+def _learn_file(model: StreamLearner, options: Options) -> None:
+    if has_texts(options):
+        text_model(model, options)
     dataset = read_data(options)
     X = dataset.X
     wide = CSR(X.indptr, X.indices, X.data, max(X.n_cols, model.n_features_in_))
-    names = None if model.label_names.kind == "ids" else dataset.label_names
+    names = dataset.label_names
+    if model.label_names.kind == "ids":
+        refuse_names(options)
+        names = None
     model.partial_fit(wide, dataset.Y, label_names=names)
 
 

@@ -5,7 +5,6 @@ Precision is in percent. Without -o, nothing is written.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ from labelwood.cli.support.inputs import (
     size_flag,
 )
 from labelwood.cli.support.output import print_json, print_table
-from labelwood.cli.support.parser import Parser, UsageError, number, one_of
+from labelwood.cli.support.parser import Options, Parser, UsageError, number, one_of
 from labelwood.errors import LabelwoodError
 from labelwood.methods.label_tree.base import DTYPES, LinearModel, Shrunk
 from labelwood.methods.text_classifier import Model, estimator_of
@@ -64,7 +63,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Measure the curve, shrink the model as the flags say, measure the result and save it."""
     if options.threshold is not None and options.target_size is not None:
         raise UsageError(f"{_PROG}: --threshold and --target-size exclude each other")

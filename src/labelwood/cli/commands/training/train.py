@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import add_data_arguments, executor_flag
+from labelwood.cli.support.inputs import add_data_arguments, executor_flag, vocabulary_flag, vocabulary_of
 from labelwood.cli.support.output import print_facts, print_json, shown_seconds
-from labelwood.cli.support.parser import Parser, UsageError
+from labelwood.cli.support.parser import Options, Parser, UsageError
+from labelwood.cli.support.safe_output import remark
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.data import load_label_texts
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.resources.memory import peak_resident, shown_bytes
 from labelwood.run_context import RunContext
 from labelwood.storage.model_directory import check_target
+from labelwood.vocabulary import Vocabulary
 
 EXAMPLES = (
     'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
+    "labelwood train docs.csv -o model --text title^2,body --labels tags",
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train train.txt.xz -o model --max-memory 4GB",
     "labelwood train docs.csv -o model --method auto",
     "labelwood train docs.csv -o model --method ranker --label-texts names.tsv",
+    "labelwood train docs.csv -o model --vocabulary yso.ttl --label-texts vocabulary",
     "labelwood train big.lw -o model --executor ray://head:10001 --checkpoint done --resume",
     "labelwood train --method one-vs-rest --help",
 )
@@ -35,10 +39,11 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "--label-texts",
         metavar="FILE",
-        takes="a text file",
-        help="names and descriptions of labels, for data of texts: on each line a label, TAB, its texts; "
-        "labels that no row has can then be suggested, too",
+        takes="a text file, or vocabulary",
+        help="names and descriptions of labels, for data of texts: on each line a label, TAB, its texts, or vocabulary "
+        "for the names in --vocabulary; labels that no row has can then be suggested, too",
     )
+    vocabulary_flag(parser, "; the model keeps it, and deprecated labels are replaced or left out")
     executor_flag(parser, "train")
     parser.value(
         "--checkpoint",
@@ -50,15 +55,18 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     add_training_options(parser, argv)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Load the data, fit, save; print times, sizes and the shape of the model."""
-    if options.resume and options.checkpoint is None:
-        raise UsageError(f"{_PROG}: --resume needs --checkpoint, the directory to resume from")
+    if options.checkpoint is None:
+        options.refuse(["--resume"], "it needs --checkpoint, the directory to resume from")
     target = Path(options.output)
     check_target(target)  # before the training, not after it
     clock = RunContext()
     task = read_task(options, clock, _PROG)
-    described = {} if options.label_texts is None else {"label_texts": load_label_texts(options.label_texts)}
+    vocabulary = vocabulary_of(options)
+    described: dict[str, Any] = {}
+    if options.label_texts is not None:
+        described["label_texts"] = _label_texts(options.label_texts, vocabulary)
     if described and not isinstance(task.model, TextClassifier):
         raise UsageError(f"{_PROG}: --label-texts needs data of texts and a --method other than auto")
     with clock.phase("fit"), explained(task, _PROG):
@@ -66,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
             task.X,
             task.Y,
             label_names=task.label_names,
+            vocabulary=vocabulary,
             **described,
             max_memory=options.max_memory,
             executor=options.executor,
@@ -73,6 +82,8 @@ def run(options: argparse.Namespace) -> int:
             resume=options.resume,
         )
     model = task.fitted()
+    if vocabulary is not None:
+        _remark_on_labels(estimator_of(model).trained_["vocabulary"], len(vocabulary))
     with clock.phase("save"):
         model.save(target)
     estimator = estimator_of(model)
@@ -83,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
         "rows": estimator.trained_["rows"],
         "features": estimator.n_features_in_,
         "labels": estimator.n_labels_,
+        **({} if vocabulary is None else {"vocabulary": estimator.trained_["vocabulary"]}),
         **estimator.describe(),
         "model_bytes": sum(file.stat().st_size for file in target.iterdir()),
         "peak_memory_bytes": peak_resident(),
@@ -93,6 +105,26 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(facts)
     return 0
+
+
+def _label_texts(given: str, vocabulary: Vocabulary | None) -> dict[str, list[str]]:
+    if given != "vocabulary":
+        return load_label_texts(given)
+    if vocabulary is None:
+        raise UsageError(f"{_PROG}: --label-texts vocabulary needs --vocabulary FILE")
+    return vocabulary.label_texts()
+
+
+def _remark_on_labels(counts: Mapping[str, int], concepts: int) -> None:
+    """Say what the vocabulary did with the labels of the data."""
+    words = {
+        "replaced": "deprecated labels were replaced",
+        "left_out": "deprecated labels without a replacement were left out",
+        "named": "labels were given by name",
+        "unknown": "labels are not in the vocabulary",
+    }
+    told = [f"{counts[name]:,} {text}" for name, text in words.items() if counts.get(name)]
+    remark(f"vocabulary of {concepts:,} concepts: {', '.join(told) or 'it knows every label, and none is deprecated'}")
 
 
 def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float]:

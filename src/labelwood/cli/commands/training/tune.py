@@ -6,22 +6,15 @@ Candidates are trained on growing samples of the rows and compared on held-out r
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
-from labelwood.cli.support.inputs import (
-    add_data_arguments,
-    add_threads_argument,
-    columns_to_keep,
-    has_texts,
-    named_data,
-    read_data,
-    read_texts,
-    size_flag,
-)
-from labelwood.cli.support.output import print_json, print_table, remark
-from labelwood.cli.support.parser import Parser, duration
+from labelwood.cli.support.columns import columns_to_keep
+from labelwood.cli.support.data_kind import has_texts, named_data
+from labelwood.cli.support.inputs import add_data_arguments, add_threads_argument, read_data, read_texts, size_flag
+from labelwood.cli.support.output import print_json, print_table
+from labelwood.cli.support.parser import Options, Parser, duration
+from labelwood.cli.support.safe_output import remark
 from labelwood.methods.text_classifier import TextClassifier
 from labelwood.metrics import scorer
 from labelwood.resources.memory import shown_bytes
@@ -74,9 +67,11 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Load the data, run the trials, print the result; with -o, train the winner."""
-    if options.output is not None:
+    if options.output is None:
+        options.refuse(["--label-names"], "without --output no model is trained that could have names")
+    else:
         check_target(options.output)  # before the trials, not after them
     encoder: TextEncoder | None = None
     X: CSR
@@ -125,7 +120,7 @@ def _as_json(found: Tuned) -> dict[str, Any]:
     }
 
 
-def _print(found: Tuned, options: argparse.Namespace) -> None:
+def _print(found: Tuned, options: Options) -> None:
     print_table(
         ["candidate", found.metric, "rows", "seconds", "size", "ended"],
         [

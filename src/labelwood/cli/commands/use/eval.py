@@ -5,7 +5,6 @@ All figures are in percent, with 95 % bootstrap confidence intervals. The last l
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,12 +15,14 @@ import numpy as np
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_model_argument,
+    language_flag,
+    names_for,
     objective_flag,
     read_model,
     read_rows_and_truth,
 )
 from labelwood.cli.support.output import open_output, print_facts, print_json, print_table, shown, shown_seconds
-from labelwood.cli.support.parser import Parser, distinct_counts, two_positive
+from labelwood.cli.support.parser import Options, Parser, distinct_counts, two_positive
 from labelwood.estimator import TreeEstimator
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.metrics import (
@@ -40,6 +41,7 @@ from labelwood.metrics.definitions import label_totals
 from labelwood.metrics.judged import judge
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, I64, TopK, from_scipy
+from labelwood.vocabulary.shown_names import ShownNames
 
 EXAMPLES = (
     "labelwood eval model held-out.csv --text title,body --labels tags",
@@ -72,6 +74,7 @@ class _Measured(NamedTuple):
     counts: I64  # training rows of every label; labels that the model does not know come last
     sets: CSR  # label sets: what predict returns
     plain: TopK | None  # with an objective: the rankings without it
+    names: ShownNames
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -111,6 +114,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         default=[],
         help="evaluate another model on the same rows; print the differences with intervals; may be repeated",
     )
+    language_flag(parser)
     parser.json_flag()
 
 
@@ -121,7 +125,7 @@ class _Compared(NamedTuple):
     differences: dict[str, Interval]
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Predict, compare with the true labels, print every metric at every k."""
     clock = RunContext()
     measured = _measure(options, clock)
@@ -161,7 +165,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
+def _measure(options: Options, clock: RunContext) -> _Measured:
     with clock.phase("load"):
         whole = read_model(options)
         model = estimator_of(whole)
@@ -172,10 +176,10 @@ def _measure(options: argparse.Namespace, clock: RunContext) -> _Measured:
         plain = None if options.objective is None else model.topk_ids(rows, max(options.ks))
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: len(model.label_counts_)] = model.label_counts_
-    return _Measured(model, truth, top, counts, sets, plain)
+    return _Measured(model, truth, top, counts, sets, plain, names_for(whole, options))
 
 
-def _figures(measured: _Measured, options: argparse.Namespace) -> dict[str, float]:
+def _figures(measured: _Measured, options: Options) -> dict[str, float]:
     a, b = options.propensity
     weights = inverse_propensities(measured.counts, measured.model.trained_["rows"], A=a, B=b)
     return _percent(evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights))
@@ -190,7 +194,7 @@ def _meaning(measured: _Measured) -> dict[str, float]:
     return {name: _rounded(value) for name, value in sets.items()}
 
 
-def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: argparse.Namespace) -> None:
+def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], options: Options) -> None:
     """Print the recall without and with the objective, from the most frequent labels to the rarest."""
     assert measured.plain is not None
     last = options.ks[-1]
@@ -204,9 +208,9 @@ def _print_cost(measured: _Measured, parts: Mapping[str, Mapping[str, float]], o
     print_table(["labels", "without", "with", "difference"], rows)
 
 
-def _compare(measured: _Measured, path: str, options: argparse.Namespace, clock: RunContext) -> _Compared:
+def _compare(measured: _Measured, path: str, options: Options, clock: RunContext) -> _Compared:
     """Measure another model, and by how much it is better, for every metric that is a mean over rows."""
-    other = _measure(argparse.Namespace(**{**vars(options), "model": path}), clock)
+    other = _measure(options.changed(model=path), clock)
     with clock.phase("evaluate"):
         differences = paired_intervals(
             (measured.truth, measured.top), (other.truth, other.top), options.ks, n_resamples=options.resamples
@@ -224,13 +228,12 @@ def _as_json(compared: _Compared) -> dict[str, Any]:
 
 def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
     totals = label_totals(judge(measured.truth, measured.top), k)
-    names = measured.model.classes_.tolist()
+    labels, names = measured.model.classes_.tolist(), measured.names
     bins = frequency_bins(measured.counts)
     with open_output(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            ["label", "bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]
-        )
+        counted = ["bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]
+        writer.writerow(["label", *(["name"] if names else []), *counted])
         for label, f1 in enumerate(totals.f1.tolist()):
             true, predicted, right = (
                 float(column[label]) for column in (totals.n_positive, totals.predicted, totals.hits)
@@ -240,7 +243,8 @@ def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
             shares = (right / predicted if predicted else 0.0, right / true if true else 0.0, f1)
             writer.writerow(
                 [
-                    names[label] if label < len(names) else f"unknown to the model, {label}",
+                    labels[label] if label < len(labels) else f"unknown to the model, {label}",
+                    *([names.name(labels[label]) if label < len(labels) else None] if names else []),
                     BINS[bins[label]],
                     int(measured.counts[label]),
                     *(f"{count:g}" for count in (true, predicted, right)),
@@ -293,7 +297,7 @@ def _print(
     )
 
 
-def _print_compared(found: Mapping[str, float], compared: Mapping[str, _Compared], options: argparse.Namespace) -> None:
+def _print_compared(found: Mapping[str, float], compared: Mapping[str, _Compared], options: Options) -> None:
     """Print all metrics with one row per model, then the differences from MODEL with their intervals."""
     models = {options.model: found, **{path: other.figures for path, other in compared.items()}}
     ends = [f"@{k}" for k in options.ks]

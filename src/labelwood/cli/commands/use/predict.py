@@ -6,7 +6,6 @@ lines from standard input are answered as they arrive: texts, or vectors (l1,l2 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +13,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from labelwood.cli.support.columns import columns_for
+from labelwood.cli.support.data_kind import has_texts, is_a_text, refuse_for_pipe
 from labelwood.cli.support.inputs import (
     add_data_arguments,
     add_model_argument,
-    columns_for,
     executor_flag,
-    has_texts,
-    is_a_text,
+    language_flag,
+    literal,
+    names_for,
     objective_flag,
     read_data,
     read_model,
@@ -28,11 +29,12 @@ from labelwood.cli.support.inputs import (
     text_model,
 )
 from labelwood.cli.support.output import open_output, shown_label, to_json
-from labelwood.cli.support.parser import Parser, UsageError, at_least
+from labelwood.cli.support.parser import Options, Parser, UsageError, at_least
 from labelwood.data.pipes import text_batches, vector_batches
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.thresholds import Objective
 from labelwood.sparse import CSR
+from labelwood.vocabulary.shown_names import ShownNames
 
 EXAMPLES = (
     'labelwood predict model "a text to find labels for"',
@@ -40,6 +42,7 @@ EXAMPLES = (
     "labelwood predict model more.csv --json -o suggestions.jsonl",
     "tail -f letters.txt | labelwood predict model - --format lines",
     "labelwood predict model test.txt.xz -k 5",
+    "labelwood predict model more.csv --language sv",
     "labelwood predict model test.txt.xz -k 50 --decide",
     "labelwood predict model test.txt.xz --objective tail",
     "labelwood predict model shards.parquet --executor ray -o suggestions.jsonl --json",
@@ -86,15 +89,17 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "-o", "--output", metavar="FILE", takes="a file", convert=Path, help="output file (default: standard output)"
     )
+    language_flag(parser)
     parser.json_flag()
     parser.add_argument(
         "--csv",
         action="store_true",
-        help="write CSV: the columns of DATA, then label_1, score_1, label_2, score_2, ...",
+        help="write CSV: the columns of DATA, then label_1, score_1, label_2, score_2, ...; with a vocabulary also "
+        "name_1, name_2, ...",
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Predict all rows and write the output; rows from standard input are answered as they arrive."""
     if options.decide and options.objective is not None:
         raise UsageError(
@@ -105,7 +110,8 @@ def run(options: argparse.Namespace) -> int:
     model = read_model(options)
     estimator = estimator_of(model)
     with open_output(options.output) as file:
-        table = _CsvOutput(file) if options.csv else None
+        names = names_for(model, options)
+        table = _CsvOutput(file, names) if options.csv else None
         as_text = _json_line if options.json else _plain_line
         for found in _predicted(model, options):
             chosen: Iterator[Suggestions] = _suggestions(found.labels, found.scores)
@@ -118,12 +124,12 @@ def run(options: argparse.Namespace) -> int:
             if table is not None:
                 table.write(found, chosen)
             else:
-                file.writelines(as_text(row) + "\n" for row in chosen)
+                file.writelines(as_text(row, names) + "\n" for row in chosen)
             file.flush()
     return 0
 
 
-def _predicted(model: Model, options: argparse.Namespace) -> Iterator[_Predicted]:
+def _predicted(model: Model, options: Options) -> Iterator[_Predicted]:
     """Yield labels and scores: for all rows at once, shard by shard, or as rows arrive."""
     objective: Objective | None = "precision" if options.decide else options.objective
     if options.executor not in (None, "threads") and not is_a_text(options):
@@ -143,15 +149,18 @@ def _predicted(model: Model, options: argparse.Namespace) -> Iterator[_Predicted
         yield _Predicted(*found, rows.table)
 
 
-def _rows(model: Model, options: argparse.Namespace) -> Iterator[_Rows]:
+def _rows(model: Model, options: Options) -> Iterator[_Rows]:
     """Yield the rows of DATA: all at once, or from standard input as they arrive."""
     n_features = estimator_of(model).n_features_in_
     if model.takes == "text" and is_a_text(options):
-        yield _Rows(model.encode(options.data), {"text": options.data})
+        yield _Rows(model.encode(literal(model, options)), {"text": options.data})
     elif options.data == ["-"]:
+        refuse_for_pipe(options)
         estimator_of(model).verbose = False  # one bar per batch would flicker
         pipe: Any = sys.stdin.buffer
         if model.takes == "text" if options.format is None else has_texts(options):
+            if options.format in ("annif", "fasttext", "lines"):
+                options.refuse(["--text"], f"{options.format} has no columns")
             columns, encoder = columns_for(options, model), text_model(model, options)
             for batch in text_batches(pipe, format=options.format, columns=columns, keep_table=options.csv):
                 yield _Rows(encoder.encode(batch.texts), batch.table or {})
@@ -171,23 +180,29 @@ def _rows(model: Model, options: argparse.Namespace) -> Iterator[_Rows]:
 class _CsvOutput:
     """Writes the columns of DATA and the suggestions of each row; the first rows decide which columns there are."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, names: ShownNames) -> None:
+        self._names = names
         self._writer = csv.writer(file, lineterminator="\n")
         self._columns: list[str] | None = None
 
     def write(self, found: _Predicted, rows: Iterator[Suggestions]) -> None:
         """Write the rows, after the header if they are the first."""
         width = found.labels.shape[1]
-        own = [f"{name}_{place}" for place in range(1, width + 1) for name in ("label", "score")]
+        parts = ("label", "name", "score") if self._names else ("label", "score")
+        own = [f"{name}_{place}" for place in range(1, width + 1) for name in parts]
         if self._columns is None:
             self._columns = [name for name in found.table if name not in own]
             self._writer.writerow([*self._columns, *own])
         empty = [None] * len(found.labels)
         cells = zip(*(found.table.get(name, empty) for name in self._columns), strict=True)
         for row in rows:
-            suggested = [text for label, score in row for text in (label, f"{score:.6g}")]
+            suggested = [text for label, score in row for text in self._cells(label, score)]
             repeated = map(_cell, next(cells, ()))
-            self._writer.writerow([*repeated, *suggested, *[""] * (2 * (width - len(row)))])
+            self._writer.writerow([*repeated, *suggested, *[""] * (len(parts) * (width - len(row)))])
+
+    def _cells(self, label: Any, score: float) -> list[Any]:
+        named = [self._names.name(label)] if self._names else []
+        return [label, *named, f"{score:.6g}"]
 
 
 def _cell(value: Any) -> Any:
@@ -209,9 +224,13 @@ def _is_label(suggestion: tuple[Any, float]) -> bool:
     return not (label is None or (label == -1 and score == 0.0))
 
 
-def _plain_line(row: Suggestions) -> str:
-    return " ".join(f"{shown_label(label)}:{score:.6g}" for label, score in row)
+def _plain_line(row: Suggestions, names: ShownNames) -> str:
+    return " ".join(f"{shown_label(names.shown(label))}:{score:.6g}" for label, score in row)
 
 
-def _json_line(row: Suggestions) -> str:
-    return to_json({"labels": [label for label, _ in row], "scores": [float(f"{score:.9g}") for _, score in row]})
+def _json_line(row: Suggestions, names: ShownNames) -> str:
+    scores = [float(f"{score:.9g}") for _, score in row]
+    found: dict[str, Any] = {"labels": [label for label, _ in row], "scores": scores}
+    if names:
+        found["names"] = [names.name(label) for label, _ in row]
+    return to_json(found)

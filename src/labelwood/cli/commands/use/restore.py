@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from pathlib import Path
 
 from labelwood.cli.support.output import print_facts, print_json
-from labelwood.cli.support.parser import Parser
+from labelwood.cli.support.parser import Options, Parser
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.serve.state.recovery import restore
 from labelwood.storage.model_directory import check_target
@@ -32,7 +31,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.json_flag()
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Replay the log up to the time and save the model."""
     check_target(options.output)
     state = restore(options.state, at=options.at)

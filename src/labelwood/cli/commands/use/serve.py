@@ -5,23 +5,26 @@ An online model also learns from requests; every acknowledged example is durable
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.output import print_json
-from labelwood.cli.support.parser import Parser, at_least, between, number, one_of
+from labelwood.cli.support.parser import Options, Parser, at_least, between, number, one_of
 from labelwood.errors import LabelwoodError
+from labelwood.methods import load
 from labelwood.serve.event_log import LEVELS
 from labelwood.serve.http.limits import Limits
+from labelwood.vocabulary import load_vocabulary
 
 EXAMPLES = (
     "labelwood serve model",
     "labelwood serve model --host 0.0.0.0 --tokens tokens.txt --workers 4",
+    "labelwood serve model --language fi",
     "labelwood serve model --state /var/lib/labelwood --drift-alarm 0.5",
 )
 _LIMITS = Limits()
+_FOR_LEARNING = ("--state", "--queue", "--snapshot-seconds", "--keep", "--drift-window", "--drift-alarm")
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -53,8 +56,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="file with lines \"read TOKEN\" or \"write TOKEN\" (default: environment variable LABELWOOD_TOKENS)",
     )  # fmt: skip
     parser.value(
-        "--uris", metavar="FILE", takes="an Annif vocabulary in TSV format", convert=Path,
-        help="Annif vocabulary in TSV format, with the URIs of the labels",
+        "--vocabulary", metavar="FILE", takes="a vocabulary file", convert=Path,
+        help="names and URIs of the labels, instead of the model's: SKOS, Annif's TSV or CSV, or a table",
+    )  # fmt: skip
+    parser.value(
+        "--language", metavar="TAG", takes="a language tag, such as fi",
+        help="language of names where a request does not say (default: the one with the most names)",
     )  # fmt: skip
     _add_limits(parser)
     parser.value(
@@ -90,12 +97,18 @@ def _add_limits(parser: Parser) -> None:
     _number(parser, "--max-per-address", 1, _LIMITS.per_address, "open connections per client address and process")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Serve until interrupted."""
     try:
-        from labelwood.serve.processes import Options, serve  # noqa: PLC0415 - an optional dependency
+        from labelwood.serve.processes import Options as ServiceOptions  # noqa: PLC0415 - an optional dependency
+        from labelwood.serve.processes import serve  # noqa: PLC0415 - as above
     except ImportError as error:
         raise LabelwoodError(f"serve: {error.name} is needed; pip install 'labelwood[serve]'") from None
+
+    if options.log is None:
+        options.refuse(["--log-level"], "it needs --log")
+    if options.max_bodies < options.max_body:
+        options.refuse(["--max-bodies"], f"it must be at least --max-body, {options.max_body}")
 
     def announce(facts: dict[str, Any]) -> None:
         if options.json:
@@ -104,8 +117,9 @@ def run(options: argparse.Namespace) -> int:
         how = f", learning, state in {facts['state']}" if facts["learns"] else ""
         print(f"labelwood: serving {options.model} at {facts['url']}{how}", file=sys.stderr, flush=True)
 
+    _remark_without_effect(options)
     serve(
-        Options(
+        ServiceOptions(
             model=Path(options.model),
             host=options.host,
             port=options.port,
@@ -114,7 +128,8 @@ def run(options: argparse.Namespace) -> int:
             workers=options.workers,
             n_jobs=options.n_jobs,
             tokens=options.tokens,
-            uris=options.uris,
+            vocabulary=options.vocabulary,
+            language=options.language,
             limits=Limits(
                 body_bytes=options.max_body,
                 seconds=options.timeout,
@@ -138,6 +153,22 @@ def run(options: argparse.Namespace) -> int:
         announce,
     )
     return 0
+
+
+def _remark_without_effect(options: Options) -> None:
+    """Remark on options that the model makes pointless; they are no errors, so that any model can be served by them."""
+    if not options.has_given((*_FOR_LEARNING, "--no-learn", "--vocabulary")):
+        return
+    model = load(options.model)
+    if options.no_learn or not model.can_learn:
+        why = "--no-learn is given" if options.no_learn else f"{options.model} does not learn"
+        options.remark(_FOR_LEARNING, why)
+    if not model.can_learn:
+        options.remark(["--no-learn"], f"{options.model} does not learn")
+    if options.vocabulary is not None:
+        vocabulary = load_vocabulary(options.vocabulary)
+        if all(vocabulary.resolve(label) is None for label in model.label_names.index):
+            options.remark(["--vocabulary"], f"{options.vocabulary} has none of the labels of {options.model}")
 
 
 def _number(parser: Parser, flag: str, least: int, default: int, text: str) -> None:

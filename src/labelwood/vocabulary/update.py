@@ -1,0 +1,70 @@
+"""A newer vocabulary for a saved model, without learning anything again.
+
+Only the arrays of the vocabulary and of the label names are written; the other files of the model are linked.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import NamedTuple
+
+from labelwood.errors import LabelwoodError
+from labelwood.label_names import PREFIX as LABEL_NAMES
+from labelwood.label_names import LabelNames
+from labelwood.storage.model_directory import change_model, read_model
+from labelwood.vocabulary.concept import PREFERRED, Concept
+from labelwood.vocabulary.current_labels import moved_ids, renames
+from labelwood.vocabulary.vocabulary import PREFIX, Vocabulary
+
+
+class Changes(NamedTuple):
+    """What an update changed: concepts by their URIs, and the numbers of labels of the model that it touched."""
+
+    added: list[str]
+    renamed: list[str]
+    deprecated: list[str]
+    labels_renamed: int
+    labels_merged: int
+    labels_retired: int
+
+
+def update_model(path: str | os.PathLike[str], new: Vocabulary) -> Changes:
+    """Give a saved model a newer vocabulary.
+
+    Concepts that the newer vocabulary lacks count as deprecated. A label of a replaced concept takes over the new URI,
+    or counts for it if it is a label already; a label of a concept that is deprecated without a replacement is not
+    suggested any more. Added concepts are known by name; the model suggests them once it has learned rows with them.
+    """
+    manifest, arrays = read_model(path, verify=False)
+    names = LabelNames.restore(manifest["labels"], arrays)
+    if names.kind == "ids":
+        raise LabelwoodError(f"{path}: the labels are columns without names; a vocabulary needs names or URIs")
+    old = Vocabulary.restore(arrays) or Vocabulary.of([])
+    known, current = {one.uri: one for one in old}, {one.uri: one for one in new}
+    gone = [replace(one, deprecated=True) for uri, one in known.items() if uri not in current]
+    whole = Vocabulary.of([*current.values(), *gone]) if gone else new
+    names.vocabulary = old
+    before = moved_ids(names)
+    renamed = renames(names, whole)
+    after = names.renamed(renamed)
+    after.vocabulary = whole
+    moved = {label: target for label, target in moved_ids(after).items() if before.get(label) != target}
+    facts, label_arrays = after.state()
+    change_model(
+        path, {**manifest, "labels": facts}, {**whole.arrays(), **label_arrays}, instead_of=(PREFIX, LABEL_NAMES)
+    )
+    return Changes(
+        added=[uri for uri, one in current.items() if uri not in known and not one.deprecated],
+        renamed=[uri for uri, one in current.items() if uri in known and _preferred(one) != _preferred(known[uri])],
+        deprecated=[
+            uri for uri in known if not known[uri].deprecated and (uri not in current or current[uri].deprecated)
+        ],
+        labels_renamed=len(renamed),
+        labels_merged=sum(target >= 0 for target in moved.values()),
+        labels_retired=sum(target < 0 for target in moved.values()),
+    )
+
+
+def _preferred(concept: Concept) -> list[tuple[str, str]]:
+    return [(text.language, text.text) for text in concept.texts if text.kind == PREFERRED]
