@@ -39,7 +39,7 @@ class TrainingRows:
     vector_scale: F32 | None = None
 
     @classmethod
-    def of(cls, X: CSR, run: RunContext, *, normalize: bool, vector_weight: float) -> TrainingRows:
+    def of(cls, X: CSR, run: RunContext, *, normalize: bool, vector_weight: float = 1.0) -> TrainingRows:
         """The rows as they are, or of unit length; vectors are multiplied by ``vector_weight``.
 
         If the rows are in a file, an eighth of the memory that the run's limit leaves goes to pages of the file, a
@@ -62,8 +62,9 @@ class TrainingRows:
         """The features, entries and rows of the nodes of an untrained tree."""
         with run.phase("count") as progress:
             used, entries, members = _core.count_tree(self.X, Y, tree, run.n_threads, progress)
-        entries += members[tree.inner] * self.X.width
-        return Plan(tree, used + self.X.width, entries, members, self.X.n_cols, self.X.resident, self.held_bytes)
+        rows = members[tree.inner]
+        used, entries = used + self.X.width * (rows > 0), entries + self.X.width * rows
+        return Plan(tree, used, entries, members, self.X.n_cols, self.X.resident, self.held_bytes)
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that the training of all trees shares."""
