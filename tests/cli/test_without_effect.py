@@ -90,7 +90,7 @@ VALUES = {
     "--per-label": None, "--plot": "new.svg", "--propensity": "0.5,0.4", "--resamples": "7", "--resume": None,
     "--row": "2", "--rows": "30", "--seed": "3", "--sep": " ", "--share": "0.3", "--stream": None, "--target": "none",
     "--target-size": "1GB", "--text": "title", "--threshold": "0.3", "--to": "npz", "--tree": "2", "--words": "1",
-    "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None,
+    "--roll-up": "0.5", "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None,
     "--vocabulary": "concepts.tsv", "-k": "1", "-q": None, "-v": None,
 }  # fmt: skip
 VALUES_HERE = {
@@ -103,6 +103,7 @@ VALUES_HERE = {
 REFUSED = {
     ("learn", "--inference-only"): "--inference-only needs -o", ("shrink", "--output"): "-o needs --threshold",
     ("predict a text", "--format"): "no such file", ("explain a text", "--format"): "no such file",
+    "--roll-up": "needs a model whose vocabulary",
     "--language": "the model has no vocabulary", ("explain a text", "--row"): "--row takes a row",
     ("train vectors", "--label-texts"): "needs data of texts",
 }  # fmt: skip

@@ -38,6 +38,7 @@ from labelwood.serve.http.gate import Gate
 from labelwood.serve.http.limits import Limits
 from labelwood.serve.service import Service
 from labelwood.serve.state.followed_model import FollowedModel
+from labelwood.serve.state.refits import RefitOptions
 from labelwood.serve.state.state_machine import DRIFT_WINDOW
 from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store, view_of
 from labelwood.serve.state.writer import Writer
@@ -69,6 +70,7 @@ class Options:
     keep: int = KEPT_SNAPSHOTS
     drift_window: int = DRIFT_WINDOW
     alarm_below: float = 0.0
+    refits: RefitOptions = field(default_factory=RefitOptions)
     log: str | None = None
     log_level: Level = "info"
 
@@ -257,6 +259,7 @@ def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool 
         snapshot_seconds=options.snapshot_seconds,
         publish=publish,
         alarm_below=options.alarm_below,
+        refits=options.refits,
     )
     return Service(store.machine, metrics, writer, name=options.model.name)
 

@@ -249,7 +249,8 @@ class Service:
     def _writer(self) -> Writer:
         if self.writer is None:
             raise CannotLearnError(
-                "this model does not learn here; serve an online-tree or online-forest model that was saved whole"
+                "this model does not learn here; "
+                "serve a living-tree, online-tree or online-forest model that was saved whole"
             )
         return self.writer
 

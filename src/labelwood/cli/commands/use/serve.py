@@ -77,6 +77,9 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     _number(parser, "--keep", 2, 2, "snapshots to keep; labelwood restore reaches back to the oldest")
     _number(parser, "--drift-window", 1, 1000, "examples over which drift is measured")
     _positive(parser, "--drift-alarm", None, "raise an alarm if progressive P@1 falls below this")
+    parser.add_argument("--no-refits", action="store_true", help="never train a living-tree model again")
+    _positive(parser, "--refit-seconds", None, "train a living-tree model again after this time as well")
+    _number(parser, "--refit-jobs", 1, 1, "threads that train a living-tree model again")
     parser.json_flag()
 
 
@@ -102,6 +105,7 @@ def run(options: Options) -> int:
     try:
         from labelwood.serve.processes import Options as ServiceOptions  # noqa: PLC0415 - an optional dependency
         from labelwood.serve.processes import serve  # noqa: PLC0415 - as above
+        from labelwood.serve.state.refits import RefitOptions  # noqa: PLC0415 - as above
     except ImportError as error:
         raise LabelwoodError(f"serve: {error.name} is needed; pip install 'labelwood[serve]'") from None
 
@@ -147,6 +151,11 @@ def run(options: Options) -> int:
             keep=options.keep,
             drift_window=options.drift_window,
             alarm_below=options.drift_alarm or 0.0,
+            refits=RefitOptions(
+                when="asked" if options.no_refits else "due",
+                seconds=None if options.no_refits else options.refit_seconds,
+                n_jobs=options.refit_jobs,
+            ),
             log=options.log,
             log_level=options.log_level,
         ),
