@@ -189,6 +189,11 @@ def as_sparse(X: CSR) -> CSR:
     return X.to_csr() if isinstance(X, Hybrid) else X
 
 
+def words_of(X: CSR) -> CSR:
+    """The rows without their vectors, with as many columns as before."""
+    return CSR(X.indptr, X.indices, X.data, X.n_cols) if isinstance(X, Hybrid) else X
+
+
 def topk_in_blocks(X: CSR, topk: Callable[[CSR], TopK]) -> TopK:
     """The answers of a model that takes sparse rows; a hybrid is turned into sparse rows block by block."""
     if not isinstance(X, Hybrid):
