@@ -1,1 +1,0 @@
-"""Words, vectors, or both: what sentence embeddings add to tf-idf on short texts."""
