@@ -22,7 +22,7 @@ from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.hybrid import Hybrid, as_layout
 from labelwood.label_names import LabelNames
 from labelwood.methods.label_tree import subtrees
-from labelwood.methods.label_tree.training_rows import TrainingRows, factors, train_part, train_whole
+from labelwood.methods.label_tree.training_rows import TrainingRows, factors, grown, seed_of, train_part, train_whole
 from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
@@ -112,9 +112,9 @@ class LinearModel(TreeEstimator):
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
         rows = TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight)
         grow = self._grower(rows, Y, run)
-        trees = [_grown(grow, 0, run)]
+        trees = [grown(grow, 0, run)]
         self._check_memory(rows, Y, trees[0], run)
-        trees += [_grown(grow, number, run) for number in range(1, self._n_trees())]
+        trees += [grown(grow, number, run) for number in range(1, self._n_trees())]
         self.trees_ = self._train(rows, Y, trees, run)
 
     def _check_limit(self, X: CSR, Y: CSR, run: RunContext, *, is_given: bool) -> None:
@@ -188,7 +188,7 @@ class LinearModel(TreeEstimator):
 
     def _train(self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext) -> list[PackedTree]:
         """The trees with their weights, packed."""
-        settings = [self._setting(rows, tree, _seed_of(number, run), run) for number, tree in enumerate(trees)]
+        settings = [self._setting(rows, tree, seed_of(number, run), run) for number, tree in enumerate(trees)]
         train = subtrees.train_divided if run.is_divided else train_whole
         trained = train(trees, settings, rows.shared(), Y, run)
         moved = sum(int(arrays.pop("weight_bytes")) for arrays in trained)
@@ -391,19 +391,3 @@ class LinearModel(TreeEstimator):
             "nonzero_weights": sum(packed.node_weights.n_weights for packed in self.trees_),
             "stored_as": str(self.trees_[0].node_weights.stored_as),
         }
-
-
-def _grown(grow: Callable[[int], LabelTree], number: int, run: RunContext) -> LabelTree:
-    """The tree of this number, grown or from the checkpoint."""
-    name, checkpoint = f"tree{number}.shape", run.checkpoint
-    found = {} if checkpoint is None else checkpoint.read([name])
-    if name in found:
-        return LabelTree(**found[name])
-    tree = grow(_seed_of(number, run))
-    if checkpoint is not None:
-        checkpoint.write(name, {"child_ptr": tree.child_ptr, "label": tree.label})
-    return tree
-
-
-def _seed_of(number: int, run: RunContext) -> int:
-    return run.seed + number * 2**32  # seeds are below 2^32: no two trees of any two seeds share one

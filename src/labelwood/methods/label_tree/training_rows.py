@@ -135,3 +135,20 @@ def train_part(
     if setting["threshold"] >= 0:
         trained["vector_weights"] = trained["vector_weights"].astype(setting["weight_dtype"])
     return trained
+
+
+def grown(grow: Callable[[int], LabelTree], number: int, run: RunContext) -> LabelTree:
+    """The tree of this number, grown or from the checkpoint."""
+    name, checkpoint = f"tree{number}.shape", run.checkpoint
+    found = {} if checkpoint is None else checkpoint.read([name])
+    if name in found:
+        return LabelTree(**found[name])
+    tree = grow(seed_of(number, run))
+    if checkpoint is not None:
+        checkpoint.write(name, {"child_ptr": tree.child_ptr, "label": tree.label})
+    return tree
+
+
+def seed_of(number: int, run: RunContext) -> int:
+    """The seed of the tree of this number."""
+    return run.seed + number * 2**32  # seeds are below 2^32: no two trees of any two seeds share one
