@@ -36,6 +36,7 @@ CANDIDATES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("online-tree", {}),
     ("graph-forest", {}),
     ("ldsm-forest", {}),
+    ("fastxml-forest", {}),
     ("linear-tree", {"C": 0.5}),
     ("linear-tree", {"n_trees": 3}),
     ("linear-tree", {"n_trees": 3, "C": 0.5}),
