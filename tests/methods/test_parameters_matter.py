@@ -57,6 +57,7 @@ CHANGED = {
 UNSEEN = {
     "n_jobs": "the result is always the same",
     "verbose": "it shows progress",
+    "vector_weight": "for rows with vectors; tests/test_hybrid.py has its test",
     "fields": "for documents of several fields; tests/text has its tests",
     "online-tree search": "a live model searches exactly",
     "online-tree beam_width": "likewise",
