@@ -309,7 +309,12 @@ class LivingTree(LivingState):
     def _lists_of(self, X: CSR, k: int, run: RunContext) -> tuple[TopK, TopK]:
         """What the batch tree and the online tree list for rows, equally wide."""
         width = run.width(min(max(k, WIDTH), self.n_labels_))
-        return self._batch_lists(X, width, run), self.online_.topk_rows(X, width, run)
+        batch, online = self._batch_lists(X, width, run), self.online_.topk_rows(X, width, run)
+        n_listed = online.labels.shape[1]  # a frozen tree lists only labels that may be suggested
+        if n_listed == width:
+            return batch, online
+        lacking = ((0, 0), (0, width - n_listed))
+        return batch, TopK(np.pad(online.labels, lacking, constant_values=-1), np.pad(online.scores, lacking))
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
         """The k labels of highest mixed score."""
