@@ -68,7 +68,7 @@ TRIED: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 SHOWN = {
-    "tibkat": {name: TRIED["tibkat"][name] for name in ("joined", "title^3", "title^3 +stems")},
+    "tibkat": {name: TRIED["tibkat"][name] for name in ("joined", "joined +stems", "title^4", "title^4 +stems")},
     "yso_finna_fi_full": {
         "words": {},
         "stems": {"encoder": {"words": "stems", "language": "fi"}},

@@ -12,6 +12,7 @@ __all__ = [
     "METHODS",
     "Blend",
     "CraftForest",
+    "FastXmlForest",
     "FormatError",
     "GraphForest",
     "HashingEncoder",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from labelwood.methods import METHODS, load
     from labelwood.methods.blend import Blend
     from labelwood.methods.forest.craft_forest import CraftForest
+    from labelwood.methods.forest.fastxml_forest import FastXmlForest
     from labelwood.methods.forest.graph_forest import GraphForest
     from labelwood.methods.forest.label_neighbors import label_neighbors
     from labelwood.methods.forest.ldsm_forest import LdsmForest
@@ -55,6 +57,7 @@ else:
         "METHODS": "methods",
         "Blend": "methods.blend",
         "CraftForest": "methods.forest.craft_forest",
+        "FastXmlForest": "methods.forest.fastxml_forest",
         "FormatError": "errors",
         "GraphForest": "methods.forest.graph_forest",
         "HashingEncoder": "text",

@@ -26,6 +26,7 @@ _CLASSES = {
     "ldsm-forest": ("forest.ldsm_forest", "LdsmForest"),
     "craft-forest": ("forest.craft_forest", "CraftForest"),
     "graph-forest": ("forest.graph_forest", "GraphForest"),
+    "fastxml-forest": ("forest.fastxml_forest", "FastXmlForest"),
     "blend": ("blend", "Blend"),
     "ranker": ("ranker", "Ranker"),
 }

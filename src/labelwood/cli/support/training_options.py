@@ -33,6 +33,7 @@ from labelwood.tuning.rules_of_thumb import Auto, rule_of_thumb
 from labelwood.validation.targets import read_labels
 
 AUTO = "auto"
+_WITH_NAMES = "ranker"  # what auto takes if labels have texts
 # Progress bars appear on terminals only, so the command line always asks for them.
 _SET_HERE = {"verbose": True}
 
@@ -65,7 +66,6 @@ class Task(NamedTuple):
 def add_training_options(parser: Parser, argv: list[str]) -> None:
     """Add flags for the method, the encoder and their parameters, and ``--json``."""
     method_flag(parser, AUTO)
-    encoder_flag(parser)
     parser.json_flag()
     named = named_in(argv, "--method", DEFAULT_METHOD)
     if named == AUTO:
@@ -73,6 +73,12 @@ def add_training_options(parser: Parser, argv: list[str]) -> None:
     else:
         method = _known(named, METHODS, DEFAULT_METHOD)
         add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
+    add_encoder_options(parser, argv)
+
+
+def add_encoder_options(parser: Parser, argv: list[str]) -> None:
+    """Add flags for the encoder and its parameters."""
+    encoder_flag(parser)
     encoder = _known(named_in(argv, "--encoder", DEFAULT_ENCODER), ENCODERS, DEFAULT_ENCODER)
     add_method_flags(
         parser,
@@ -101,13 +107,17 @@ def read_task(options: Options, clock: RunContext, prog: str) -> Task:
     if encoder.fields is not None and any(isinstance(text, str) for text in documents.texts[:1]):
         raise UsageError(f"{prog}: fields are columns of CSV, JSON lines or Parquet; {named_data(options)} has none")
     columns = columns_to_keep(options)
-    if options.method == AUTO:
+    method = options.method
+    if method == AUTO and getattr(options, "label_texts", None) is not None:
+        method = _WITH_NAMES
+        remark(f"{method}: the labels have texts, and its second look compares them with each row")
+    if method == AUTO:
         names, targets = read_labels(documents.labels, None, prog)
         with clock.phase("fit"):
             features = encoder.fit_encode(documents.texts)
         chosen = _method(options, given, features, targets)
         return Task(chosen, features, targets, names.array.tolist(), given, encoder_given, encoder, columns)
-    classifier = METHODS[options.method](**{**_SET_HERE, **given})
+    classifier = METHODS[method](**{**_SET_HERE, **given})
     whole = TextClassifier(classifier, encoder)
     return Task(whole, documents.texts, documents.labels, None, given, encoder_given, columns=columns)
 

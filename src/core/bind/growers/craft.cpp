@@ -1,6 +1,6 @@
 // Binding of the CRAFTML kernel. Its caller in Python has checked the arrays.
 #include "bind/arguments.hpp"
-#include "bind/forest_arrays.hpp"
+#include "bind/growers/forest_arrays.hpp"
 #include "bind/options.hpp"
 #include "forest/craft/grower.hpp"
 

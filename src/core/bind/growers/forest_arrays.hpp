@@ -1,12 +1,23 @@
-// The arrays of a grown forest as a dict for the Python class RoutedForest.
+// What bindings of forests share: options of binary trees, and the arrays of a grown forest as a dict for the
+// Python class RoutedForest.
 #pragma once
 
 #include <utility>
 
 #include "bind/bind.hpp"
+#include "bind/options.hpp"
+#include "forest/binary_grower.hpp"
 #include "forest/grown_forest.hpp"
 
 namespace labelwood::bind {
+
+inline void read_binary(OptionsReader& from, forest::BinaryOptions& to) {
+    from.read("first_tree", to.first_tree);
+    from.read("n_trees", to.n_trees);
+    from.read("max_leaf", to.max_leaf);
+    from.read("leaf_size", to.leaf_size);
+    from.read("seed", to.seed);
+}
 
 inline nb::dict forest_arrays(forest::FlatForest&& flat) {
     nb::dict arrays;

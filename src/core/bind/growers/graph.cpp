@@ -1,7 +1,7 @@
 // Bindings of GraphForest: the neighbour graph, one cut, whole forests. Callers in Python have checked the
 // arrays.
 #include "bind/arguments.hpp"
-#include "bind/forest_arrays.hpp"
+#include "bind/growers/forest_arrays.hpp"
 #include "bind/options.hpp"
 #include "forest/graph/grower.hpp"
 
@@ -30,10 +30,7 @@ void read(OptionsReader& from, graph::CutOptions& to) {
 void read(OptionsReader& from, graph::Options& to) {
     read(from, to.graph);
     read(from, to.cut);
-    from.read("first_tree", to.first_tree);
-    from.read("n_trees", to.n_trees);
-    from.read("max_leaf", to.max_leaf);
-    from.read("seed", to.seed);
+    read_binary(from, to.tree);
 }
 
 nb::tuple build(const PatternArrays& y, const nb::dict& options) {
