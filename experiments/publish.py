@@ -28,6 +28,7 @@ PAPERS = {
     "craftml": "CRAFTML (Siblini, Kuntz and Meyer 2018)",
     "linear_tree_size": "Linear tree size (Lin, Liu and Lin 2024)",
     "gpt": "GPT (Tagami 2017)",
+    "fastxml": "FastXML (Prabhu and Varma 2014) and PfastreXML (Jain, Prabhu and Varma 2016)",
     "blend": "The blend",
 }
 INTRODUCTION = (

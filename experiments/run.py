@@ -52,6 +52,7 @@ PARTS = {
     "gpt.table2": "GPT, Table 2",
     "gpt.kept_pairs": "GPT, pairs kept",
     "gpt.readings": "GPT, silent points",
+    "fastxml.table": "FastXML and PfastreXML, as printed and ours",
     "blend.blend": "the blend",
     "grand_table": "all methods and peers",
 }

@@ -46,9 +46,10 @@ PUBLIC = {
     """,
     "labelwood.params": "Param",
     "labelwood.size": """
-        PAPER_ENTRY_BYTES PAPER_WEIGHT_BYTES Level alpha_star dense_tree_weights falling_depths inner_levels
-        largest_depth levels paper_one_vs_rest_bytes paper_ratio paper_tree_bytes reduction_ratios size_ratio
-        smaller_below tree_weights weights_of
+        PAPER_ENTRY_BYTES PAPER_WEIGHT_BYTES Level alpha_star children_on_path dense_tree_weights falling_depths
+        fewest_on_path inner_levels largest_depth levels one_vs_rest_time paper_one_vs_rest_bytes paper_ratio
+        paper_tree_bytes reduction_ratios size_ratio smaller_below smallest_alpha tree_time tree_time_by_depth
+        tree_weights weights_of
     """,
     "labelwood.sparse": "CSR TopK from_lists from_scipy",
     "labelwood.text": "ENCODERS HashingEncoder TextEncoder TfidfEncoder",

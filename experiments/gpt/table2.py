@@ -2,8 +2,8 @@
 
     python -m experiments.gpt.table2
 
-The paper's competitors FastXML, PfastreXML and PLT are not part of this library; CraftForest, LdsmForest and
-LinearTree are, and stand in their place on the four sets at hand. The paper's own five sets run when --data has them.
+The paper's competitors are FastXML, PfastreXML (see experiments.fastxml.table) and PLT. CraftForest, LdsmForest and
+LinearTree stand in their place on the four sets at hand. The paper's own five sets run when --data has them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """The theory of model sizes: its theorems over all parameters, and the figures the paper gives."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -100,3 +102,39 @@ def test_nonsense_is_refused():
         theory.tree_weights(10, 1, 2, 2, 0.0)
     assert theory.smaller_below(100, 3, 3) is None
     assert len(theory.falling_depths(10**6, 10, 0.99)) == 0
+
+
+@given(
+    n_labels=st.integers(100, 10**7), arity=st.integers(2, 100), depth=st.integers(2, 6), row_labels=st.floats(1, 50)
+)
+def test_training_time_of_a_balanced_tree(n_labels, arity, depth, row_labels):
+    """Eqs. (21) to (23) sum to at most Eq. (5), which is at least Eq. (24) times the values that a row is read."""
+    shape = (n_labels, 1000, 50.0, arity, depth, row_labels)
+    by_depth = theory.tree_time_by_depth(*shape)
+    assert len(by_depth) == depth
+    assert sum(by_depth) <= theory.tree_time(*shape) * (1 + 1e-12)
+    assert by_depth[0] == theory.one_vs_rest_time(arity, 1000, 50.0)
+    assert theory.tree_time(*shape) >= 1000 * 50 * row_labels * theory.fewest_on_path(n_labels, depth) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("arity", "depth"), [(2, 4), (10, 3), (100, 2)])
+def test_training_time_at_the_depth_of_all_labels(arity, depth):
+    """Eq. (6): with L = K^d the bound is K d log(L) per value of a row, and Eq. (24) holds with equality."""
+    n_labels = arity**depth
+    assert theory.children_on_path(n_labels, arity, depth) == pytest.approx(theory.fewest_on_path(n_labels, depth))
+    wanted = arity * depth * math.log(n_labels) * 1000 * 50
+    assert theory.tree_time(n_labels, 1000, 50.0, arity, depth) == pytest.approx(wanted)
+    with pytest.raises(LabelwoodError, match="depth and arity must be at least 2"):
+        theory.tree_time_by_depth(n_labels, 1000, 50.0, arity, 1)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_children_use_all_features_together(seed, arity):
+    """Theorem 3: rows of a node, each used by at least one child; the mean of the children's shares is 1/K or more."""
+    random = np.random.default_rng(seed)
+    X = random.random((40, 30)) < 0.1
+    used = random.random((40, arity)) < 0.3
+    used[np.arange(40), random.integers(0, arity, 40)] = True
+    of_children = [X[used[:, child]].any(axis=0).sum() for child in range(arity)]
+    whole = max(X.any(axis=0).sum(), 1)
+    assert X.any(axis=0).sum() == 0 or np.mean(of_children) / whole >= theory.smallest_alpha(arity) - 1e-12

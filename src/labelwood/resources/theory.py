@@ -12,6 +12,7 @@ What is measured on a real tree starts from ``used_features``, one number per in
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -26,6 +27,57 @@ PAPER_WEIGHT_BYTES = 8  # a double
 PAPER_ENTRY_BYTES = 12  # a double and the number of its feature
 
 F64 = npt.NDArray[np.float64]
+
+
+def one_vs_rest_time(n_labels: int, n_rows: float, row_entries: float) -> float:
+    """Eq. (4): feature values that training one-vs-rest reads in one iteration; Eq. (3) is one classifier of it."""
+    return n_labels * n_rows * row_entries
+
+
+def tree_time_by_depth(
+    n_labels: int, n_rows: float, row_entries: float, arity: int, depth: int, row_labels: float | None = None
+) -> list[float]:
+    """Eqs. (21), (22) and (23): feature values that each depth of a balanced tree reads in one iteration.
+
+    ``row_labels`` bounds the nodes of a depth that use a row, ``c log L`` of the paper; None: ``log L``.
+    """
+    _check(
+        depth >= 2 and arity >= 2 and n_labels >= arity, "depth and arity must be at least 2, n_labels at least arity"
+    )
+    reached = math.log(n_labels) if row_labels is None else row_labels
+    read = n_rows * row_entries
+    middle = [arity * read * reached] * (depth - 2)
+    return [arity * read, *middle, n_labels / arity ** (depth - 1) * read * reached]
+
+
+def tree_time(
+    n_labels: int, n_rows: float, row_entries: float, arity: int, depth: int, row_labels: float | None = None
+) -> float:
+    """Eq. (5): an upper bound of the sum of :func:`tree_time_by_depth` if rows have a label or more.
+
+    With ``depth = log_K L`` it is Eq. (6), ``K log_K(L) log(L)`` times the feature values of all rows.
+    """
+    reached = math.log(n_labels) if row_labels is None else row_labels
+    return n_rows * row_entries * reached * children_on_path(n_labels, arity, depth)
+
+
+def children_on_path(n_labels: int, arity: int, depth: int) -> float:
+    """The factor ``K (d - 1) + L / K^(d - 1)`` of Eq. (5): children of the nodes from the root to a label."""
+    return arity * (depth - 1) + n_labels / arity ** (depth - 1)
+
+
+def fewest_on_path(n_labels: int, depth: int) -> float:
+    """Eq. (24): the least value ``d L^(1/d)`` of :func:`children_on_path`, reached at ``K = L^(1/d)``.
+
+    >>> fewest_on_path(10_000, 2), children_on_path(10_000, 100, 2)
+    (200.0, 200.0)
+    """
+    return float(depth * n_labels ** (1 / depth))
+
+
+def smallest_alpha(arity: int) -> float:
+    """Theorem 3: alpha is at least 1/K, because the children of a node use all of its features together."""
+    return 1.0 / arity
 
 
 def largest_depth(n_labels: int, arity: int) -> int:
