@@ -14,7 +14,7 @@ from labelwood import data
 from labelwood.cli import COMMANDS
 from labelwood.data.synth import Shape, synth
 
-PAGES = ("guide.md", "recipes.md", "cli.md", "service.md", "runbook.md")
+PAGES = ("guide.md", "recipes.md", "cli.md", "moving-from-annif.md", "vocabularies.md", "service.md", "runbook.md")
 LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini", "nginx"}
 
 
