@@ -20,7 +20,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 HOME = Path(__file__).resolve().parents[1] / "docs" / "gallery"
 ORDER = (
@@ -74,7 +74,6 @@ def main() -> None:
     for name in ORDER:
         started = time.process_time()
         (target / f"{name}.md").write_text(page(HOME / f"{name}.py", target), encoding="utf-8")
-        (target / f"{name}.py").write_text((HOME / f"{name}.py").read_text(encoding="utf-8"), encoding="utf-8")
         print(f"gallery: {name} {time.process_time() - started:.1f} s", file=sys.stderr)
 
 

@@ -21,7 +21,26 @@ WORDS = {
     "bees": "bee hive honey queen swarm nectar",
     "fonts": "font serif glyph kerning typeface letter",
 }
-_COMMON = "the a of in on and for with new old year people city report change small large first".split()
+_COMMON = [
+    "the",
+    "a",
+    "of",
+    "in",
+    "on",
+    "and",
+    "for",
+    "with",
+    "new",
+    "old",
+    "year",
+    "people",
+    "city",
+    "report",
+    "change",
+    "small",
+    "large",
+    "first",
+]
 
 
 def texts_and_tags(count: int, seed: int = 0) -> tuple[list[str], list[list[str]]]:

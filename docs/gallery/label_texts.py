@@ -9,13 +9,10 @@ from articles import texts_and_tags
 from labelwood import LinearTree, TextClassifier
 
 texts, tags = texts_and_tags(300)
-described = {
-    "astronomy": ["star planet telescope galaxy orbit comet"],
-    "law": ["law court judge"],
-}
+described = {"astronomy": ["star planet telescope galaxy orbit comet"], "law": ["law court judge"]}
 model = TextClassifier(LinearTree(n_jobs=1)).fit(texts, tags, label_texts=described)
 labels, scores = model.predict_topk(["a telescope shows a comet near the planet"], k=3)
-print(list(zip(labels[0], scores[0].round(2), strict=True)))
+print([f"{label} {score:.2f}" for label, score in zip(labels[0], scores[0], strict=True)])
 
 # %%
 import matplotlib.pyplot as plt

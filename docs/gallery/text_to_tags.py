@@ -18,7 +18,7 @@ from labelwood import LinearTree, TextClassifier
 
 model = TextClassifier(LinearTree(n_jobs=1)).fit(texts[:320], tags[:320])
 suggested, scores = model.predict_topk(["the court decided on the income tax of the bank"], k=3)
-print(list(zip(suggested[0], scores[0].round(2), strict=True)))
+print([f"{label} {score:.2f}" for label, score in zip(suggested[0], scores[0], strict=True)])
 
 # %% [markdown]
 # On rows that the model has not seen: which share of the first suggestions is right?
