@@ -59,7 +59,7 @@ def page(script: Path, target: Path) -> str:
         for number in plt.get_fignums():
             plots += 1
             name = f"{script.stem}-{plots}.png"
-            plt.figure(number).savefig(target / name, dpi=100)
+            plt.figure(number).savefig(target / name, dpi=100, bbox_inches="tight")
             lines += [f"![{script.stem.replace('_', ' ')}]({name})", ""]
         plt.close("all")
     return "\n".join([*lines, f"The script is [{script.name}]({script.name}).", ""])
