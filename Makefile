@@ -97,6 +97,7 @@ experiments-quick: $(VENV)/installed
 
 # Build the documentation site in build/site; a broken link or anchor is an error. --quiet would hide the warnings from --strict.
 docs: $(VENV)/installed $(VENV)/tools-docs
+	rm -rf build/gallery && $(BIN)/python tools/gallery.py build/gallery
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/bin/python:

@@ -23,6 +23,7 @@ from labelwood import params
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 NOTEBOOK = ROOT / "notebook"
+GALLERY = ROOT / "build" / "gallery"  # made by tools/gallery.py
 MODULES = ("data", "metrics", "size")
 _SHOWN_DEFAULT = 60
 
@@ -34,6 +35,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if path.is_file():
             uri = path.relative_to(ROOT).as_posix()
             files.append(File(uri, str(ROOT), config.site_dir, config.use_directory_urls))
+    gallery = sorted(GALLERY.glob("*"))
+    files_of_gallery = [path.relative_to(GALLERY.parent).as_posix() for path in gallery]
+    for uri in files_of_gallery:
+        files.append(File(uri, str(GALLERY.parent), config.site_dir, config.use_directory_urls))
     named = set(_paths(config.nav or []))
     missing = sorted(
         page.src_uri
@@ -41,8 +46,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if page.src_uri not in named and page.inclusion.is_included()
     )
     of_methods = [uri for uri in missing if uri.startswith("notebook/methods/")]
-    others = [uri for uri in missing if uri not in of_methods]
+    of_gallery = [uri for uri in missing if uri in files_of_gallery]
+    others = [uri for uri in missing if uri not in of_methods and uri not in of_gallery]
     if config.nav is not None:
+        if of_gallery:
+            config.nav.insert(2, {"Gallery": of_gallery})
         [notebook] = [section["Notebook"] for section in config.nav if "Notebook" in section]
         notebook += [{"Methods": of_methods}] if of_methods else []
         config.nav += [{"More": others}] if others else []
@@ -65,6 +73,8 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
             uri = target.relative_to(DOCS).as_posix()
         elif target.is_relative_to(NOTEBOOK):
             uri = target.relative_to(ROOT).as_posix()
+        elif target.is_relative_to(GALLERY):
+            uri = target.relative_to(GALLERY.parent).as_posix()
         else:
             return text
         return f"[{text}]({os.path.relpath(uri, os.path.dirname(page.file.src_uri) or '.')}{anchor})"

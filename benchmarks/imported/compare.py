@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import time
 import tomllib
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +42,12 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--tools", default="omikuji,pecos,napkinxc,libmultilabel")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--train-rows", type=int, help="train on the first rows only")
     options = parser.parse_args()
     prepared = ROOT / "build" / "versus" / options.data.name
     facts = convert(options.data, prepared)
+    if options.train_rows is not None:
+        prepared = _shortened(prepared, options.train_rows)
     peers = tomllib.loads((VERSUS / "configurations.toml").read_text())["peers"]
     X = sp.csr_matrix(sp.load_npz(prepared / "test_X.npz")).astype(np.float32)
     X.sort_indices()
@@ -51,10 +56,23 @@ def main() -> int:
         python = python_of(tool, peers[tool]["requirements"], ROOT / "build" / "peers")
         rows.append(_compare(tool, python, prepared, X, facts["features"], options.rounds))
         print(json.dumps(rows[-1]), flush=True)
-    out = ROOT / "out" / f"imported-{options.data.name}.json"
+    out = ROOT / "out" / f"imported-{prepared.name}.json"
     out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps({"data": options.data.name, "rows": rows}, indent=1) + "\n")
+    out.write_text(json.dumps({"data": prepared.name, "rows": rows}, indent=1) + "\n")
     return 1 if any(row["rows_that_differ"] for row in rows) else 0
+
+
+def _shortened(whole: Path, n_rows: int) -> Path:
+    """A folder with the first training rows and all test rows."""
+    part = whole.with_name(f"{whole.name}-{n_rows}")
+    part.mkdir(exist_ok=True)
+    for side in "XY":
+        sp.save_npz(part / f"train_{side}.npz", sp.csr_matrix(sp.load_npz(whole / f"train_{side}.npz"))[:n_rows])
+    shutil.copy(whole / "test_X.npz", part / "test_X.npz")
+    with (whole / "train.txt").open() as source, (part / "train.txt").open("w") as target:
+        target.write(" ".join([str(n_rows), *source.readline().split()[1:]]) + "\n")
+        target.writelines(islice(source, n_rows))
+    return part
 
 
 def _compare(tool: str, python: str, data: Path, X: sp.csr_matrix, n_features: int, rounds: int) -> dict[str, Any]:
