@@ -21,7 +21,7 @@ import numpy as np
 
 from experiments.common import AT_HAND, NDCG, PSP, QUALITY, ROOT, Options, Runs, parse, recorded
 from experiments.report import Report
-from experiments.settings import CHOSEN, TREES, key_of, parameters, runs
+from experiments.settings import CHOSEN, is_forest, key_of, parameters, runs
 
 COSTS = ("train, CPU s", "predict, ms", "MB")
 OF_PEERS = {"train, CPU s": ("train_cpu_seconds", 1.0), "predict, ms": ("batch_ms", 1.0), "MB": ("model_bytes", 1e6)}
@@ -38,7 +38,7 @@ class Row:
 
 def changes_of(method: str, name: str, options: Options) -> dict[str, Any]:
     """The number of trees of a forest, which is small in a quick run."""
-    return {"n_trees": options.trees(parameters(method, name)["n_trees"])} if method in TREES else {}
+    return {"n_trees": options.trees(parameters(method, name)["n_trees"])} if is_forest(method) else {}
 
 
 def key(method: str, name: str, options: Options) -> dict[str, Any]:

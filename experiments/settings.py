@@ -6,13 +6,14 @@ not listed have the defaults.
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from experiments.common import Options, Runs, Split, held_out, kept, measured
 from labelwood import METHODS, TreeEstimator
+from labelwood.methods.forest.base import ForestEstimator
 
-TREES = {"ldsm-forest": {}, "graph-forest": {}, "craft-forest": {}}
-N_TREES = 50
+N_TREES = 50  # of an instance forest
 UNTOLD = ("random_state", "n_jobs", "verbose")  # parameters that are no part of a key
 
 BLENDED = [
@@ -60,20 +61,25 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     },
     "blend": {},
     "ranker": {
-        "bibtex": {"models": BLENDED},
-        "delicious": {"models": BLENDED},
-        "yso_finna_en": {"models": RANKED},
-        "tibkat": {"models": RANKED},
+        "bibtex": {"models": BLENDED, "similar_rows": 0},
+        "delicious": {"models": BLENDED, "similar_rows": 0},
+        "eurlex57k": {"similar_rows": 0},
+        "yso_finna_en": {"models": RANKED, "similar_rows": 0},
     },
 }  # fmt: skip
+
+
+def is_forest(method: str) -> bool:
+    """Whether a method is an instance forest."""
+    return issubclass(METHODS[method], ForestEstimator)
 
 
 def parameters(method: str, data: str) -> dict[str, Any]:
     """The parameters of a method on a data set, the number of trees among them."""
     name = data.partition("/")[0]
     found = dict(CHOSEN.get(method, {}).get(name, {}))
-    if method in TREES:
-        found["n_trees"] = TREES[method].get(name, N_TREES)
+    if is_forest(method):
+        found["n_trees"] = N_TREES
     if method == "blend":
         found["models"] = BLENDED
     return found
@@ -111,7 +117,13 @@ def key_of(method: str, data: str, options: Options, **changes: Any) -> dict[str
 
 
 def key_with(method: str, data: str, options: Options, **given: Any) -> dict[str, Any]:
-    """The key of a method with these parameters alone; it holds every parameter, given or default."""
-    found = METHODS[method](**given).get_params(deep=False)
-    own = {name: found[name] for name in sorted(found) if name not in UNTOLD}
+    """The key of a method with these parameters alone; it holds every parameter, given or default.
+
+    A parameter that a method gained later is left out at its default, if older models acted by that value: their runs
+    stay found.
+    """
+    found, declared = METHODS[method](**given).get_params(deep=False), signature(METHODS[method]).parameters
+    later = METHODS[method].ADDED_LATER.items()
+    old = {name for name, value in later if found[name] == value == declared[name].default}
+    own = {name: found[name] for name in sorted(found) if name not in UNTOLD and name not in old}
     return {"data": data, "method": method, "parameters": own, "quick": options.quick}

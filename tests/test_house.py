@@ -20,8 +20,9 @@ GENERATED = {SRC / "core" / "text" / "unicode_tables.hpp"}  # a table of numbers
 # Every name that the documentation of version 0.1 lets users import, and the module it lets them import it from.
 PUBLIC = {
     "labelwood": """
-        METHODS Blend CraftForest FormatError GraphForest HashingEncoder LabelwoodError LabelwoodWarning LdsmForest
-        LinearTree OneVsRest OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder TreeEstimator data
+        METHODS Blend CraftForest FastXmlForest FormatError GraphForest HashingEncoder LabelwoodError LabelwoodWarning
+        LdsmForest LinearTree LivingTree OneVsRest OnlineForest OnlineTree Ranker TextClassifier TfidfEncoder
+        TreeEstimator data
         label_neighbors load metrics __version__
     """,
     "labelwood.adapters": "hub",

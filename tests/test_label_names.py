@@ -26,6 +26,7 @@ from labelwood.packed.tree_shape import flat_tree
 from labelwood.sparse import from_lists
 from labelwood.storage import packed_strings
 from labelwood.storage.model_directory import write_model
+from labelwood.vocabulary import load_vocabulary
 
 REFUSED = {
     "lone surrogate": "a\ud800b",
@@ -189,12 +190,9 @@ def rename_command(folder, name):
 
 
 def read_vocabulary(folder, name):
-    pytest.importorskip("fastapi")
-    from labelwood.serve.http.annif_api import read_uris
-
     if "\n" in name or "\t" in name:
         pytest.skip("a tab or a line break ends a label of this format")
-    read_uris(file_of(folder, "vocabulary.tsv", f"<http://x/1>\tgood\n<http://x/2>\t{name}\n"))
+    load_vocabulary(file_of(folder, "vocabulary.tsv", f"<http://x/1>\tgood\n<http://x/2>\t{name}\n"))
 
 
 def learn_request(folder, name):
@@ -224,7 +222,9 @@ DOORS = [
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__qualname__)
 def test_every_door_refuses_the_same_names(door, kind, tmp_path):
-    with pytest.raises(ValueError, match=r"label name|UTF-8|hex escape"):  # LabelwoodError, or pydantic's error
+    with pytest.raises(
+        ValueError, match=r"label name|preferred name|UTF-8|hex escape"
+    ):  # LabelwoodError, or pydantic's error
         door(tmp_path, REFUSED[kind])
 
 

@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from itertools import pairwise
 from pathlib import Path
 
@@ -140,6 +141,7 @@ def measure(model, asked, taught, options, *, known_rate=None, program=None):
         marks.append(mark(learned, server.pid))
         half = run(open_loop(port, asked, (known_rate or rate) / 2, options.seconds))
         marks.append(mark(learned, server.pid))
+        metrics = refits(port)
     finally:
         if teacher is not None:
             teacher.terminate()
@@ -150,7 +152,15 @@ def measure(model, asked, taught, options, *, known_rate=None, program=None):
             server.terminate()  # the writer ends its readers
         server.wait()
     cpu_rate = len(full) / (marks[1]["answering"] - marks[0]["answering"])
-    return {"rate": rate, "cpu_rate": cpu_rate, **phase("full", full, *marks[:2]), **phase("half", half, *marks[2:])}
+    found = {"rate": rate, "cpu_rate": cpu_rate, "metrics": metrics}
+    return {**found, **phase("full", full, *marks[:2]), **phase("half", half, *marks[2:])}
+
+
+def refits(port):
+    """The refits that the service has counted."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        lines = [line.split() for line in answer.read().decode().splitlines() if line.startswith("labelwood_refits_")]
+    return {name.removeprefix("labelwood_"): float(value) for name, value in lines}
 
 
 def start(model, options, program):
@@ -158,8 +168,9 @@ def start(model, options, program):
     state = options.work / "state"
     shutil.rmtree(state, ignore_errors=True)
     words = ["serve", model, "--port", 0, "--json", "--state", state, "--workers", options.workers]
-    words += ["--snapshot-seconds", options.snapshot_seconds]
-    os.sched_setaffinity(0, {SERVER_CORE} if options.workers == 1 else {SERVER_CORE, CLIENT_CORE})
+    words += ["--snapshot-seconds", options.snapshot_seconds, *getattr(options, "flags", ())]
+    is_alone = options.workers == 1 and not getattr(options, "both_cores", False)
+    os.sched_setaffinity(0, {SERVER_CORE} if is_alone else {SERVER_CORE, CLIENT_CORE})
     server = subprocess.Popen([*program, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return server, int(json.loads(server.stdout.readline())["url"].rsplit(":", 1)[1].strip("/"))
 

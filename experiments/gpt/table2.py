@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from experiments.common import AT_HAND, QUALITY, chosen, parse
 from experiments.report import Report
-from experiments.settings import TREES, parameters, runs
+from experiments.settings import is_forest, parameters, runs
 from labelwood import GraphForest
 
 ABSENT = ("AmazonCat-13K", "Wiki10-31K", "Delicious-200K", "WikiLSHTC-325K", "Amazon-670K")
@@ -42,7 +42,7 @@ def main() -> None:
             printed = dict(GraphForest.PRESETS["paper"])
             variants.insert(0, ("graph-forest, printed settings", "graph-forest", printed))
         for title, method, printed in variants:
-            trees = {"n_trees": options.trees(parameters(method, name)["n_trees"])} if method in TREES else {}
+            trees = {"n_trees": options.trees(parameters(method, name)["n_trees"])} if is_forest(method) else {}
             changes = {**printed, **trees}
             rows.append({"": title, **chosen(runs(method, split, options, **changes), COLUMNS)})
         gpt, others = PUBLISHED.get(name, (None, None))

@@ -2,12 +2,15 @@
 
     python -m experiments.ranker.texts --sets yso_finna_en
     python -m experiments.ranker.texts --sets eurlex57k --models linear-tree,ranker --held-out
-    python -m experiments.ranker.texts --sets tibkat
+    python -m experiments.ranker.texts --sets tibkat --models ranker+names
+    python -m experiments.ranker.texts --sets eurlex57k --models ranker+names --hide 0.1
 
 A data set is a folder with texts of training and test rows: ``*.raw.txt.xz`` beside ``*.txt.xz`` and ``labels.txt``,
-or ``*.jsonl.xz`` beside ``labels.tsv``. All models read the same tf-idf vectors. With --held-out, a tenth of the
-training rows replaces the test rows: everything is chosen on these. F1@5 and NDCG are those of ``annif eval``;
-``R@10, unseen`` is the share of the true labels without a training row that are among the first ten.
+or ``*.jsonl.xz`` beside ``labels.tsv``. All models read the same tf-idf vectors, those of ``ENCODERS``. With --hide, a
+share of the labels has no training row: the rows lose them. With --held-out, a tenth of the training rows replaces the
+test rows: everything is chosen on these. F1@5 and NDCG are those of ``annif eval``; ``R@10, unseen`` is the share of
+the true labels without a training row, but with a name, that are among the first ten; ``P@1, seen`` is the precision of
+the best label that has training rows, in the rows with such a label.
 """
 
 from __future__ import annotations
@@ -23,21 +26,26 @@ import numpy as np
 
 from experiments.common import KS, QUALITY, Options, find, kept, model_bytes, parse
 from experiments.report import Report
-from experiments.settings import key_of, parameters
+from experiments.settings import RANKED, key_with, parameters
 from labelwood import METHODS, TextClassifier, TfidfEncoder, metrics
 from labelwood.data import load
 from labelwood.sparse import TopK
 
 HELD_OUT = 0.1
+ENCODERS: dict[str, dict[str, Any]] = {
+    "tibkat": {"fields": {"title": 3.0, "abstract": 1.0}, "words": "stems", "language": "de"}
+}
+TREES = {"method": "linear-tree", "n_trees": 3}
+RANKERS: dict[str, dict[str, Any]] = {"tibkat": {"models": [TREES]}, "yso_finna_en": {"models": RANKED}}
 
 
 @dataclass(frozen=True)
 class Texts:
     """Texts and labels of a data set, and what its labels are called."""
 
-    train: list[str]
+    train: list[Any]
     train_labels: list[list[str]]
-    test: list[str]
+    test: list[Any]
     test_labels: list[list[str]]
     names: dict[str, list[str]]
 
@@ -54,7 +62,10 @@ def read(folder: Path) -> Texts:
         rows = {
             part: [json.loads(line) for line in lines_of(folder / f"{part}.jsonl.xz")] for part in ("train", "test")
         }
-        texts = {part: [f"{row['title']} {row['abstract']}" for row in found] for part, found in rows.items()}
+        texts = {
+            part: [{"title": row["title"], "abstract": row["abstract"]} for row in found]
+            for part, found in rows.items()
+        }
         labels = {part: [row["labels"] for row in found] for part, found in rows.items()}
         known = (folder / "labels.tsv").read_text(encoding="utf-8").splitlines()
         known += lines_of(folder / "vocab_extra.tsv.xz")
@@ -86,6 +97,16 @@ def held_out(texts: Texts, seed: int) -> Texts:
     )
 
 
+def hiding(texts: Texts, share: float, seed: int) -> Texts:
+    """Training rows that lose a share of the labels; rows without any label left are dropped."""
+    random = np.random.default_rng([seed, 1])
+    hidden = {label for label in sorted(texts.names) if random.random() < share}
+    rows = [[label for label in row if label not in hidden] for row in texts.train_labels]
+    kept_rows = [at for at, row in enumerate(rows) if row]
+    train, labels = [texts.train[at] for at in kept_rows], [rows[at] for at in kept_rows]
+    return Texts(train, labels, texts.test, texts.test_labels, texts.names)
+
+
 def thinned(texts: Texts, n_rows: int) -> Texts:
     """The first rows, for a quick run."""
     n_test = n_rows // 2
@@ -96,8 +117,8 @@ def thinned(texts: Texts, n_rows: int) -> Texts:
 
 def one_run(name: str, texts: Texts, model: str, *, with_names: bool, seed: int, threads: int) -> dict[str, float]:
     """Quality and cost of one training; the encoder is not counted."""
-    classifier = METHODS[model](**parameters(model, name), n_jobs=threads, random_state=seed)
-    whole = TextClassifier(classifier, TfidfEncoder(min_df=2, n_jobs=threads))
+    classifier = METHODS[model](**settings_of(model, name), n_jobs=threads, random_state=seed)
+    whole = TextClassifier(classifier, TfidfEncoder(min_df=2, n_jobs=threads, **ENCODERS.get(name, {})))
     start = time.process_time()
     whole.fit(texts.train, texts.train_labels, label_texts=texts.names if with_names else None)
     fitted = time.process_time()
@@ -112,18 +133,36 @@ def one_run(name: str, texts: Texts, model: str, *, with_names: bool, seed: int,
     single = time.process_time() - clock
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: whole.classifier_.n_labels_] = whole.classifier_.label_counts_
+    is_named = np.zeros(truth.n_cols, bool)
+    is_named[[whole.label_names.index[label] for label in texts.names if label in whole.label_names.index]] = True
     found = metrics.evaluate(truth, top, KS)
     return {
         **{metric: 100 * found[metric] for metric in QUALITY},
         "F1@5": metrics.f1_at_k(truth, top, 5),
         "NDCG": metrics.ndcg_of_all_at_k(truth, top, 10),
-        "R@10, unseen": 100 * recall_of(truth, top, counts == 0),
+        "P@1, seen": 100 * first_of(truth, top, counts > 0),
+        "R@10, unseen": 100 * recall_of(truth, top, (counts == 0) & is_named),
         "R@10, 1 to 4 rows": 100 * recall_of(truth, top, (counts > 0) & (counts < 5)),
         "train, CPU s": fitted - start,
         "predict, ms": 1e3 * seconds / vectors.n_rows,
         "alone, ms": 1e3 * single / alone,
         "MB": model_bytes(whole.classifier_) / 1e6,
     }
+
+
+def settings_of(model: str, name: str) -> dict[str, Any]:
+    """The parameters of a model on a data set of texts."""
+    return RANKERS.get(name, {}) if model == "ranker" else parameters(model, name)
+
+
+def first_of(truth: Any, top: TopK, which: np.ndarray) -> float:
+    """The share of the rows with a label of some labels whose best one among them is right."""
+    wanted = truth.to_scipy()
+    mine = np.append(which, False)[top.labels]
+    first = np.where(mine.any(axis=1), np.take_along_axis(top.labels, mine.argmax(axis=1)[:, None], 1)[:, 0], 0)
+    has = np.asarray(wanted @ which.astype(np.float32)) > 0
+    right = np.asarray(wanted[np.arange(truth.n_rows), first]).ravel() > 0
+    return float((right & mine.any(axis=1))[has].mean())
 
 
 def recall_of(truth: Any, top: TopK, which: np.ndarray) -> float:
@@ -137,13 +176,16 @@ def recall_of(truth: Any, top: TopK, which: np.ndarray) -> float:
 
 def runs(name: str, texts: Texts, model: str, options: Options, *, with_names: bool) -> Any:
     """The figures of one model, stored by seed."""
-    key = {**key_of(model, name, options), "names": with_names}
-    key["method"] = f"{model}-texts"
+    key = {**key_with(model, name, options, **settings_of(model, name)), "names": with_names}
+    key |= {"method": f"{model}-texts", "encoder": ENCODERS.get(name, {})}
+    if options.extra.hide:
+        key["hidden"] = options.extra.hide
     if options.extra.held_out:
         key["held out of"] = len(texts.train)
 
     def one(seed: int) -> dict[str, float]:
         rows = held_out(texts, seed) if options.extra.held_out else texts
+        rows = hiding(rows, options.extra.hide, seed) if options.extra.hide else rows
         return one_run(name, rows, model, with_names=with_names, seed=seed, threads=options.threads)
 
     return kept(options, key, one)
@@ -155,6 +197,7 @@ def main() -> None:
     def extra(parser: Any) -> None:
         parser.add_argument("--models", default="linear-tree,linear-tree+names,ranker,ranker+names")
         parser.add_argument("--held-out", action="store_true")
+        parser.add_argument("--hide", type=float, default=0.0, metavar="SHARE")
 
     options = parse(__doc__, sets=("yso_finna_en", "eurlex57k", "tibkat"), extra=extra)
     report = Report("ranker", "texts", "Label texts and the second look", options)

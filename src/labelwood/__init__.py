@@ -12,6 +12,7 @@ __all__ = [
     "METHODS",
     "Blend",
     "CraftForest",
+    "FastXmlForest",
     "FormatError",
     "GraphForest",
     "HashingEncoder",
@@ -19,6 +20,7 @@ __all__ = [
     "LabelwoodWarning",
     "LdsmForest",
     "LinearTree",
+    "LivingTree",
     "OneVsRest",
     "OnlineForest",
     "OnlineTree",
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
     from labelwood.methods import METHODS, load
     from labelwood.methods.blend import Blend
     from labelwood.methods.forest.craft_forest import CraftForest
+    from labelwood.methods.forest.fastxml_forest import FastXmlForest
     from labelwood.methods.forest.graph_forest import GraphForest
     from labelwood.methods.forest.label_neighbors import label_neighbors
     from labelwood.methods.forest.ldsm_forest import LdsmForest
     from labelwood.methods.label_tree.linear_tree import LinearTree, OneVsRest
+    from labelwood.methods.online.living_tree import LivingTree
     from labelwood.methods.online.online_forest import OnlineForest
     from labelwood.methods.online.online_tree import OnlineTree
     from labelwood.methods.ranker import Ranker
@@ -53,6 +57,7 @@ else:
         "METHODS": "methods",
         "Blend": "methods.blend",
         "CraftForest": "methods.forest.craft_forest",
+        "FastXmlForest": "methods.forest.fastxml_forest",
         "FormatError": "errors",
         "GraphForest": "methods.forest.graph_forest",
         "HashingEncoder": "text",
@@ -60,6 +65,7 @@ else:
         "LabelwoodWarning": "errors",
         "LdsmForest": "methods.forest.ldsm_forest",
         "LinearTree": "methods.label_tree.linear_tree",
+        "LivingTree": "methods.online.living_tree",
         "OneVsRest": "methods.label_tree.linear_tree",
         "TextClassifier": "methods.text_classifier",
         "TfidfEncoder": "text",

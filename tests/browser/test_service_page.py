@@ -10,7 +10,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the service needs labelwood[serve]")
 
+from animals import ANIMALS, EX
 from serving import Running, online_model
+
+from labelwood import HashingEncoder, OnlineTree, TextClassifier
+from labelwood.vocabulary import Vocabulary
 
 PICTURES = Path(__file__).resolve().parents[2] / "out"
 SCRIPT = '<img src=x onerror="window.hurt = 1"><script>window.hurt = 1</script>'
@@ -238,5 +242,36 @@ def test_a_service_with_tokens(open_page, tmp_path):
         page.check("#found input >> nth=0")
         page.click("#teach")
         wait_for(page, "#status", "allows reading, not writing")
+    finally:
+        running.kill()
+
+
+def test_names_of_a_vocabulary_in_two_languages(open_page, tmp_path):
+    model = TextClassifier(OnlineTree(n_jobs=1), HashingEncoder(n_features=2**12, n_jobs=1))
+    texts = ["cats purr and meow", "dogs bark", "fish swim"]
+    labels = [[EX + "cat"], [EX + "dog"], [EX + "fish"]]
+    model.fit(texts * 5, labels * 5, vocabulary=Vocabulary.of(ANIMALS)).save(tmp_path / "animals")
+    running = Running(tmp_path / "animals")
+    try:
+        page = open_page(running)
+        page.fill("#input", "cats purr")
+        page.wait_for_selector("#found li")
+        assert first_label(page).splitlines() == ["cat", EX + "cat"], "the name, and the URI beside it"
+        page.select_option("#language", "fi")
+        page.wait_for_selector("#found label:has-text('kissa')")
+        assert first_label(page).splitlines() == ["kissa", EX + "cat"]
+        page.click("button[aria-label='Why kissa']")
+        page.wait_for_selector("#why:not([hidden])")
+        assert page.inner_text("#why-title") == "Why kissa"
+        assert "the label kissa" in page.inner_text("#why-path")
+        page.fill("#new-label", "kal")
+        page.wait_for_selector("#known option[value='kala']", state="attached")
+        page.fill("#new-label", "kala")
+        page.press("#new-label", "Enter")
+        assert "kala" in page.inner_text("#found")
+        page.click("#teach")
+        wait_for(page, "#status", "Learned as record")
+        assert "new" not in page.inner_text("#status"), "kala is the label that the model had"
+        picture(page, "names")
     finally:
         running.kill()

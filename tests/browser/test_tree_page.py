@@ -3,8 +3,11 @@
 import shutil
 
 import pytest
+from animals import ANIMALS, EX
 
+from labelwood import TextClassifier
 from labelwood.cli import main
+from labelwood.vocabulary import Vocabulary
 
 
 @pytest.fixture
@@ -93,3 +96,17 @@ def test_every_kind_of_tree(page, tmp_path, method):
     page.goto(html.as_uri())
     found = find(page, "label 417")
     assert "label 417</script>" in (found if method != "ldsm-forest" else page.inner_text("#node"))
+
+
+@pytest.mark.parametrize(("language", "name"), [("en", "cat"), ("fi", "kissa")])
+def test_names_of_a_vocabulary(page, tmp_path, language, name):
+    labels = [[EX + "cat"], [EX + "dog"], [EX + "fish"]]
+    model = TextClassifier().fit(["cats purr", "dogs bark", "fish swim"], labels, vocabulary=Vocabulary.of(ANIMALS))
+    model.save(tmp_path / "model")
+    html = tmp_path / "tree.html"
+    assert main(["tree", str(tmp_path / "model"), "--html", str(html), "--language", language]) == 0
+    page.goto(html.as_uri())
+    assert find(page, name) == name
+    assert page.inner_text("#node .uri") == EX + "cat"
+    page.fill("#query", EX + "dog")
+    assert page.inner_text("#hits li >> nth=0") == "dog"

@@ -10,7 +10,11 @@ from sklearn.base import clone
 import labelwood as package
 from labelwood.data import load
 
-PARAMETERS = {"online-tree": ("--max-leaf", 4), "online-forest": ("--n-trees", 2, "--tree", '{"max_leaf": 4}')}
+PARAMETERS = {
+    "online-tree": ("--max-leaf", 4),
+    "online-forest": ("--n-trees", 2, "--tree", '{"max_leaf": 4}'),
+    "living-tree": ("--refit-rows", 50, "--online", '{"max_leaf": 4}'),
+}
 
 
 @pytest.fixture(params=PARAMETERS)
@@ -24,7 +28,8 @@ def online(request, labelwood, data, tmp_path):
 
 
 @pytest.fixture(
-    params=[package.OnlineTree(n_jobs=1), package.OnlineForest(n_trees=2, n_jobs=1)], ids=["tree", "forest"]
+    params=[package.OnlineTree(n_jobs=1), package.OnlineForest(n_trees=2, n_jobs=1), package.LivingTree(n_jobs=1)],
+    ids=["tree", "forest", "living"],
 )
 def named(request, tmp_path):
     """A growing model with label names."""

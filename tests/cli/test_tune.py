@@ -55,3 +55,16 @@ def test_auto_chooses_and_says_why(labelwood, docs, data, tmp_path):
     assert "there is no flag --n-trees" in labelwood(
         "train", docs, "-o", tmp_path / "m", "--method", "auto", "--n-trees", 3
     ).complaint(2)
+
+
+def test_flags_of_the_encoder_are_fixed_choices(labelwood, docs, data, tmp_path):
+    told = ("tune", docs, "--budget", "5s", "--metric", "P@1", "--n-jobs", 1)
+    found = labelwood(*told, "--ngram-range", "1,2", "--json").json
+    assert all("ngram_range" not in trial["encoder"] for trial in found["trials"])
+    assert {trial["encoder"].get("min_df") for trial in found["trials"]} >= {None, 2}
+    done = labelwood(*told, "--text", "text^2", "--min-df", 2, "-o", tmp_path / "m")
+    assert done.code == 0, done.err
+    encoder = labelwood("info", tmp_path / "m", "--json").json["encoder"]["parameters"]
+    assert (encoder["min_df"], list(encoder["fields"])) == (2, ["text"])
+    assert "--ngram-range has no effect" in labelwood("tune", data, "--ngram-range", "1,2").complaint(2)
+    assert "there is no flag --beam-width" in labelwood("tune", docs, "--beam-width", 3).complaint(2)

@@ -180,3 +180,34 @@ def test_an_online_model_learns_added_concepts_by_name(capsys, documents, animal
     assert run(capsys, "learn", model, tmp_path / "more.csv")[0] == 0
     _, out, _ = run(capsys, "labels", model, "list", "--json")
     assert EX + "dog" not in [entry["name"] for entry in json.loads(out)], "learned as canine"
+
+
+def test_eval_reports_hierarchical_figures_and_near_misses(capsys, model, documents, tmp_path):
+    _, out, _ = run(capsys, "eval", model, documents, "--json", "--per-label", tmp_path / "labels.csv")
+    found = json.loads(out)
+    assert found["hF1@1"] >= found["P@1"] - 1
+    assert set(found) >= {"hP@5", "hR@5", "hF1@5", "near@5"}
+    assert (tmp_path / "labels.csv").read_text().splitlines()[0].endswith(",f1,near_misses")
+    _, out, _ = run(capsys, "eval", model, documents)
+    assert "hF1" in out
+    assert "share of the first k labels that are wrong, but a parent or a child of a right one" in out
+
+
+def test_predict_rolls_up(capsys, model, documents, tmp_path):
+    _, out, _ = run(capsys, "predict", model, "a cat and a dog", "-k", "3", "--roll-up", "0.05", "--json")
+    assert EX + "cat" in json.loads(out)["labels"]
+    text = "a cat sleeps and a dog fetches"
+    _, out, _ = run(capsys, "predict", model, text, "-k", "9", "--json")
+    plain = json.loads(out)
+    score = dict(zip(plain["names"], plain["scores"], strict=True))
+    below = [score["cat"], score["dog"]]
+    least = 1 - (1 - below[0]) * (1 - below[1])
+    assert max(below) < least < 1
+    words = ("--roll-up", f"{(max(below) + least) / 2:.4f}")
+    _, out, _ = run(capsys, "predict", model, text, *words, "--json")
+    assert json.loads(out)["names"] == ["animal"]
+    code, _, err = run(capsys, "predict", model, text, *words, "--decide")
+    assert (code, "--decide has no effect" in err) == (2, True)
+    assert run(capsys, "train", documents, "-o", tmp_path / "plain")[0] == 0
+    code, _, err = run(capsys, "predict", tmp_path / "plain", "a cat", "--roll-up", "0.5")
+    assert (code, "needs a model whose vocabulary has broader concepts" in err) == (2, True)

@@ -90,7 +90,7 @@ VALUES = {
     "--per-label": None, "--plot": "new.svg", "--propensity": "0.5,0.4", "--resamples": "7", "--resume": None,
     "--row": "2", "--rows": "30", "--seed": "3", "--sep": " ", "--share": "0.3", "--stream": None, "--target": "none",
     "--target-size": "1GB", "--text": "title", "--threshold": "0.3", "--to": "npz", "--tree": "2", "--words": "1",
-    "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None,
+    "--roll-up": "0.5", "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None,
     "--vocabulary": "concepts.tsv", "-k": "1", "-q": None, "-v": None,
 }  # fmt: skip
 VALUES_HERE = {
@@ -103,6 +103,7 @@ VALUES_HERE = {
 REFUSED = {
     ("learn", "--inference-only"): "--inference-only needs -o", ("shrink", "--output"): "-o needs --threshold",
     ("predict a text", "--format"): "no such file", ("explain a text", "--format"): "no such file",
+    "--roll-up": "needs a model whose vocabulary",
     "--language": "the model has no vocabulary", ("explain a text", "--row"): "--row takes a row",
     ("train vectors", "--label-texts"): "needs data of texts",
 }  # fmt: skip
@@ -315,11 +316,11 @@ def test_what_nobody_read_is_told(capsys):
 # Flags of the service that do not depend on the model; their effects are tested in tests/serve and tests/cli.
 SERVED = """
     --host --port --workers --n-jobs --tokens --log --log-level --max-body --max-bodies --max-header --timeout
-    --header-timeout --body-timeout --idle-timeout --at-once --max-connections --max-per-address --json -q -v
+    --header-timeout --body-timeout --idle-timeout --at-once --max-connections --max-per-address --language --json -q -v
 """
 LEARNING = {
     "--state": "elsewhere", "--queue": "10", "--snapshot-seconds": "5", "--keep": "3", "--drift-window": "7",
-    "--drift-alarm": "0.5", "--uris": "uris.tsv",
+    "--drift-alarm": "0.5", "--vocabulary": "uris.tsv",
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from labelwood import (
     CraftForest,
+    FastXmlForest,
     GraphForest,
     HashingEncoder,
     LdsmForest,
@@ -88,6 +89,7 @@ def use_everything(folder, noted):
         LinearTree(arity=2, max_leaf=2, n_jobs=1),
         CraftForest(n_trees=2, rerank=True, row_share=0.9, n_jobs=1, leaf_size=2),
         GraphForest(n_trees=2, n_jobs=1),
+        FastXmlForest(n_trees=2, n_jobs=1, propensity=True),
         LdsmForest(n_trees=2, n_jobs=1),
         LinearTree(arity=2, max_leaf=2, n_trees=2, n_jobs=1),
     ):

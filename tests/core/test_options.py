@@ -7,6 +7,7 @@ from labelwood import _core
 
 GOOD = {
     "policy": "random", "arity": 2, "max_leaf": 4, "alpha": 0.75, "seed": 0,
+    "printed_balance": False, "epsilon_outside": False,
     "learning_rate": 1.0, "epsilon": 0.01, "bias": 1.0, "normalize": False,
 }  # fmt: skip
 

@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from labelwood import CraftForest, GraphForest, LabelwoodError, LdsmForest, LinearTree, OneVsRest, OnlineForest
+from labelwood import (
+    CraftForest,
+    FastXmlForest,
+    GraphForest,
+    LabelwoodError,
+    LdsmForest,
+    LinearTree,
+    OneVsRest,
+    OnlineForest,
+)
 from labelwood.methods.label_tree import subtrees
 from labelwood.packed import tree_shape
 
@@ -22,6 +31,7 @@ MODELS = {
     "craft, seeds by node": CraftForest(n_trees=4, max_leaf=20, diversity="DxDy"),
     "craft, no projection": CraftForest(n_trees=3, max_leaf=20, projection="none", rerank=True),
     "graph": GraphForest(n_trees=3, max_leaf=50),
+    "fastxml": FastXmlForest(n_trees=3, propensity=True),
     "ldsm": LdsmForest(n_trees=4, max_nodes=60, epochs=2),
     "online": OnlineForest(n_trees=3, tree={"policy": "random", "max_leaf": 10, "warm_share": 0.2}),
 }

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from labelwood import (
     METHODS,
     CraftForest,
+    FastXmlForest,
     GraphForest,
     HashingEncoder,
     LabelwoodError,
@@ -36,6 +37,8 @@ CASES = {
     "craft gaussian": CraftForest(n_trees=3, projection="gaussian", feature_columns=50, label_columns=20, n_jobs=1),
     "craft per node": CraftForest(n_trees=3, diversity="DxDy", feature_columns=60, n_jobs=1),
     "graph": GraphForest(n_trees=4, n_jobs=1),
+    "fastxml": FastXmlForest(n_trees=4, n_jobs=1),
+    "pfastrexml": FastXmlForest(n_trees=4, propensity=True, rerank=True, tail_means="plain", n_jobs=1),
 }
 
 

@@ -34,6 +34,7 @@ def models() -> dict[str, Any]:
     few: dict[str, dict[str, Any]] = {
         "blend": {"models": ["linear-tree", "one-vs-rest"]},
         "craft-forest": {"n_trees": 3},
+        "fastxml-forest": {"n_trees": 3, "C": 10.0},
         "graph-forest": {"n_trees": 3},
         "ldsm-forest": {"n_trees": 2},
         "ranker": {"models": ["linear-tree", "one-vs-rest"], "n_boosted": 3},
@@ -43,6 +44,9 @@ def models() -> dict[str, Any]:
     found["linear-tree-int8"] = LinearTree(n_jobs=1, arity=2, max_leaf=2).fit(X, Y).quantize("int8")
     found["linear-tree-calibrated"] = LinearTree(n_jobs=1).fit(X, Y).calibrate(X, Y).choose_thresholds(X, Y)
     found["craft-forest-rerank"] = labelwood.CraftForest(n_jobs=1, n_trees=3, rerank=True).fit(X, Y)
+    found["fastxml-forest-pfastrexml"] = labelwood.FastXmlForest.preset("pfastrexml", n_jobs=1, n_trees=3, C=10.0).fit(
+        X, Y
+    )
     found["online-tree-frozen"] = OnlineTree(n_jobs=1).fit(X, Y).freeze()
     found["texts-tfidf"] = TextClassifier(LinearTree(n_jobs=1), TfidfEncoder(n_jobs=1)).fit(TEXTS * 3, LABELS * 3)
     hashing = HashingEncoder(n_features=256, n_jobs=1)
@@ -51,6 +55,7 @@ def models() -> dict[str, Any]:
     found["texts-ranker"] = TextClassifier(named, TfidfEncoder(n_jobs=1)).fit(
         TEXTS * 12, LABELS * 12, label_texts={"pets": ["pets", "dogs and cats"], "zebra": "zebras"}
     )
+    found["ranker-similar"] = Ranker(["linear-tree"], n_jobs=1, n_boosted=3, similar_rows=5).fit(X, Y)
     return found
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import labelwood
-from labelwood import CraftForest, FormatError, LabelwoodError, LinearTree, Ranker
+from labelwood import CraftForest, FormatError, LabelwoodError, LinearTree, Ranker, TextClassifier, TfidfEncoder
 from labelwood.storage.model_directory import read_model, write_model
 
 FEW = ["linear-tree", {"method": "craft-forest", "n_trees": 4}]
@@ -115,3 +115,51 @@ def test_a_saved_ranker_keeps_its_members_as_methods(planted, tmp_path):
     Ranker([LinearTree(arity=4)], n_jobs=1, n_boosted=1, folds=1).fit(planted.X, planted.names).save(tmp_path / "model")
     manifest, _ = read_model(tmp_path / "model")
     assert manifest["parameters"]["models"] == [{"method": "linear-tree", "arity": 4}]
+
+
+def test_similar_rows_propose_labels(planted, planted_test, tmp_path):
+    """They find labels that a poor member misses, are saved with the model, and can be left out."""
+    poor = [{"method": "craft-forest", "n_trees": 1}]
+    with_rows, without = (Ranker(poor, n_jobs=1, similar_rows=n).fit(planted.X, planted.names) for n in (50, 0))
+    assert with_rows.score(planted_test.X, planted_test.names) > without.score(planted_test.X, planted_test.names)
+    assert [model.describe()["similar_rows"] for model in (with_rows, without)] == [50, 0]
+    with_rows.save(tmp_path / "model")
+    one, two = (model.topk_ids(planted_test.X, 5) for model in (with_rows, labelwood.load(tmp_path / "model")))
+    np.testing.assert_array_equal(one.labels, two.labels)
+    np.testing.assert_array_equal(one.scores, two.scores)
+    told = [clue.what for clue in with_rows.explain(planted_test.X[:1], k=1)[0].suggestions[0].clues]
+    assert any(what.startswith("similar training rows") for what in told)
+
+
+def named_topics(n_topics=40, n_rows=12):
+    """Texts that name their topic and another one among words of no meaning, and the names of the topics."""
+    random = np.random.default_rng(0)
+    names = {f"t{topic}": f"subject{topic}" for topic in range(n_topics)}
+    labels = [f"t{topic}" for topic in range(n_topics) for _ in range(n_rows)]
+    texts = [
+        " ".join(
+            [names[label], f"subject{random.integers(n_topics)}", *(f"word{word}" for word in random.choice(200, 6))]
+        )
+        for label in labels
+    ]
+    return texts, [[label] for label in labels], names
+
+
+def test_labels_are_hidden_while_the_second_look_learns():
+    """Labels without any row are suggested by their names; only then does ``hidden`` make a difference."""
+    texts, labels, names = named_topics()
+    unseen = [row for row, (label,) in enumerate(labels) if label in {"t0", "t1", "t2"}]
+    seen = sorted({*range(len(texts))} - {*unseen})
+    trees = {}
+    for rows in (seen, list(range(len(texts)))):
+        for hidden in (0.0, 0.3):
+            model = TextClassifier(Ranker(["linear-tree"], n_jobs=1, hidden=hidden), TfidfEncoder(n_jobs=1))
+            model.fit([texts[row] for row in rows], [labels[row] for row in rows], label_texts=names)
+            trees[len(rows), hidden] = model.classifier_.second_look_.trees
+            first, _ = model.predict_topk([texts[row] for row in unseen], k=3)
+            assert np.mean([labels[row][0] in own for row, own in zip(unseen, first.tolist(), strict=True)]) > 0.8
+    all_seen, some_unseen = (
+        trees[n, 0.0].values.tolist() == trees[n, 0.3].values.tolist() for n in (len(texts), len(seen))
+    )
+    assert all_seen
+    assert not some_unseen

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import labelwood
-from labelwood import METHODS, OnlineForest, OnlineTree
+from labelwood import METHODS, LivingTree, OnlineForest, OnlineTree
 
 SETTINGS = {"blend": {"models": ["linear-tree", "craft-forest"]}}
-ONLINE = [OnlineTree, OnlineForest]
+ONLINE = [OnlineTree, OnlineForest, LivingTree]
 
 
 def mapped(model, folder):

@@ -32,7 +32,8 @@ class Classifier:
     """Online logistic regression with AdaGrad: weights and sums of squared gradients by feature."""
 
     rate: float
-    epsilon: float
+    inside: float
+    outside: float = 0.0
     weights: dict[int, float] = field(default_factory=dict)
     sums: dict[int, float] = field(default_factory=dict)
     sign: int = 1
@@ -57,7 +58,7 @@ class Classifier:
         for feature, value in x.items():
             step = gradient * value
             self.sums[feature] = self.sums.get(feature, 0.0) + step * step
-            change = self.rate * step / math.sqrt(self.sums[feature] + self.epsilon)
+            change = self.rate * step / (math.sqrt(self.sums[feature] + self.inside) + self.outside)
             self.weights[feature] = self.weights.get(feature, 0.0) - change
         self.updates += 1
 
@@ -107,8 +108,10 @@ class OnlineTree:
     arity: int = 2
     max_leaf: int = 100
     alpha: float = 0.75
+    printed_balance: bool = False
     rate: float = 1.0
     epsilon: float = 0.01
+    epsilon_outside: bool = False
     bias: float = 1.0
     seed: int = 0
 
@@ -255,10 +258,11 @@ class OnlineTree:
         return v.leaf_children()[0] if len(v.leaf_children()) == 1 else v
 
     def _score(self, x: Features, v: Node) -> float:
-        """The Best-Greedy score with the balance term log(|L_pa(v)| / (|Ch(pa(v))| |L_v|))."""
+        """The Best-Greedy score: the printed balance term, or log(|L_pa(v)| / (|Ch(pa(v))| |L_v|))."""
         assert v.parent is not None
         even = v.parent.n_leaves() / len(v.parent.children)
-        return (1.0 - self.alpha) * v.eta.probability(x) + self.alpha * math.log(even / v.n_leaves())
+        balance = math.log(even) / v.n_leaves() if self.printed_balance else math.log(even / v.n_leaves())
+        return (1.0 - self.alpha) * v.eta.probability(x) + self.alpha * balance
 
     def _inserts(self, v: Node) -> bool:
         """Algorithm 8, line 10."""
@@ -279,7 +283,7 @@ class OnlineTree:
         return not among_leaves or len(v.parent.children) == 1
 
     def _new_classifier(self) -> Classifier:
-        return Classifier(self.rate, self.epsilon)
+        return Classifier(self.rate, *((0.0, self.epsilon) if self.epsilon_outside else (self.epsilon, 0.0)))
 
     def _new_node(self, eta: Classifier) -> Node:
         node = Node(len(self.nodes), eta)

@@ -16,7 +16,7 @@ def combine(
 ) -> npt.NDArray[np.float64]:
     """Combine the forest scores of candidates with the nearness of the row to the mean rows of their labels.
 
-    Rows and means have unit length. The nearness of a row x to a mean mu is
+    Rows have unit length. The nearness of a row x to a mean mu is
     ``1 / (1 + exp(sharpness / 2 |x - mu|^2))``.
     """
     distance = ((row - means) ** 2).sum(axis=1)

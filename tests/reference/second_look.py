@@ -69,6 +69,28 @@ def match_names(row: F64, names: Sequence[Sequence[F64]], k: int) -> list[tuple[
     return sorted(scores.items(), key=lambda item: (-np.float32(item[1]), item[0]))[:k]
 
 
+def vote(row: F64, X: F64, Y: F64, n_terms: int, n_neighbors: int) -> tuple[dict[int, float], dict[int, float]]:
+    """The labels of the most similar rows of X: their shares of the votes, and the similarity of the nearest row.
+
+    ``X`` are the rows as they are indexed. The largest ``n_terms`` entries of the row are compared, scaled by the
+    length of the whole row. A vote is a squared similarity.
+    """
+    length = float(np.linalg.norm(row))
+    used = np.zeros_like(row)
+    largest = sorted(np.flatnonzero(row), key=lambda column: (-abs(row[column]), column))[:n_terms]
+    used[largest] = row[largest]
+    similarity = X @ used / length if length else np.zeros(len(X))
+    best = sorted(range(len(X)), key=lambda other: (-np.float32(similarity[other]), other))
+    neighbors = [other for other in best if np.float32(similarity[other]) > 0][:n_neighbors]
+    total = sum(similarity[other] ** 2 for other in neighbors)
+    labels = {label for other in neighbors for label in np.flatnonzero(Y[other]).tolist()}
+    shares = {
+        label: float(sum(similarity[other] ** 2 for other in neighbors if Y[other, label]) / total) for label in labels
+    }
+    nearest = {label: float(max(similarity[other] for other in neighbors if Y[other, label])) for label in labels}
+    return shares, nearest
+
+
 def add_up(trees: Sequence[object], vector: F64, start: float) -> float:
     """The sum of the leaves that a vector reaches; a tree is a number or (feature, threshold, left, right)."""
     total = start

@@ -11,6 +11,7 @@ from serving import LABELS, TEXTS, Running, online_model
 
 from labelwood import LinearTree, TextClassifier
 from labelwood.serve.state.log import Clock, wall_clock
+from labelwood.serve.state.refits import RefitOptions
 from labelwood.serve.state.store import Store
 from labelwood.serve.state.writer import Writer
 
@@ -21,7 +22,7 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-@pytest.fixture(params=["online-tree", "online-forest"])
+@pytest.fixture(params=["online-tree", "online-forest", "living-tree"])
 def any_model(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """A model of each method that learns."""
     online_model(request.param).save(tmp_path / "model")
@@ -42,6 +43,7 @@ def writer_at(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callab
     opened: list[Writer] = []
 
     def start(model: Path = path, *, clock: Clock = wall_clock, **options: Any) -> Writer:
+        options.setdefault("refits", RefitOptions(when="asked"))
         opened.append(Writer(Store(tmp_path / "state", model=model, clock=clock), **options))
         return opened[-1]
 

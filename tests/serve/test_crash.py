@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import Forked, assert_same_state, example, teach
+from serving import Forked, assert_same_state, example, online_model, refit_learner, repeat_refit, teach
 
 from labelwood import load
 from labelwood.serve.state.recovery import restore
@@ -34,6 +34,7 @@ class Load:
         self.acknowledged: dict[int, list[int]] = {}  # record of the log to the examples it taught
         self.in_doubt: list[list[int]] = []
         self.replayed = 0
+        self.may_refuse = False  # readers answer 503 once the process that learns is gone
         self._lock = threading.Lock()
 
     def take(self, chooser: random.Random) -> list[int]:
@@ -49,6 +50,10 @@ class Load:
         try:
             answer = client.post("/learn", json=body, headers={"Idempotency-Key": f"from-{numbers[0]}"})
         except httpx.TransportError:
+            with self._lock:
+                self.in_doubt.append(numbers)
+            return False
+        if answer.status_code == 503 and self.may_refuse:
             with self._lock:
                 self.in_doubt.append(numbers)
             return False
@@ -72,30 +77,73 @@ class Load:
         return threads
 
 
+class Expected:
+    """A model that is taught, without a service, what the records of the log say."""
+
+    def __init__(self, model: Path) -> None:
+        self.model = load(model)
+        self.learner = refit_learner(self.model)
+        self.taught = 1  # the first record is the model
+        self.refits = 0
+
+    def follow(self, load_: Load, sequence: int) -> None:
+        """Apply all records up to a number; those that no client knows begin and end refits in turn."""
+        for record in range(self.taught + 1, sequence + 1):
+            if record in load_.acknowledged:
+                teach(self.model, load_.acknowledged[record])
+            else:
+                repeat_refit(self.learner)
+                self.refits += 1
+        self.taught = sequence
+
+    def settle(self, state: Path, load_: Load) -> None:
+        """Follow the service, to which nobody talks, until no refit is under way or due; compare the states."""
+        while True:
+            machine = restore(state)
+            self.follow(load_, machine.sequence)
+            assert_same_state(machine.model, self.model)
+            if machine.refit is None and not self.learner.refit_due:
+                return
+            time.sleep(0.02)
+
+
+def check_all_counted(load_: Load, expected: Expected) -> None:
+    """Every record is one that was acknowledged or one of a refit; every example is in one record."""
+    assert max(load_.acknowledged, default=1) <= expected.taught
+    assert len(load_.acknowledged) + expected.refits == expected.taught - 1
+    numbers = [number for numbers in load_.acknowledged.values() for number in numbers]
+    assert sorted(numbers) == list(range(load_.next_number)), "lost or doubled"
+
+
 @pytest.mark.timeout(3600)
 def test_kill_at_random_moments(any_model: Path, capsys: Any) -> None:
-    model, chooser = any_model, random.Random(SEED)
-    load_, expected = Load(), load(model)
-    taught = 1  # the first record is the model
-    resent = starts_killed = 0
-    for kill in range(KILLS):
-        service = Forked(model, snapshot_seconds=chooser.choice([0.05, 0.2, 60.0]))
+    kill_at_random_moments(any_model, KILLS, capsys)
+
+
+@pytest.mark.timeout(3600)
+def test_kill_at_random_moments_with_workers(tmp_path: Path, capsys: Any) -> None:
+    online_model("living-tree").save(tmp_path / "model")
+    kill_at_random_moments(tmp_path / "model", max(2, KILLS // 10), capsys, workers=2)
+
+
+def kill_at_random_moments(model: Path, kills: int, capsys: Any, **options: Any) -> None:
+    chooser, state = random.Random(SEED), model.with_name("model.state")
+    load_, expected = Load(), Expected(model)
+    load_.may_refuse = bool(options)
+    resent = starts_killed = amid_refits = 0
+    for kill in range(kills):
+        service = Forked(model, snapshot_seconds=chooser.choice([0.05, 0.2, 60.0]), **options)
         try:
             service.wait()
             # What nobody answered is sent again, as a client would; then every record is accounted for.
             for numbers in [load_.in_doubt.pop(0) for _ in range(len(load_.in_doubt))]:
                 resent += 1
                 assert load_.send(service.http, numbers)
-            assert sorted(load_.acknowledged) == list(range(2, 2 + len(load_.acknowledged)))
-            for record in range(taught + 1, 2 + len(load_.acknowledged)):
-                teach(expected, load_.acknowledged[record])
-                taught = record
-            numbers = [number for numbers in load_.acknowledged.values() for number in numbers]
-            assert sorted(numbers) == list(range(load_.next_number)), "lost or doubled"
-            assert_same_state(restore(model.with_name("model.state")).model, expected)
-            for probe in (kill, kill + 7):
+            expected.settle(state, load_)
+            check_all_counted(load_, expected)
+            for probe in () if options else (kill, kill + 7):
                 text = example(probe)["text"]
-                labels, scores = expected.predict_topk([text], k=3)
+                labels, scores = expected.model.predict_topk([text], k=3)
                 found = service.suggest(text, k=3)
                 assert [one["label"] for one in found] == labels[0].tolist()
                 assert [one["score"] for one in found] == scores[0].tolist()
@@ -105,23 +153,26 @@ def test_kill_at_random_moments(any_model: Path, capsys: Any) -> None:
             service.kill()
         for thread in threads:
             thread.join()
+        amid_refits += restore(state).refit is not None
         if chooser.random() < 0.2:  # and some starts are killed before they are through
-            _kill_while_starting(model, chooser.uniform(0.0, 0.3))
+            _kill_while_starting(model, chooser.uniform(0.0, 0.3), options)
             starts_killed += 1
     with capsys.disabled():
         print(
-            f"\n{KILLS} kills under load and {starts_killed} while starting: {taught - 1} records with "
-            f"{expected_count(load_, taught)} examples checked, {resent} requests sent again, of which "
-            f"{load_.replayed} had been logged; state identical every time, 0 lost, 0 doubled"
+            f"\n{expected.learner.method_name} {options or ''}: {kills} kills under load, {amid_refits} of them during "
+            f"a refit, and {starts_killed} while starting: {expected.taught - 1} records with "
+            f"{expected_count(load_, expected.taught)} examples and {expected.refits} of refits checked, {resent} "
+            f"requests sent again, of which {load_.replayed} had been logged; state identical every time, 0 lost, "
+            "0 doubled"
         )
 
 
 def expected_count(load_: Load, taught: int) -> int:
-    return sum(len(load_.acknowledged[record]) for record in range(2, taught + 1))
+    return sum(len(numbers) for record, numbers in load_.acknowledged.items() if record <= taught)
 
 
-def _kill_while_starting(model: Path, seconds: float) -> None:
-    service = Forked(model)
+def _kill_while_starting(model: Path, seconds: float, options: dict[str, Any]) -> None:
+    service = Forked(model, **options)
     time.sleep(seconds)
     service.kill()
 

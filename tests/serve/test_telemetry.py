@@ -18,6 +18,7 @@ def test_types_and_information(serving, model):
     assert counters == {
         "requests_total", "examples_learned", "snapshots_failed", "clock_went_back",
         "connections_shed", "connections_refused", "connections_timed_out",
+        "refits_taken", "refits_not_taken",
     }  # fmt: skip
     assert kinds["queue_length"] == kinds["connections_open"] == "gauge"
     assert kinds["request_seconds"] == "histogram"

@@ -71,6 +71,11 @@ class PlainState:
         self.labels, self.numbered = copy.deepcopy(other.labels), other.numbered
         self.records.append(("model", path))
 
+    def refit(self, result: dict[str, Any]) -> None:
+        """Train the batch model again, by two records; no label changes."""
+        self.sequence += 2
+        self.records.append(("refit", result))
+
     def entries(self) -> list[dict[str, Any]]:
         """The labels as ``GET /labels`` lists them, without their ages."""
         return [

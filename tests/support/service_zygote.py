@@ -16,16 +16,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from labelwood.methods.online.learner import learner_of
 from labelwood.run_context import logger
 from labelwood.serve.http.app import create_app
 from labelwood.serve.service import Service
 from labelwood.serve.state.log import wall_clock
+from labelwood.serve.state.refits import RefitOptions
 from labelwood.serve.state.store import Store
 from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
@@ -45,8 +48,9 @@ def serve_child(options: dict[str, Any], service: Service, app: Any) -> None:
     try:
         store = Store(Path(options["state"]), model=Path(options["model"]), keep=options["keep"], clock=clock)
         writer = Writer(
-            store, snapshot_seconds=1e6, snapshot_records=options["snapshot_records"], publish=options["publish"]
-        )
+            store, snapshot_seconds=1e6, snapshot_records=options["snapshot_records"], publish=options["publish"],
+            refits=RefitOptions(when="asked"),
+        )  # fmt: skip
     except Exception as error:
         connection.send(("failed", repr(error)))
         raise
@@ -61,6 +65,12 @@ def serve_child(options: dict[str, Any], service: Service, app: Any) -> None:
             jump = words[0]
         elif command == "swap":
             connection.send(_swapped(writer, Path(words[0])))
+        elif command == "refit":
+            asked = writer.refit()
+            if words[0]:
+                connection.send(_refitted(writer, asked))
+        elif command == "settle":
+            connection.send(_settled(writer))
         elif command == "stop":
             writer.close()
             connection.send("stopped")
@@ -91,6 +101,24 @@ def _swapped(writer: Writer, path: Path) -> Answer:
         return 200, writer.swap(path).result().answer
     except Exception as error:
         return 503, str(error)
+
+
+def _refitted(writer: Writer, asked: Any) -> Answer:
+    try:
+        asked.result()
+    except Exception as error:
+        return 503, str(error)
+    return _settled(writer)
+
+
+def _settled(writer: Writer) -> Answer:
+    """Wait until no refit is under way; the number of the last record, and the result of the last refit."""
+    machine = writer.store.machine
+    while machine.refit is not None:
+        time.sleep(0.001)
+    with machine.read() as model:
+        last = learner_of(model, owner="test").last_refit_
+    return 200, {"sequence": machine.sequence, "last": None if last is None else asdict(last)}
 
 
 class Zygote:
@@ -142,6 +170,16 @@ class ServiceChild:
     def swap(self, model: Path) -> Answer:
         """Replace the model."""
         self._connection.send(("swap", str(model)))
+        return self._connection.recv()
+
+    def refit(self, *, wait: bool = True) -> Answer:
+        """Train the batch model of a living model again."""
+        self._connection.send(("refit", wait))
+        return self._connection.recv() if wait else (0, None)
+
+    def settle(self) -> Answer:
+        """Wait until no refit is under way."""
+        self._connection.send(("settle",))
         return self._connection.recv()
 
     def set_clock(self, micros: int) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 import httpx
 import numpy as np
 
-from labelwood import HashingEncoder, OnlineForest, OnlineTree, TextClassifier, load
-from labelwood.methods.online.learner import learner_of
+from labelwood import HashingEncoder, LivingTree, OnlineForest, OnlineTree, TextClassifier, load
+from labelwood.methods.online.learner import StreamLearner, learner_of
+from labelwood.methods.online.living_batch import train_batch
 from labelwood.methods.text_classifier import Model, estimator_of
 
 TEXTS = ["cats and dogs", "a dog barks", "tax law", "income tax is due", "the court decided", "guilty by law"]
@@ -25,7 +26,8 @@ LABELS = [["pets"], ["pets"], ["law"], ["law", "money"], ["court", "law"], ["law
 def online_model(method: str = "online-tree") -> TextClassifier:
     tree = OnlineTree(n_jobs=1, max_leaf=4)
     forest = OnlineForest(n_trees=2, n_jobs=1, tree={"max_leaf": 4})
-    classifier = {"online-tree": tree, "online-forest": forest}[method]
+    living = LivingTree(n_jobs=1, online={"max_leaf": 4}, refit_rows=25, refit_growth=0.1, recent=20)
+    classifier = {"online-tree": tree, "online-forest": forest, "living-tree": living}[method]
     return TextClassifier(classifier, HashingEncoder(n_features=2**12, n_jobs=1)).fit(TEXTS * 3, LABELS * 3)
 
 
@@ -47,6 +49,7 @@ def learn(*numbers: int, key: str | None = None) -> dict[str, Any]:
 def taught(path: Path, numbers: Iterable[int]) -> Model:
     """The model that has learned the numbered examples one by one, without a service."""
     model = load(path)
+    refit_learner(model)
     for number in numbers:
         teach(model, [number])
     return model
@@ -57,6 +60,22 @@ def teach(model: Model, numbers: Iterable[int]) -> None:
     examples = [example(number) for number in numbers]
     rows = model.encode([one["text"] for one in examples])
     learner_of(model, owner="test").partial_fit(rows, [one["labels"] for one in examples])
+
+
+def refit_learner(model: Model) -> StreamLearner:
+    """The estimator of a model that trains again only when it is told to, as in a service."""
+    learner = learner_of(model, owner="test")
+    learner.defers_refits = True
+    return learner
+
+
+def repeat_refit(learner: StreamLearner) -> None:
+    """Do what the next record of a refit does: begin one, or end the one under way."""
+    job = learner.refit_under_way
+    if job is None:
+        learner.begin_refit()
+    else:
+        learner.end_refit(train_batch(job, n_jobs=1))
 
 
 def assert_same_state(one: Model, other: Model) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import pickle
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import labelwood
-from labelwood import OnlineForest, OnlineTree
+from labelwood import LabelwoodError, LivingTree, OnlineForest, OnlineTree
 
 LABELS = [f"label {number}" for number in range(12)]
 SECONDS = 0.08  # of each pair
@@ -29,7 +30,11 @@ class Shared:
 
     def __init__(self, kind, folder) -> None:
         self.n_trees = 2 if kind is OnlineForest else 1
-        settings = {"n_trees": 2, "tree": {"max_leaf": 4}} if kind is OnlineForest else {"max_leaf": 4}
+        settings = {
+            OnlineTree: {"max_leaf": 4},
+            OnlineForest: {"n_trees": 2, "tree": {"max_leaf": 4}},
+            LivingTree: {"online": {"max_leaf": 4}, "refit_rows": 100},
+        }[kind]
         self.model = kind(n_jobs=1, **settings)
         self.folder, self.taught, self.fitted, self.numbers = folder, [], False, itertools.count()
         self.renamed, self.in_turn = "never taught", threading.Lock()
@@ -54,6 +59,10 @@ class Shared:
         found = self.model.progressive(X, Y, k=2)
         assert found.hits.shape == (6, 2)
         self.taught.append(len(Y))
+
+    def refit(self):
+        with contextlib.suppress(LabelwoodError):  # another thread trains
+            self.model.refit()
 
     def fit(self):
         X = np.eye(len(LABELS) + 1, 100, dtype=np.float32)
@@ -196,3 +205,19 @@ def test_pair(kind, one, other, tmp_path):
     shared.check(shared.model)
     if not shared.fitted:
         assert shared.model.n_seen_ == sum(shared.taught)
+
+
+LIVING = [
+    *itertools.combinations_with_replacement(["partial_fit", "refit", "merge"], 2),
+    *itertools.product(
+        ["partial_fit", "refit"], ["predict_topk", "list_labels", "freeze", "save", "deepcopy", "pickle"]
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), [pytest.param(*pair, id="-".join(pair)) for pair in LIVING])
+def test_pair_of_a_living_tree(one, other, tmp_path):
+    shared = Shared(LivingTree, tmp_path)
+    run_together([getattr(shared, one), getattr(shared, other)], SECONDS)
+    shared.check(shared.model)
+    assert shared.model.n_seen_ == sum(shared.taught)

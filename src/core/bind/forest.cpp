@@ -91,23 +91,24 @@ class ForestRouter {
     forest::PackedForest forest_;
 };
 
-nb::tuple rerank_candidates(const CsrArrays& x, const CsrArrays& means, const Array2<int32_t>& labels,
-                            const Array2<float>& scores, const nb::dict& options, int n_threads,
-                            const nb::object& progress) {
+nb::tuple rerank_candidates(const CsrArrays& x, const CsrArrays& means, const Array<float>& lengths,
+                            const Array2<int32_t>& labels, const Array2<float>& scores, const nb::dict& options,
+                            int n_threads, const nb::object& progress) {
     auto given = options_from<forest::RerankOptions>(options, read);
     given.candidates = static_cast<int32_t>(labels.shape(1));
     const Csr rows = x.view();
     Monitor monitor = rows.n_rows > 256 ? monitor_of(progress) : Monitor();
     return labels_and_scores(rows.n_rows, given.k, [&](int32_t* best, float* combined) {
-        forest::rerank(rows, means.view(), labels.data(), scores.data(), given, n_threads, monitor, best, combined);
+        forest::rerank(rows, means.view(), lengths.data(), labels.data(), scores.data(), given, n_threads, monitor,
+                       best, combined);
     });
 }
 
 }  // namespace
 
 void bind_forest(nb::module_& m) {
-    m.def("rerank", &rerank_candidates, arg("X"), arg("means"), arg("labels"), arg("scores"), arg("options"),
-          arg("n_threads"), arg("progress").none(),
+    m.def("rerank", &rerank_candidates, arg("X"), arg("means"), arg("lengths"), arg("labels"), arg("scores"),
+          arg("options"), arg("n_threads"), arg("progress").none(),
           "Best k of every row's candidates by score and nearness to the labels' means.");
     nb::class_<ForestRouter>(m, "ForestRouter", "A packed instance forest, ready to route rows.")
         .def(nb::init<const nb::dict&, const nb::dict&>(), arg("arrays"), arg("options"))

@@ -7,6 +7,7 @@
 // ModelLock is for the estimators in Python, whose state is more than the tree: names, counts, decisions.
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 
 #include "base/read_write_lock.hpp"
 #include "bind/arguments.hpp"
@@ -29,9 +30,13 @@ void read(OptionsReader& from, OnlineTreeOptions& to) {
     from.read("arity", to.growth.arity);
     from.read("max_leaf", to.growth.max_leaf);
     from.read("alpha", to.growth.alpha);
+    from.read("printed_balance", to.growth.printed);
     from.read("seed", to.growth.seed);
     from.read("learning_rate", to.learner.rate);
-    from.read("epsilon", to.learner.epsilon);
+    from.read("epsilon", to.learner.inside);
+    bool is_outside = false;
+    from.read("epsilon_outside", is_outside);
+    if (is_outside) std::swap(to.learner.inside, to.learner.outside);
     from.read("bias", to.learner.bias);
     from.read("normalize", to.normalize);
 }

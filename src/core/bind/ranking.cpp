@@ -3,6 +3,7 @@
 #include "bind/options.hpp"
 #include "ranking/name_index.hpp"
 #include "ranking/second_look.hpp"
+#include "ranking/similar_rows.hpp"
 
 namespace labelwood::bind {
 namespace {
@@ -102,12 +103,30 @@ nb::tuple matches(const CsrArrays& x, const CsrArrays& postings, const Array<int
     });
 }
 
+nb::tuple votes(const CsrArrays& x, const CsrArrays& postings, const CsrArrays& labels, int64_t n_terms,
+                int64_t n_neighbors, int64_t k, int n_threads, const nb::object& progress) {
+    Call call(x.view().n_rows <= 64, n_threads, progress);
+    const ranking::RowIndex index{postings.view(), labels.view(), n_terms, n_neighbors};
+    const int64_t n_rows = x.view().n_rows;
+    Vector<int32_t> voted(n_rows * k), nearest(n_rows * k);
+    Vector<float> shares(n_rows * k), similarities(n_rows * k);
+    without_gil([&] {
+        ranking::vote(x.view(), index, k, call.n_threads, call.monitor,
+                      {voted.data(), shares.data(), nearest.data(), similarities.data()});
+    });
+    return nb::make_tuple(to_numpy(std::move(voted), n_rows, k), to_numpy(std::move(shares), n_rows, k),
+                          to_numpy(std::move(nearest), n_rows, k), to_numpy(std::move(similarities), n_rows, k));
+}
+
 }  // namespace
 
 void bind_ranking(nb::module_& m) {
     m.def("boosted_sums", &sums, arg("trees"), arg("features"), "Sums of the leaves that each feature vector reaches.");
     m.def("match_names", &matches, arg("X"), arg("postings"), arg("label_of"), arg("n_labels"), arg("k"),
           arg("n_threads"), arg("progress").none(), "The k labels of each row whose names stand in it.");
+    m.def("vote_of_similar_rows", &votes, arg("X"), arg("postings"), arg("labels"), arg("n_terms"), arg("n_neighbors"),
+          arg("k"), arg("n_threads"), arg("progress").none(),
+          "Labels of the similar training rows: by share of the votes, and by similarity of the nearest row.");
     nb::class_<SecondLook>(m, "SecondLook", "What orders the candidates of several members.")
         .def(nb::init<const Array<float>&, const CsrArrays&, const Array<int64_t>&, const CsrArrays&, int64_t,
                       int64_t>(),

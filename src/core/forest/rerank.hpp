@@ -20,8 +20,8 @@ struct RerankOptions {
 };
 
 // `labels` and `scores` have options.candidates columns, and short rows end in -1; the results have k
-// columns. Rows and means have unit length.
-inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const float* scores,
+// columns. Rows have unit length, and so have the directions of the means; `lengths` are those of the means.
+inline void rerank(const Csr& x, const Csr& means, const float* lengths, const int32_t* labels, const float* scores,
                    const RerankOptions& options, int n_threads, Monitor& monitor, int32_t* out_labels,
                    float* out_scores) {
     struct Scratch {
@@ -38,8 +38,9 @@ inline void rerank(const Csr& x, const Csr& means, const int32_t* labels, const 
         for (int64_t j = row * wide; j < (row + 1) * wide && labels[j] >= 0; ++j) {
             const int64_t from = means.indptr[labels[j]];
             const double cosine = scratch.row.dot(means.indices + from, means.data + from, means.row_nnz(labels[j]));
-            // Half the squared distance of unit vectors is 1 - cosine.
-            const double nearness = -std::log1p(std::exp(options.sharpness * (1.0 - cosine)));
+            const auto length = static_cast<double>(lengths[labels[j]]);
+            const double distance = 1.0 + length * length - 2.0 * length * cosine;  // squared
+            const double nearness = -std::log1p(std::exp(options.sharpness / 2.0 * distance));
             const double combined =
                 options.share * std::log(static_cast<double>(scores[j])) + (1.0 - options.share) * nearness;
             scratch.pool.push_back({static_cast<float>(std::exp(combined)), labels[j]});

@@ -17,6 +17,7 @@ struct GrowthOptions {
     int32_t arity;     // b: children of an inner node
     int32_t max_leaf;  // b_max: children of a node whose children are all leaves
     double alpha;      // Best-Greedy: weight of balance against fit
+    bool printed;      // Best-Greedy: the balance term as the paper prints it
     uint64_t seed;
 };
 
@@ -134,16 +135,18 @@ class Nodes {
     const GrowthOptions& options() const { return options_; }
 
   private:
-    // The printed score divides the balance term by |L_v|, which builds combs. The logarithm of the even
-    // share over |L_v| is 0 for a balanced child and falls as the child grows.
+    // The printed balance term is divided by |L_v|: it vanishes as subtrees grow, fit alone decides, and the
+    // tree becomes a comb. The logarithm of the even share over |L_v| is 0 for a balanced child and falls as
+    // the child grows.
     template <class Probability>
     int32_t best_child(const Node& node, Probability&& probability) const {
         const double even = static_cast<double>(node.n_leaves) / node.n_children();
         int32_t best = -1;
         double best_score = 0.0;
         for (const int32_t child : node.children) {
-            const double score =
-                (1.0 - options_.alpha) * probability(child) + options_.alpha * std::log(even / (*this)[child].n_leaves);
+            const auto leaves = static_cast<double>((*this)[child].n_leaves);
+            const double balance = options_.printed ? std::log(even) / leaves : std::log(even / leaves);
+            const double score = (1.0 - options_.alpha) * probability(child) + options_.alpha * balance;
             if (best < 0 || score > best_score) {
                 best = child;
                 best_score = score;

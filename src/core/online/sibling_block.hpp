@@ -18,10 +18,11 @@
 
 namespace labelwood::online {
 
-// AdaGrad's constants and the value of the constant feature.
+// AdaGrad's constants and the value of the constant feature. A step is divided by sqrt(sum + inside) + outside.
 struct LearnerOptions {
     float rate;
-    float epsilon;
+    float inside;
+    float outside;
     float bias;
 };
 
@@ -137,7 +138,7 @@ class SiblingBlock {
         kernels.margins(scratch.rows.data(), scratch.values.data(), scratch.count, lanes, scratch.margins.data());
         kernels.gradients(scratch.margins.data(), scratch.signs.data(), lanes, scratch.gradients.data());
         kernels.update(scratch.rows.data(), scratch.values.data(), scratch.count, scratch.gradients.data(), lanes,
-                       options.rate, options.epsilon);
+                       options.rate, options.inside, options.outside);
         if (scratch.fresh.empty()) return;
         const uint32_t first = firsts_.add();
         std::copy(scratch.gradients.begin(), scratch.gradients.begin() + lanes, firsts_.row(first));
@@ -250,7 +251,7 @@ class SiblingBlock {
     // Computes the weights and sums of a feature after its first visit.
     void replay(const Single& single, const LearnerOptions& options, float* zeros) const {
         simd::online().update(&zeros, &single.value, 1, firsts_.row(single.first), capacity(), options.rate,
-                              options.epsilon);
+                              options.inside, options.outside);
     }
 
     uint32_t write_row(uint32_t feature, uint32_t index, const LearnerOptions& options) {

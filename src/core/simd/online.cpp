@@ -60,7 +60,7 @@ inline F square_root(F x) {
 
 template <int S>
 void update_rows(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes,
-                 float rate, float epsilon) {
+                 float rate, float inside, float outside) {
     using L = Lanes<S>;
     using F = typename L::F;
     for (int64_t i = 0; i < count; ++i) {
@@ -70,16 +70,16 @@ void update_rows(float* const* rows, const float* values, int64_t count, const f
             const F step = load<F>(gradients + c) * values[i];
             const F sum = load<F>(sums + c) + step * step;
             store(sums + c, sum);
-            store(weights + c, load<F>(weights + c) - rate * step / square_root(sum + epsilon));
+            store(weights + c, load<F>(weights + c) - rate * step / (square_root(sum + inside) + outside));
         }
     }
 }
 
 void update(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes, float rate,
-            float epsilon) {
-    if (lanes == 4) return update_rows<4>(rows, values, count, gradients, lanes, rate, epsilon);
-    if (lanes == 8) return update_rows<8>(rows, values, count, gradients, lanes, rate, epsilon);
-    update_rows<16>(rows, values, count, gradients, lanes, rate, epsilon);
+            float inside, float outside) {
+    if (lanes == 4) return update_rows<4>(rows, values, count, gradients, lanes, rate, inside, outside);
+    if (lanes == 8) return update_rows<8>(rows, values, count, gradients, lanes, rate, inside, outside);
+    update_rows<16>(rows, values, count, gradients, lanes, rate, inside, outside);
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ struct OnlineKernels {
     // gradients[lane] = -sign / (1 + exp(sign * margin)): flipping sign and margin flips the gradient,
     // exactly.
     void (*gradients)(const float* margins, const float* signs, int32_t lanes, float* gradients);
-    // AdaGrad on every row: d = gradient * value, sum += d * d, weight -= rate * d / sqrt(sum + epsilon).
+    // AdaGrad on every row: d = gradient * value, sum += d * d, weight -= rate * d / (sqrt(sum + inside) + outside).
     void (*update)(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes,
-                   float rate, float epsilon);
+                   float rate, float inside, float outside);
 };
 
 const OnlineKernels& online();

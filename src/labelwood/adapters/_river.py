@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from labelwood.adapters._required import required
 from labelwood.errors import LabelwoodError
+from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.online_tree import OnlineTree
 from labelwood.validation.column_names import n_dimensions
 
@@ -37,7 +38,8 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name
     Parameters
     ----------
     tree
-        The `labelwood.OnlineTree` whose parameters are used; its defaults if not given.
+        The `labelwood.OnlineTree`, `labelwood.OnlineForest` or `labelwood.LivingTree` whose parameters are used; an
+        `OnlineTree` with its defaults if not given.
     k
         How many labels a prediction lists, best first; all labels seen if not given. Give it where labels are many.
     threshold
@@ -57,11 +59,11 @@ class OnlineTreeClassifier(base.MultiLabelClassifier):  # type: ignore[misc,name
 
     """
 
-    def __init__(self, tree: OnlineTree | None = None, *, k: int | None = None, threshold: float = 0.5) -> None:
+    def __init__(self, tree: StreamLearner | None = None, *, k: int | None = None, threshold: float = 0.5) -> None:
         self.tree = tree
         self.k = k
         self.threshold = threshold
-        self._model: OnlineTree = clone(tree) if tree is not None else OnlineTree(n_jobs=1)
+        self._model: StreamLearner = clone(tree) if tree is not None else OnlineTree(n_jobs=1)
         self._columns: dict[Hashable, int] = {}  # feature to column, in order of appearance
         self._known: dict[Hashable, None] = {}  # all labels seen, true or not
 

@@ -1,7 +1,8 @@
-"""Labelwood in Annif: two backends, and ``labelwood-annif``, which is ``annif`` with them.
+"""Labelwood in Annif: three backends, and ``labelwood-annif``, which is ``annif`` with them.
 
 - ``backend=labelwood``: LinearTree over the tf-idf vectors that Annif's other linear backends use;
-- ``backend=labelwood_online``: OnlineTree over hashed words, so that ``annif learn`` adds new words and subjects.
+- ``backend=labelwood_online``: OnlineTree over hashed words, so that ``annif learn`` adds new words and subjects;
+- ``backend=labelwood_living``: LivingTree over hashed words, which learns and has the quality of a batch.
 
 The project's configuration may set every parameter of the method by its name, like ``n_trees=3``.
 """
@@ -12,7 +13,11 @@ from typing import Any
 
 from labelwood.adapters._required import required
 
-BACKENDS = {"labelwood": "LinearTreeBackend", "labelwood_online": "OnlineTreeBackend"}
+BACKENDS = {
+    "labelwood": "LinearTreeBackend",
+    "labelwood_online": "OnlineTreeBackend",
+    "labelwood_living": "LivingTreeBackend",
+}
 
 
 def register() -> None:

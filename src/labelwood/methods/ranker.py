@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -16,8 +17,9 @@ from labelwood.params import Param
 from labelwood.run_context import RunContext
 from labelwood.scoring.mix import even
 from labelwood.scoring.second_look import SHARED_FEATURES, Described, LabelTables, SecondLook, learn_trees
+from labelwood.scoring.similar_rows import SimilarRows
 from labelwood.sparse import CSR, I64, TopK
-from labelwood.validation.label_texts import LabelRows, LabelVectors
+from labelwood.validation.label_texts import LabelRows, LabelVectors, without
 
 # The first members; the time of one-vs-rest grows with the number of labels.
 _FOR_FEW_LABELS: dict[str, Any] = {"method": "one-vs-rest"}
@@ -39,7 +41,8 @@ class Ranker(TreeEstimator):
     the labels proposed beside it, and its name, if ``fit`` is given label vectors. Small data take turns in being held
     out. At the end the members learn from all rows. Scores are probabilities.
 
-    At most ``candidates`` labels of each member are suggested for a row, and 20 whose names stand in it.
+    At most ``candidates`` labels of each member are suggested for a row, as many of the training rows most similar to
+    it, and 20 whose names stand in it.
 
     Fitted attributes: ``members_``, ``second_look_`` (None if there were too few rows to learn it).
 
@@ -52,6 +55,7 @@ class Ranker(TreeEstimator):
     """
 
     method_name: ClassVar[str] = "ranker"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"similar_rows": 0, "hidden": 0.0}
     members_: list[TreeEstimator]
     second_look_: SecondLook | None
 
@@ -71,12 +75,24 @@ class Ranker(TreeEstimator):
             int | None, Param("parts held out in turn; None: enough for 10,000 rows, at most 1 / held_out", ge=1)
         ] = None,
         n_boosted: Annotated[int, Param("boosted trees of the second look", ge=1, le=10_000)] = 100,
+        similar_rows: Annotated[
+            int, Param("training rows most similar to a row that propose their labels; 0: none", ge=0, le=1000)
+        ] = 50,
+        hidden: Annotated[
+            float,
+            Param(
+                "share of the labels that members do not see in a held-out part, if some label has texts but no rows: "
+                "teaches when a name is enough",
+                ge=0,
+                le=0.5,
+            ),
+        ] = 0.1,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
         self.models, self.candidates, self.held_out, self.folds = models, candidates, held_out, folds
-        self.n_boosted = n_boosted
+        self.n_boosted, self.similar_rows, self.hidden = n_boosted, similar_rows, hidden
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
@@ -95,8 +111,7 @@ class Ranker(TreeEstimator):
             return
         with run.phase("second look"):
             trees = learn_trees(features, hits, n_trees=self.n_boosted, run=run)
-            tables = LabelTables.learn(Y, X.n_cols, label_rows)
-            self.second_look_ = SecondLook(tables, trees, len(self.members_))
+            self.second_look_ = replace(self._untaught(X, Y, label_rows), trees=trees)
 
     def _unfitted(self, n_labels: int, seed: int) -> list[TreeEstimator]:
         first = _FOR_FEW_LABELS if n_labels <= _FEW_LABELS else _FOR_MANY_LABELS
@@ -119,16 +134,30 @@ class Ranker(TreeEstimator):
     ) -> tuple[Described, npt.NDArray[Any]] | None:
         """The candidates of a part for members that did not see it, and which of them are right."""
         kept = np.setdiff1d(np.arange(X.n_rows), out, assume_unique=True)
-        Y_kept = Y.take(kept)
+        Y_kept = without(Y.take(kept), self._hidden_labels(Y, label_rows, seed=[run.seed, int(out[0])]))
         if Y_kept.nnz == 0:
             return None
-        self._train(X.take(kept), Y_kept, label_rows, run)
+        X_kept = X.take(kept)
+        self._train(X_kept, Y_kept, label_rows, run)
         looked_at = out if len(out) <= _MOST_ROWS else out[:: -(-len(out) // _MOST_ROWS)]
         rows = X.take(looked_at)
         with run.phase("second look"):
-            look = SecondLook.untaught(LabelTables.learn(Y_kept, X.n_cols, label_rows), len(self.members_))
+            look = self._untaught(X_kept, Y_kept, label_rows)
             described = look.describe(rows, self._lists(rows, run), run)
             return described, _hits(described, Y.take(looked_at))
+
+    def _untaught(self, X: CSR, Y: CSR, label_rows: LabelRows | None) -> SecondLook:
+        """What the second look knows of training rows, before it learns."""
+        similar = SimilarRows.learn(X, Y, self.similar_rows) if self.similar_rows else None
+        return SecondLook.untaught(LabelTables.learn(Y, X.n_cols, label_rows), len(self.members_), similar)
+
+    def _hidden_labels(self, Y: CSR, label_rows: LabelRows | None, seed: list[int]) -> npt.NDArray[np.bool_]:
+        """Some of the labels with texts, if the model shall suggest labels of which it knows the texts only."""
+        if label_rows is None:
+            return np.zeros(Y.n_cols, bool)
+        has_text, has_rows = np.diff(label_rows.ptr) > 0, np.bincount(Y.indices, minlength=Y.n_cols) > 0
+        share = self.hidden if (has_text & ~has_rows).any() else 0.0
+        return has_text & (np.random.default_rng(seed).random(Y.n_cols) < share)
 
     def _train(self, X: CSR, Y: CSR, label_rows: LabelRows | None, run: RunContext) -> None:
         vectors = None if label_rows is None else LabelVectors(label_rows.targets.indices.tolist(), label_rows.vectors)
@@ -197,6 +226,7 @@ class Ranker(TreeEstimator):
             "members": [member.method_name for member in self.members_],
             "candidates": self._width,
             "boosted_trees": 0 if self.second_look_ is None else self.second_look_.trees.n_trees,
+            "similar_rows": self.similar_rows if self.second_look_ else 0,
             "names": 0 if self.second_look_ is None else self.second_look_.tables.names.n_rows,
         }
 
@@ -217,7 +247,9 @@ class Ranker(TreeEstimator):
             raise FormatError("facts must be an object with at least one member")
         self.members_, self.second_look_ = restored_members(self, facts["members"], arrays), None
         if facts["second_look"]:
-            self.second_look_ = SecondLook.restore(arrays, len(self.members_), self.n_labels_, self.n_features_in_)
+            self.second_look_ = SecondLook.restore(
+                arrays, len(self.members_), self.similar_rows, self.n_labels_, self.n_features_in_
+            )
 
 
 def _hits(described: Described, Y: CSR) -> npt.NDArray[np.bool_]:
@@ -234,6 +266,9 @@ def _in_words(group: str, vector: npt.NDArray[Any], methods: list[str], width: i
         place = int(vector[3 * number + 1])
         said = f"has it at place {place}" if place <= width else "does not propose it"
         return f"{methods[number]} {said}"
+    if group == "similar":
+        place = int(vector[3 * len(methods) + 1])
+        return f"similar training rows {f'have it at place {place}' if place <= width else 'do not have it'}"
     if group == "name":
         found = vector[SHARED_FEATURES.index("share of the name in the row") - len(SHARED_FEATURES)]
         return f"the name of the label {'stands' if found >= _NOT_FOUND else 'does not stand'} in the text"

@@ -22,9 +22,11 @@ _CLASSES = {
     "one-vs-rest": ("label_tree.linear_tree", "OneVsRest"),
     "online-tree": ("online.online_tree", "OnlineTree"),
     "online-forest": ("online.online_forest", "OnlineForest"),
+    "living-tree": ("online.living_tree", "LivingTree"),
     "ldsm-forest": ("forest.ldsm_forest", "LdsmForest"),
     "craft-forest": ("forest.craft_forest", "CraftForest"),
     "graph-forest": ("forest.graph_forest", "GraphForest"),
+    "fastxml-forest": ("forest.fastxml_forest", "FastXmlForest"),
     "blend": ("blend", "Blend"),
     "ranker": ("ranker", "Ranker"),
 }

@@ -132,7 +132,7 @@ class TextClassifier(TextPrediction):
         if not hasattr(classifier, "partial_fit"):
             raise LabelwoodError(
                 f"TextClassifier: {type(classifier).__name__} does not learn from a stream; "
-                "for partial_fit, classifier must be an OnlineTree or an OnlineForest"
+                "for partial_fit, classifier must be a LivingTree, an OnlineTree or an OnlineForest"
             )
         vectors = self.encode(texts) if is_fitted else as_encoder(encoder).fit_encode(texts)
         classifier.partial_fit(vectors, Y, label_names=label_names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import FormatError
-from labelwood.sparse import I64, never_falls
+from labelwood.sparse import CSR, I64, never_falls
 
 
 class PicklesFieldsOnly:
@@ -38,3 +39,11 @@ def check_pointer(owner: str, name: str, pointer: npt.NDArray[Any], n_rows: int,
     """Require that a pointer array rises from 0 to ``total`` over ``n_rows`` rows."""
     fits = len(pointer) == n_rows + 1 and pointer[0] == 0 and pointer[-1] == total and never_falls(pointer)
     require(owner, fits, f"{name} must rise from 0 to {total} over {n_rows} rows")
+
+
+def restored_csr(arrays: Mapping[str, Any], prefix: str, n_cols: int) -> CSR:
+    """The matrix whose arrays have names that begin with ``prefix``; checks every invariant."""
+    indptr, indices, data = (arrays[prefix + part] for part in ("indptr", "indices", "data"))
+    if (indptr.dtype, indices.dtype, data.dtype) != (np.int64, np.int32, np.float32):
+        raise FormatError(f"{prefix}indptr, indices and data must be of int64, int32 and float32")
+    return CSR(indptr, indices, data, n_cols).check()

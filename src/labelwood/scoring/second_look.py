@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError
-from labelwood.packed.base import PicklesFieldsOnly, check_pointer
+from labelwood.packed.base import PicklesFieldsOnly, check_pointer, restored_csr
 from labelwood.packed.boosted_trees import BoostedTrees
 from labelwood.run_context import RunContext
+from labelwood.scoring.similar_rows import SimilarRows
 from labelwood.sparse import CSR, F32, I32, I64, Bool, TopK, from_scipy
 from labelwood.validation.label_texts import LabelRows
 
@@ -117,8 +118,8 @@ class LabelTables(PicklesFieldsOnly):
     @classmethod
     def restore(cls, arrays: Mapping[str, Any], n_labels: int, n_features: int) -> LabelTables:
         """The inverse of :meth:`arrays`; checks every invariant."""
-        together = _restored_csr(arrays, "together.", n_labels)
-        names = _restored_csr(arrays, "names.", n_features)
+        together = restored_csr(arrays, _TABLES + "together.", n_labels)
+        names = restored_csr(arrays, _TABLES + "names.", n_features)
         log_counts, ptr = arrays[_TABLES + "log_counts"], arrays[_TABLES + "name_ptr"]
         if log_counts.dtype != np.float32 or log_counts.shape != (n_labels,) or not np.isfinite(log_counts).all():
             raise FormatError(f"the counts of the labels must be {n_labels} finite numbers of float32")
@@ -130,11 +131,12 @@ class LabelTables(PicklesFieldsOnly):
 
 @dataclass(frozen=True)
 class SecondLook(PicklesFieldsOnly):
-    """Orders the candidates of ``n_members`` members and, if labels have names, those whose names stand in the row."""
+    """Orders the candidates of ``n_members`` members, of ``similar`` rows, and of names that stand in the row."""
 
     tables: LabelTables
     trees: BoostedTrees
     n_members: int
+    similar: SimilarRows | None = None
 
     def order(self, X: CSR, lists: Sequence[TopK], k: int, run: RunContext) -> TopK:
         """The best k candidates of each row, with their probabilities; ``lists`` are those of the members."""
@@ -148,46 +150,54 @@ class SecondLook(PicklesFieldsOnly):
         return Described(*self._kernel.describe(X, *self._proposed(X, lists, run), run.n_threads, None))
 
     def _proposed(self, X: CSR, lists: Sequence[TopK], run: RunContext) -> tuple[I32, F32]:
-        """All lists side by side."""
-        by_name = [self.tables.matches(X, lists[0].labels.shape[1], run)] if self.tables.names.n_rows else []
+        """All lists side by side: those of the members, the two of similar rows, the one of names."""
+        width = lists[0].labels.shape[1]
+        found = [] if self.similar is None else [*self.similar.lists(X, width, run)]
+        found += [self.tables.matches(X, width, run)] if self.tables.names.n_rows else []
         if run.allowed is not None:
-            by_name = [_within(top, run.allowed) for top in by_name]
-        tops = [*lists, *by_name]
+            found = [_within(top, run.allowed) for top in found]
+        tops = [*lists, *found]
         return np.concatenate([top.labels for top in tops], axis=1), np.concatenate(
             [top.scores for top in tops], axis=1
         )
 
     def feature_groups(self) -> list[str]:
-        """The group of each feature: ``member`` and its number, or a key of :data:`GROUPS`."""
+        """The group of each feature: ``member`` and its number, ``similar``, or a key of :data:`GROUPS`."""
         group_of = {feature: group for group, features in GROUPS.items() for feature in features}
         lists = [f"member {number}" for number in range(self.n_members)]
+        lists += [] if self.similar is None else ["similar", "similar"]
         lists += ["name"] if self.tables.names.n_rows else []
         return [name for name in lists for _ in LIST_FEATURES] + [group_of[name] for name in SHARED_FEATURES]
 
     @cached_property
     def _kernel(self) -> _core.SecondLook:
         tables = self.tables
-        n_lists = self.n_members + bool(tables.names.n_rows)
+        n_similar = 0 if self.similar is None else 2
+        n_lists = self.n_members + n_similar + bool(tables.names.n_rows)
+        n_averaged = self.n_members + bool(n_similar)  # the votes of similar rows count as those of a member
         kernel = _core.SecondLook(
-            tables.log_counts, tables.together, tables.name_ptr, tables.names, n_lists, self.n_members
+            tables.log_counts, tables.together, tables.name_ptr, tables.names, n_lists, n_averaged
         )
         kernel.set_trees(self.trees.kernel_arrays())
         return kernel
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""
-        return {**self.tables.arrays(), **self.trees.arrays()}
+        return {**self.tables.arrays(), **self.trees.arrays(), **(self.similar.arrays() if self.similar else {})}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, Any], n_members: int, n_labels: int, n_features: int) -> SecondLook:
-        """The inverse of :meth:`arrays`; checks every invariant."""
-        untaught = cls.untaught(LabelTables.restore(arrays, n_labels, n_features), n_members)
+    def restore(
+        cls, arrays: Mapping[str, Any], n_members: int, n_neighbors: int, n_labels: int, n_features: int
+    ) -> SecondLook:
+        """The inverse of :meth:`arrays`; checks every invariant. Without ``n_neighbors``, similar rows do not vote."""
+        similar = SimilarRows.restore(arrays, n_neighbors, n_labels, n_features) if n_neighbors else None
+        untaught = cls.untaught(LabelTables.restore(arrays, n_labels, n_features), n_members, similar)
         return replace(untaught, trees=BoostedTrees.restore(arrays, len(untaught.feature_groups())))
 
     @classmethod
-    def untaught(cls, tables: LabelTables, n_members: int) -> SecondLook:
+    def untaught(cls, tables: LabelTables, n_members: int, similar: SimilarRows | None = None) -> SecondLook:
         """A second look before its trees are learned: it can describe candidates."""
-        return cls(tables, BoostedTrees.pack([], 0.0), n_members)
+        return cls(tables, BoostedTrees.pack([], 0.0), n_members, similar)
 
 
 def learn_trees(features: F32, hits: Bool, *, n_trees: int, run: RunContext) -> BoostedTrees:
@@ -214,13 +224,6 @@ def learn_trees(features: F32, hits: Bool, *, n_trees: int, run: RunContext) -> 
 
 def _no_rows(n_cols: int) -> CSR:
     return CSR(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n_cols)
-
-
-def _restored_csr(arrays: Mapping[str, Any], name: str, n_cols: int) -> CSR:
-    indptr, indices, data = (arrays[_TABLES + name + part] for part in ("indptr", "indices", "data"))
-    if (indptr.dtype, indices.dtype, data.dtype) != (np.int64, np.int32, np.float32):
-        raise FormatError("the tables of the labels must be of int64, int32 and float32")
-    return CSR(indptr, indices, data, n_cols).check()
 
 
 def _within(top: TopK, allowed: I32) -> TopK:

@@ -53,6 +53,10 @@ Label = LabelName | LabelNumber
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 K = Annotated[int, Field(ge=1, le=MAX_K, description="the largest number of labels")]
 Threshold = Annotated[float, Field(ge=0, le=1, description="the lowest score of a suggested label")]
+Language = Annotated[
+    Annotated[str, StringConstraints(max_length=35, pattern=r"^[A-Za-z0-9-]*$")] | None,
+    Field(description="language of the names, for a model with a vocabulary; null: that of the service"),
+]
 Allowed = Annotated[
     Annotated[list[Label], Field(fail_fast=True, max_length=10_000)] | None,
     Field(description="suggest only these labels; null allows all labels"),
@@ -164,6 +168,7 @@ class SuggestRequest(Input):
     k: K = 10
     threshold: Threshold = 0.0
     allowed: Allowed = None
+    language: Language = None
 
 
 class SuggestBatchRequest(_Strict):
@@ -173,6 +178,7 @@ class SuggestBatchRequest(_Strict):
     k: K = 10
     threshold: Threshold = 0.0
     allowed: Allowed = None
+    language: Language = None
 
 
 class ExplainRequest(Input):
@@ -181,6 +187,7 @@ class ExplainRequest(Input):
     k: Annotated[int, Field(ge=1, le=100)] = 5
     missed: Annotated[list[Label], Field(fail_fast=True, max_length=100)] = []
     n_features: Annotated[int, Field(ge=1, le=1000, description="the largest number of features per step")] = 10
+    language: Language = None
 
 
 class Example(Input):
@@ -210,10 +217,11 @@ class LabelChange(_Strict):
 
 
 class SuggestedLabel(BaseModel):
-    """A label and its score."""
+    """A label and its score; ``name`` is that of its concept, if the model has a vocabulary."""
 
     label: str | int
     score: float
+    name: str | None = None
 
 
 class Suggestions(BaseModel):
@@ -222,9 +230,14 @@ class Suggestions(BaseModel):
     suggestions: list[SuggestedLabel]
 
 
-def as_message(found: Iterable[tuple[str | int, float]]) -> Suggestions:
-    """The response for labels and their scores."""
-    return Suggestions(suggestions=[SuggestedLabel(label=label, score=score) for label, score in found])
+def as_message(found: Iterable[tuple[str | int, float, str | None]]) -> Suggestions:
+    """The response for labels, their scores and their names."""
+    return Suggestions(suggestions=[SuggestedLabel(**as_fields(*one)) for one in found])
+
+
+def as_fields(label: str | int, score: float, name: str | None) -> dict[str, Any]:
+    """The fields of a suggested label; one without a name has no field for it."""
+    return {"label": label, "score": score} if name is None else {"label": label, "name": name, "score": score}
 
 
 class BatchSuggestions(BaseModel):
@@ -253,9 +266,10 @@ class ChangedLabel(BaseModel):
 
 
 class LabelEntry(BaseModel):
-    """A label and its records. Support, age and idle are numbers of examples."""
+    """A label and its records. Support, age and idle are numbers of examples; ``name`` is that of its concept."""
 
     label: str | int
+    name: str | None = None
     state: str
     support: int
     age: int | None = None
@@ -271,7 +285,10 @@ class LabelList(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """The model and the state of the service; ``name`` is the name of the model's directory."""
+    """The model and the state of the service; ``name`` is the name of the model's directory.
+
+    ``languages`` are those of the names in its vocabulary; ``language`` is the one that is shown by default.
+    """
 
     name: str
     method: str
@@ -280,6 +297,8 @@ class ModelInfo(BaseModel):
     labels: int
     features: int
     learns: bool
+    languages: list[str]
+    language: str
     facts: dict[str, Any]
     service: Annotated[dict[str, float], Field(description="the gauges of /metrics, without their prefix")]
 

@@ -30,7 +30,6 @@ from labelwood import __version__
 from labelwood.methods import load
 from labelwood.run_context import logger
 from labelwood.serve.event_log import Level, events, open_log
-from labelwood.serve.http.annif_api import read_uris
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
 from labelwood.serve.http.connections import Connections
@@ -39,11 +38,13 @@ from labelwood.serve.http.gate import Gate
 from labelwood.serve.http.limits import Limits
 from labelwood.serve.service import Service
 from labelwood.serve.state.followed_model import FollowedModel
+from labelwood.serve.state.refits import RefitOptions
 from labelwood.serve.state.state_machine import DRIFT_WINDOW
 from labelwood.serve.state.store import KEPT_SNAPSHOTS, Store, view_of
 from labelwood.serve.state.writer import Writer
 from labelwood.serve.telemetry import Metrics
 from labelwood.storage.atomic import private_directory
+from labelwood.vocabulary import load_vocabulary
 
 _GRACE_SECONDS = 30
 _SWITCH_SECONDS = 0.0005  # the writer releases the interpreter often, so that suggestions do not wait for it
@@ -61,13 +62,15 @@ class Options:
     workers: int = 1
     n_jobs: int = 1
     tokens: Path | None = None
-    uris: Path | None = None
+    vocabulary: Path | None = None
+    language: str | None = None
     limits: Limits = field(default_factory=Limits)
     queue_length: int = 1000
     snapshot_seconds: float = 60.0
     keep: int = KEPT_SNAPSHOTS
     drift_window: int = DRIFT_WINDOW
     alarm_below: float = 0.0
+    refits: RefitOptions = field(default_factory=RefitOptions)
     log: str | None = None
     log_level: Level = "info"
 
@@ -256,16 +259,21 @@ def _service(options: Options, metrics: Metrics, *, learns: bool, publish: bool 
         snapshot_seconds=options.snapshot_seconds,
         publish=publish,
         alarm_below=options.alarm_below,
+        refits=options.refits,
     )
     return Service(store.machine, metrics, writer, name=options.model.name)
 
 
 def _app(options: Options, service: Service, *, forward: Path | None = None) -> Gate:
+    if options.vocabulary is not None:
+        service.vocabulary = load_vocabulary(options.vocabulary)
+    service.language = options.language
+    with service.current.read() as model:
+        service.names(model)  # a language without names is an error at the start
     return create_app(
         service,
         tokens=Tokens.find(options.tokens),
         limits=options.limits,
-        uris={} if options.uris is None else read_uris(options.uris),
         inner=None if forward is None else lambda app: Forward(app, forward),
     )
 

@@ -7,9 +7,9 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -21,6 +21,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.estimator.prediction import as_ids
 from labelwood.explain import Explanation
+from labelwood.explain.label_words import with_names
 from labelwood.label_names import LabelNames
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.run_context import logger
@@ -41,6 +42,8 @@ from labelwood.serve.state.writer import StoppedError, Writer
 from labelwood.serve.telemetry import Metrics
 from labelwood.sparse import CSR, I32, TopK
 from labelwood.text import as_encoder
+from labelwood.vocabulary import Vocabulary
+from labelwood.vocabulary.shown_names import ShownNames
 
 # A request with a longer text, more features or more labels asked for is answered in a thread.
 _LONG_TEXT, _MANY_FEATURES, _LONG_LIST = 20_000, 2_000, 100
@@ -68,10 +71,11 @@ class ModelLender(Protocol):
 
 
 class Suggestion(NamedTuple):
-    """A label and its score."""
+    """A label, its score, and the name of its concept, if there is one."""
 
     label: Label
     score: float
+    name: str | None = None
 
 
 @dataclass
@@ -88,6 +92,9 @@ class Service:
     sets_gauges: bool = True
     closing: bool = False
     name: str = ""  # of the model, for people
+    vocabulary: Vocabulary | None = None  # instead of the model's
+    language: str | None = None  # of names, if a request does not say
+    _names: dict[str | None, tuple[Vocabulary | None, ShownNames]] = field(default_factory=dict)
 
     async def suggest(self, request: SuggestRequest) -> list[Suggestion]:
         """Suggest labels for one input."""
@@ -117,15 +124,25 @@ class Service:
         change = {"action": request.action, "label": request.label, "to": request.to}
         return await _written(self._writer(), {"kind": "labels", **change, **_keyed(key, change)})
 
-    async def labels(self, *, start: int, limit: int, contains: str) -> LabelList:
-        """List labels whose name contains a text."""
-        return await asyncio.to_thread(self._labels, start, limit, contains.casefold())
+    async def labels(self, *, start: int, limit: int, contains: str, language: str | None = None) -> LabelList:
+        """List labels that contain a text, or whose concept has a name that contains it."""
+        return await asyncio.to_thread(self._labels, start, limit, contains.casefold(), language)
+
+    def names(self, model: Model, language: str | None = None) -> ShownNames:
+        """The names of labels in a language; raise if the vocabulary has no names in it."""
+        vocabulary = self.vocabulary or model.vocabulary_
+        wanted = self.language if language is None else language
+        kept = self._names.get(wanted)
+        if kept is None or kept[0] is not vocabulary:
+            kept = self._names[wanted] = (vocabulary, ShownNames(vocabulary, wanted))
+        return kept[1]
 
     def info(self) -> ModelInfo:
         """Describe the current model and the service."""
         self.push_gauges()
         with self.current.read() as model:
-            estimator = estimator_of(model)
+            estimator, vocabulary = estimator_of(model), self.vocabulary or model.vocabulary_
+            languages = [] if vocabulary is None else [tag for tag in vocabulary.name_languages if tag]
             return ModelInfo(
                 name=self.name,
                 method=estimator.method_name,
@@ -134,6 +151,8 @@ class Service:
                 labels=estimator.n_labels_,
                 features=estimator.n_features_in_,
                 learns=self.writer is not None or self.writer_elsewhere,
+                languages=languages,
+                language=self.language or next(iter(languages), ""),
                 facts={"trained_at": estimator.trained_.get("at"), **estimator.describe()},
                 service=self.metrics.gauges(),
             )
@@ -205,6 +224,7 @@ class Service:
                 threshold=options.threshold,
                 allowed=options.allowed,
                 cancelled=cancelled,
+                names=self.names(model, options.language),
             )
 
     def _explain(self, request: ExplainRequest) -> Explanation:
@@ -214,19 +234,23 @@ class Service:
                 if model.takes == "text" and request.text is not None
                 else rows_of(model, [_plain(request)])
             )
-            return model.explain(row, request.k, missed=request.missed, n_features=request.n_features)[0]
+            found = model.explain(row, request.k, missed=request.missed, n_features=request.n_features)[0]
+            return with_names(found, self.names(model, request.language).name)
 
-    def _labels(self, start: int, limit: int, contains: str) -> LabelList:
+    def _labels(self, start: int, limit: int, contains: str, language: str | None) -> LabelList:
         with self.current.read() as model:
-            estimator = estimator_of(model)
-            found = _containing(estimator.label_names, contains) if contains else range(estimator.n_labels_)
-            page = found[start : start + limit]
-            return LabelList(total=len(found), labels=[*map(_as_message, estimator.label_entries(page))])
+            estimator, names = estimator_of(model), self.names(model, language)
+            found: Sequence[int] = range(estimator.n_labels_)
+            if contains:
+                found = _containing(estimator.label_names, contains, self.vocabulary or model.vocabulary_)
+            entries = estimator.label_entries(found[start : start + limit])
+            return LabelList(total=len(found), labels=[_as_message(entry, names) for entry in entries])
 
     def _writer(self) -> Writer:
         if self.writer is None:
             raise CannotLearnError(
-                "this model does not learn here; serve an online-tree or online-forest model that was saved whole"
+                "this model does not learn here; "
+                "serve a living-tree, online-tree or online-forest model that was saved whole"
             )
         return self.writer
 
@@ -239,6 +263,7 @@ def suggest(
     threshold: float = 0.0,
     allowed: Collection[Label] | None = None,
     cancelled: threading.Event | None = None,
+    names: ShownNames | None = None,
 ) -> list[list[Suggestion]]:
     """The k best labels of each row that score at least ``threshold`` and are in ``allowed``, best first.
 
@@ -249,7 +274,7 @@ def suggest(
         return [[] for _ in range(rows.n_rows)]
     ids = None if allowed is None else _known_ids(estimator, allowed)
     top = estimator.topk_ids(rows, min(k, estimator.n_labels_), allowed=ids, cancelled=cancelled)
-    return list(_named(estimator, top, threshold))
+    return list(_named(estimator, top, threshold, names or ShownNames(None)))
 
 
 def _known_ids(estimator: TreeEstimator, labels: Collection[Label]) -> I32:
@@ -261,12 +286,16 @@ def _known_ids(estimator: TreeEstimator, labels: Collection[Label]) -> I32:
     return as_ids(label for label in found if label is not None)
 
 
-def _named(estimator: TreeEstimator, top: TopK, threshold: float) -> Iterator[list[Suggestion]]:
+def _named(estimator: TreeEstimator, top: TopK, threshold: float, shown: ShownNames) -> Iterator[list[Suggestion]]:
     least = float(np.float32(threshold))
     for ids, scores in zip(top.labels.tolist(), top.scores.tolist(), strict=True):
         kept = [(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least]
         names = estimator.label_names.named([label for label, _ in kept])
-        yield [Suggestion(_json_label(name), score) for name, (_, score) in zip(names, kept, strict=True)]
+        pairs = zip(names, kept, strict=True)
+        if not shown:
+            yield [Suggestion(_json_label(name), score) for name, (_, score) in pairs]
+        else:
+            yield [Suggestion(_json_label(name), score, shown.name(name)) for name, (_, score) in pairs]
 
 
 def _is_long(request: SuggestRequest) -> bool:
@@ -316,18 +345,23 @@ def _check_examples(model: Model, examples: list[dict[str, Any]]) -> None:
     check_label_numbers(model, examples)
 
 
-def _containing(names: LabelNames, part: str) -> list[int]:
-    """The ids of the labels whose name contains a text, in lower case."""
+def _containing(names: LabelNames, part: str, vocabulary: Vocabulary | None) -> list[int]:
+    """The ids of the labels that contain a text, in lower case, or whose preferred name in any language does."""
     found: list[int] = []
     for start in range(0, len(names), _NAMES_AT_ONCE):
         some = range(start, min(start + _NAMES_AT_ONCE, len(names)))
         found += [label for label, name in zip(some, names.named(some), strict=True) if part in str(name).casefold()]
-    return found
+    if vocabulary is None:
+        return found
+    concepts = {concept for name, concept in vocabulary.by_name.items() if concept >= 0 and part in name}
+    labels = (names.index.get(uri) for uri in vocabulary.uris_of(sorted(concepts)))
+    return sorted({*found, *(label for label in labels if label is not None)})
 
 
-def _as_message(entry: label_names.LabelEntry) -> LabelEntry:
+def _as_message(entry: label_names.LabelEntry, names: ShownNames) -> LabelEntry:
     return LabelEntry(
         label=_json_label(entry.name),
+        **({"name": names.name(entry.name)} if names else {}),
         state=entry.state,
         support=entry.support,
         age=entry.age,

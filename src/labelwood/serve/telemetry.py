@@ -19,7 +19,7 @@ _RECENT = 1024
 _PREFIX = "labelwood_"
 _COUNTERS = frozenset(
     {"examples_learned", "snapshots_failed", "clock_went_back", "connections_shed", "connections_refused",
-     "connections_timed_out"}
+     "connections_timed_out", "refits_taken", "refits_not_taken"}
 )  # fmt: skip
 GAUGES = {
     "examples_learned": "examples learned since the state began",
@@ -36,6 +36,13 @@ GAUGES = {
     "drift_examples": "number of examples that the drift figures cover",
     "drift_precision_at_1": "progressive P@1 over the last examples learned",
     "drift_new_label_rate": "new labels per example over the last examples learned",
+    "refits_taken": "refits that were taken up since the start",
+    "refits_not_taken": "refits that failed or did worse on the last examples, since the start",
+    "refit_running": "1 while the batch model of a living model is trained again",
+    "batch_rows": "examples that the batch model was trained on",
+    "batch_age_rows": "examples learned since those of the batch model",
+    "refit_quality_before": "quality of the last examples before the last refit: mean of P@1, P@3 and P@5",
+    "refit_quality_after": "quality of the last examples with the model of the last refit",
     "drift_alarm": "1 while drift_precision_at_1 is below the alarm threshold",
 }
 

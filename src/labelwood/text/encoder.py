@@ -17,6 +17,7 @@ from labelwood.run_context import thread_count
 from labelwood.sparse import CSR, F64, I32, I64, U8
 from labelwood.storage import packed_strings
 from labelwood.text.fields import Document, Field, list_records, read_fields, strings_of, weights_of
+from labelwood.text.words import WordReader
 from labelwood.validation.column_names import n_dimensions
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     lowercase: bool
     token_length: int
     fields: dict[str, Any] | None = None
+    words: str
+    language: str | None
+    drop_stop_words: bool
+    fold_accents: bool
     n_jobs: int | None
 
     def fit(self, texts: Iterable[Document], y: Any = None) -> Self:
@@ -103,6 +108,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _check(self) -> None:
         check_parameters(self)
         self._fields()
+        WordReader.of(self)
 
     def _fields(self) -> tuple[Field, ...]:
         return read_fields(self.fields, self.ngram_range, owner=type(self).__name__)
@@ -115,8 +121,14 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
             return list_texts(texts, owner=owner)
         return strings_of(list_records(texts, fields, owner=owner), fields, owner=owner)
 
-    def _pack(self, texts: Iterable[Document]) -> tuple[U8, I64]:
-        return packed_strings.pack(self._strings(texts))
+    def _read(self, texts: Iterable[Document]) -> tuple[tuple[U8, I64], dict[str, Any] | None]:
+        """The strings of the texts, packed, and the forms of their words, if words change."""
+        strings = self._strings(texts)
+        packed, reader = packed_strings.pack(strings), WordReader.of(self)
+        if reader is None:
+            return packed, None
+        n_fields = max(1, len(self._fields()))
+        return packed, reader.forms_of(strings, n_fields, packed, self._cut(), self._threads())
 
     def _cut(self) -> dict[str, Any]:
         """The kernels' options for cutting a text into terms."""

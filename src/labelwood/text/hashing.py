@@ -16,8 +16,12 @@ from labelwood.sparse import CSR, MAX_COLUMNS
 from labelwood.text.encoder import Analyzer, Binary, Counts, Lowercase, NgramRange, Norm, TextEncoder, TokenLength
 from labelwood.text.fields import Document, Fields
 from labelwood.text.tfidf import TfidfEncoder
+from labelwood.text.words import FoldAccents, Language, StopWords, Words
 
-_CUT = ("analyzer", "ngram_range", "lowercase", "token_length", "fields")  # parameters that decide the terms
+_CUT = (  # parameters that decide the terms
+    "analyzer", "ngram_range", "lowercase", "token_length", "fields", "words", "language", "drop_stop_words",
+    "fold_accents",
+)  # fmt: skip
 
 
 class HashingEncoder(TextEncoder):
@@ -41,6 +45,10 @@ class HashingEncoder(TextEncoder):
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
         fields: Fields = None,
+        words: Words = "forms",
+        language: Language = None,
+        drop_stop_words: StopWords = False,
+        fold_accents: FoldAccents = False,
         alternate_sign: Annotated[bool, Param("give half of the terms a negative sign")] = True,
         binary: Binary = False,
         norm: Norm = "l2",
@@ -52,6 +60,10 @@ class HashingEncoder(TextEncoder):
         self.lowercase = lowercase
         self.token_length = token_length
         self.fields = fields
+        self.words = words
+        self.language = language
+        self.drop_stop_words = drop_stop_words
+        self.fold_accents = fold_accents
         self.alternate_sign = alternate_sign
         self.binary = binary
         self.norm = norm
@@ -64,9 +76,9 @@ class HashingEncoder(TextEncoder):
     def encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Return the vectors of texts."""
         self._check()
-        utf8, offsets = self._pack(texts)
+        (utf8, offsets), forms = self._read(texts)
         options = {**self._cut(), "n_columns": self.n_features, "signed_counts": bool(self.alternate_sign)}
-        counts: Counts = _core.hash_terms(utf8, offsets, options, None, self._threads(), progress)
+        counts: Counts = _core.hash_terms(utf8, offsets, options, forms, self._threads(), progress)
         weighing = {"sublinear": False, "binary": bool(self.binary), "norm": self.norm or "none"}
         return self._weights(counts, None, weighing, int(self.n_features))
 

@@ -19,6 +19,7 @@ from labelwood.sparse import CSR, F64, I64, MAX_COLUMNS, U8
 from labelwood.storage import packed_strings
 from labelwood.text.encoder import Analyzer, Binary, Counts, Lowercase, NgramRange, Norm, TextEncoder, TokenLength
 from labelwood.text.fields import Document, Fields
+from labelwood.text.words import FoldAccents, Language, StopWords, Words
 
 _IDF, _UTF8, _OFFSETS = "idf", "vocabulary.utf8", "vocabulary.offsets"
 
@@ -53,6 +54,10 @@ class TfidfEncoder(TextEncoder):
         lowercase: Lowercase = True,
         token_length: TokenLength = 2,
         fields: Fields = None,
+        words: Words = "forms",
+        language: Language = None,
+        drop_stop_words: StopWords = False,
+        fold_accents: FoldAccents = False,
         min_df: Annotated[
             int | float, Param("ignore terms that occur in fewer texts: a count, or a share such as 0.01", ge=0)
         ] = 1,
@@ -86,6 +91,10 @@ class TfidfEncoder(TextEncoder):
         self.lowercase = lowercase
         self.token_length = token_length
         self.fields = fields
+        self.words = words
+        self.language = language
+        self.drop_stop_words = drop_stop_words
+        self.fold_accents = fold_accents
         self.min_df = min_df
         self.max_df = max_df
         self.max_features = max_features
@@ -99,12 +108,12 @@ class TfidfEncoder(TextEncoder):
     def fit_encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Learn the vocabulary and the idf; return the vectors of the texts."""
         self._check()
-        utf8, offsets = self._pack(texts)
+        (utf8, offsets), forms = self._read(texts)
         n_texts = (len(offsets) - 1) // max(1, len(self._fields()))
         fewest, most = self._document_bounds(n_texts)
         options = {**self._cut(), "min_documents": math.ceil(fewest), "max_documents": math.floor(most)}
         counts, terms_utf8, terms_offsets, n_documents, totals = _core.learn_terms(
-            utf8, offsets, options, None, self._threads(), progress
+            utf8, offsets, options, forms, self._threads(), progress
         )
         if self.max_features is not None and len(n_documents) > self.max_features:
             # NumPy's sort decides among equally frequent terms, as in TfidfVectorizer.
@@ -124,9 +133,9 @@ class TfidfEncoder(TextEncoder):
     def encode(self, texts: Iterable[Document], *, progress: Progress = None) -> CSR:
         """Return the vectors of texts; terms that are not in the vocabulary are ignored."""
         self._check_fitted()
-        utf8, offsets = self._pack(texts)
+        (utf8, offsets), forms = self._read(texts)
         counts: Counts = _core.find_terms(
-            utf8, offsets, self._utf8, self._offsets, self._slots, self._cut(), None, self._threads(), progress
+            utf8, offsets, self._utf8, self._offsets, self._slots, self._cut(), forms, self._threads(), progress
         )
         return self._weigh(counts)
 

@@ -94,6 +94,13 @@ def stacked(X: CSR, Y: CSR, rows: LabelRows, *, owner: str) -> tuple[CSR, CSR]:
     return _below(X, rows.vectors), _below(Y, rows.targets)
 
 
+def without(Y: CSR, hidden: npt.NDArray[np.bool_]) -> CSR:
+    """The label matrix without the entries of some labels."""
+    kept = ~hidden[Y.indices]
+    indptr = np.concatenate([[0], np.cumsum(kept)])[Y.indptr]
+    return CSR(indptr, Y.indices[kept], Y.data[kept], Y.n_cols)
+
+
 def _below(upper: CSR, lower: CSR) -> CSR:
     indptr = np.concatenate([upper.indptr, upper.indptr[-1] + lower.indptr[1:]])
     indices = np.concatenate([upper.indices, lower.indices])

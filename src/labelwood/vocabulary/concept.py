@@ -21,7 +21,7 @@ LINK_KINDS = ("broader", "related", "replaced_by")
 
 MAX_DEFINITION = 10_000  # characters; names have at most 1,000
 _LANGUAGE = re.compile(r"([a-z]{1,8}(-[a-z0-9]{1,8})*)?")
-_BREAKS = re.compile(r"[\s\u0085]+")
+_BREAKS = re.compile(r"[ \t\r\n]+")
 
 
 class Text(NamedTuple):
@@ -68,7 +68,7 @@ def clean_text(text: str, kind: int, where: str) -> str:
     An empty text stays empty, for the caller to leave out.
     """
     cleaned = text if text.isprintable() else _BREAKS.sub(" ", text)
-    cleaned = cleaned.strip()
+    cleaned = cleaned.strip(" ")
     if kind == DEFINITION and len(cleaned) > MAX_DEFINITION:
         raise FormatError(f"{where}: a definition must have at most {MAX_DEFINITION} characters; got {len(cleaned)}")
     parts = [cleaned] if kind != DEFINITION else [cleaned[at : at + 1000] for at in range(0, len(cleaned), 1000)]

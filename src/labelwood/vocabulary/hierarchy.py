@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,3 +77,41 @@ def ancestors(parents: Parents, nodes: Iterable[int], n_nodes: int) -> CSR:
     indptr = pointer_to([len(row) for row in rows])
     indices = np.fromiter((one for row in rows for one in row), np.int32, int(indptr[-1]))
     return CSR(indptr, indices, np.ones(len(indices), np.float32), n_nodes)
+
+
+class LabelHierarchy(NamedTuple):
+    """Labels in the hierarchy of a vocabulary.
+
+    ``above`` has a row for each label: the nodes of the label and of all its ancestors. ``near`` joins labels of which
+    one is a parent of the other.
+    """
+
+    above: CSR
+    near: CSR
+
+
+def hierarchy_of(vocabulary: Vocabulary, labels: Sequence[Any], n_labels: int) -> LabelHierarchy | None:
+    """The hierarchy of labels; None if no concept has a broader one.
+
+    Labels beyond those given, up to ``n_labels``, and labels that the vocabulary does not know stand alone.
+    """
+    parents = parents_of(vocabulary)
+    if not len(parents.parent):
+        return None
+    n, found = len(vocabulary), [vocabulary.resolve(label) for label in labels]
+    concepts = [n + label if concept is None else concept for label, concept in enumerate(found)]
+    concepts += range(n + len(labels), n + n_labels)
+    whole = ancestors(parents, set(concepts), n + n_labels)
+    above = whole.take(np.array(concepts, np.int64))
+    label_of = {concept: label for label, concept in enumerate(concepts)}
+    pairs = [
+        (label, label_of[parent])
+        for label, concept in enumerate(concepts)
+        if concept < n
+        for parent in parents(concept)
+        if parent in label_of
+    ]
+    both = sorted({*pairs, *((parent, child) for child, parent in pairs)})
+    indptr = pointer_to(np.bincount([one for one, _ in both], minlength=n_labels))
+    indices = np.array([other for _, other in both], np.int32)
+    return LabelHierarchy(above, CSR(indptr, indices, np.ones(len(indices), np.float32), n_labels))

@@ -64,10 +64,15 @@ def read_skos(path: Path, syntax: str, *, max_memory: int | None) -> Reading:
             graph.parse(data=content, format=syntax, publicID="")
         except Exception as error:  # rdflib raises errors of many kinds for bad input
             raise FormatError(f"{path}{_place(error, content, syntax)}") from None
+    return read_graph(graph, str(path))
+
+
+def read_graph(graph: Any, where: str) -> Reading:
+    """The vocabulary in a graph of rdflib; ``where`` opens error messages."""
     drafts = Drafts()
-    _gather(graph, rdflib, drafts, path)
+    _gather(graph, _rdflib(), drafts, where)
     if not drafts:
-        raise FormatError(f"{path}: there is no concept: nothing has the type skos:Concept or a skos:prefLabel")
+        raise FormatError(f"{where}: there is no concept: nothing has the type skos:Concept or a skos:prefLabel")
     return drafts.finish()
 
 
@@ -94,7 +99,7 @@ def write_skos(vocabulary: Vocabulary, syntax: str) -> bytes:
     return written
 
 
-def _gather(graph: Any, rdflib: Any, drafts: Drafts, path: Path) -> None:
+def _gather(graph: Any, rdflib: Any, drafts: Drafts, path: str) -> None:
     """Move the statements about concepts from a graph to drafts."""
     marks = [(rdflib.URIRef(_TYPE), rdflib.URIRef(_SKOS + "Concept")), (rdflib.URIRef(_SKOS + "prefLabel"), None)]
     found = {subject for mark in marks for subject in graph.subjects(*mark)}

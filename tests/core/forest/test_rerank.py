@@ -23,8 +23,10 @@ def unit_rows(random, n_rows, n_cols, density):
     n_cols=st.sampled_from([5, 40, 3000]),
     k=st.integers(1, 12),
     n_threads=st.integers(1, 2),
+    share=st.sampled_from([SHARE, 0.95]),
+    unit=st.booleans(),
 )
-def test_kernel_is_its_twin(seed, n_cols, k, n_threads):
+def test_kernel_is_its_twin(seed, n_cols, k, n_threads, share, unit):
     """Short means are gathered, long ones searched (3,000 columns); lists are shorter or longer than k."""
     random = np.random.default_rng(seed)
     n_labels, n_candidates = 20, 8
@@ -35,14 +37,16 @@ def test_kernel_is_its_twin(seed, n_cols, k, n_threads):
     known = random.integers(0, n_candidates + 1, len(X))
     for row, count in enumerate(known):
         labels[row, count:], scores[row, count:] = -1, 0
-    tail = TailReranker(from_scipy(sparse.csr_matrix(means)))
+    lengths = np.ones(n_labels, np.float32) if unit else random.random(n_labels).astype(np.float32)
+    tail = TailReranker(from_scipy(sparse.csr_matrix(means)), lengths, share)
+    means = means * lengths[:, None]
     found = tail.order(from_scipy(sparse.csr_matrix(X)), TopK(labels, scores), k, RunContext(n_threads=n_threads))
     for row, count in enumerate(known):
         wanted = combine(
             X[row].astype(float),
             means[labels[row, :count]].astype(float),
             scores[row, :count].astype(float),
-            share=SHARE,
+            share=share,
             sharpness=SHARPNESS,
         )
         best = np.argsort(-wanted, kind="stable")[:k]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference import online_tree as twin
 
@@ -15,10 +15,20 @@ N_LABELS = 300  # declared to every tree; which of them occur is up to the strea
 POLICIES = ["best-greedy", "random", "complete", "flat"]
 
 
-def kernel(policy="best-greedy", arity=2, max_leaf=4, alpha=0.75, seed=0, bias=1.0):
+def kernel(
+    policy="best-greedy",
+    arity=2,
+    max_leaf=4,
+    alpha=0.75,
+    seed=0,
+    bias=1.0,
+    printed_balance=False,
+    epsilon_outside=False,
+):
     options = {
         "policy": policy, "arity": arity, "max_leaf": max_leaf, "alpha": alpha, "seed": seed,
         "learning_rate": 1.0, "epsilon": 0.01, "bias": bias, "normalize": False,
+        "printed_balance": printed_balance, "epsilon_outside": epsilon_outside,
     }  # fmt: skip
     return _core.OnlineTree(options)
 
@@ -82,6 +92,8 @@ settings_of_tree = st.fixed_dictionaries(
         "max_leaf": st.integers(4, 20),
         "seed": st.integers(0, 2**32),
         "bias": st.sampled_from([0.0, 1.0]),
+        "printed_balance": st.booleans(),
+        "epsilon_outside": st.booleans(),
     }
 )
 
@@ -121,6 +133,20 @@ def test_properness_through_all_variants(policy):
     expected = {"best-greedy": {1, 2, 3}, "random": {1, 2, 3}, "complete": {3}, "flat": {1}}[policy]
     assert expected <= variants
     assert_same_classifiers(tree, iplt(tree, stream, **parameters), len(after))
+
+
+@settings(max_examples=100)
+@given(stream=streams, parameters=settings_of_tree, share=st.floats(0.1, 0.9))
+def test_a_warm_start_is_proper(stream, parameters, share):
+    """OPLT-W: a given tree of the first rows' labels, trained on these rows, grows with the others; Definition 1."""
+    first = max(1, round(share * len(stream)))
+    assume(any(labels for _, labels in stream[:first]))
+    tree = kernel(**parameters)
+    tree.plant(*shape(learn(kernel(**{**parameters, "policy": "random"}), stream[:first])), growing=True)
+    learn(learn(tree, stream[:first]), stream[first:])
+    _, label = shape(tree)
+    assert sorted(label[label >= 0]) == sorted({label for _, labels in stream for label in labels})
+    assert_same_classifiers(tree, iplt(tree, stream, **parameters), len(label))
 
 
 @settings(max_examples=60)

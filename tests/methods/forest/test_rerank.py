@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from labelwood import CraftForest, FormatError, GraphForest, LdsmForest, load
+from labelwood import CraftForest, FastXmlForest, FormatError, GraphForest, LdsmForest, load
 from labelwood.run_context import RunContext
 from labelwood.sparse import from_scipy
 from labelwood.storage.model_directory import read_model, write_model
 
-FORESTS = (CraftForest, GraphForest, LdsmForest)
+FORESTS = (CraftForest, FastXmlForest, GraphForest, LdsmForest)
 
 
 @pytest.mark.parametrize("method", FORESTS)

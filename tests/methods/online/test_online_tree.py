@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import labelwood
-from labelwood import LabelwoodError, LinearTree, OnlineTree
+from labelwood import LabelwoodError, LinearTree, OnlineForest, OnlineTree
 from labelwood.errors import FormatError
 from labelwood.methods.online import growing
 from labelwood.methods.online.progressive import judge_progressive
@@ -314,3 +314,28 @@ def test_rows_tested_at_once_are_predicted_before_any_is_learned(planted, tmp_pa
     assert targets.n_rows == 30
     other.partial_fit(X[50:80], names[50:80])
     assert state_bytes(model, tmp_path / "one") == state_bytes(other, tmp_path / "other")
+
+
+@pytest.mark.parametrize("policy", ["best-greedy", "random"])
+def test_leaves_hold_at_least_as_many_labels_as_a_node_has_children(policy, planted):
+    """The paper's b_max >= b."""
+    wrong = "OnlineTree: max_leaf must be at least arity, 4; got 2"
+    model = small(policy=policy, arity=4, max_leaf=2)
+    with pytest.raises(LabelwoodError, match=wrong):
+        model.fit(planted.X, planted.Y)
+    with pytest.raises(LabelwoodError, match=wrong):
+        model.partial_fit(planted.X, planted.names)
+    assert small(policy="complete", arity=4, max_leaf=2).fit(planted.X, planted.Y).describe()["depth"] < 10
+    with pytest.raises(LabelwoodError, match=wrong):
+        OnlineForest(n_trees=2, tree={"policy": policy, "arity": 4, "max_leaf": 2}, n_jobs=1).fit(planted.X, planted.Y)
+
+
+def test_the_printed_balance_term_builds_combs():
+    """It vanishes as subtrees grow, so fit alone decides: the tree is deeper than by the even share."""
+    random = np.random.default_rng(0)
+    names = [[f"label {label}"] for label in range(400)]
+    X = (random.random((400, 30)) < 0.2).astype(np.float32)
+    even, printed = (
+        small(balance=balance, max_leaf=2).partial_fit(X, names).describe()["depth"] for balance in ("even", "printed")
+    )
+    assert printed > 1.5 * even

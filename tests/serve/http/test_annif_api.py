@@ -42,7 +42,7 @@ def test_what_the_backend_asks(serving, labelled_by_uri, model, tmp_path):
         assert answer.status_code == 422, form
 
     (tmp_path / "vocabulary.tsv").write_text("<http://example.org/pets>\tpets\n<http://example.org/law>\tlaw\n")
-    named = serving(model, "--uris", tmp_path / "vocabulary.tsv")  # labels that are names, URIs beside them
+    named = serving(model, "--vocabulary", tmp_path / "vocabulary.tsv")  # labels that are names, URIs beside them
     hits = named.http.post("/v1/projects/labelwood/suggest", data={"text": "tax law"}).json()["results"]
     assert (hits[0]["uri"], hits[0]["label"]) == ("http://example.org/law", "law")
     assert {hit["uri"] for hit in hits} == {"http://example.org/pets", "http://example.org/law"}

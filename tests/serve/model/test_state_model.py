@@ -22,7 +22,7 @@ from injection import Faults
 from plain_state import PlainLabel, PlainState, RefusedError
 from scipy.sparse import csr_array
 from service_zygote import ServiceChild, Zygote
-from serving import LABELS, TEXTS, assert_same_state, online_model
+from serving import LABELS, TEXTS, assert_same_state, online_model, refit_learner, repeat_refit
 
 from labelwood import HashingEncoder, OnlineTree, TextClassifier, load
 from labelwood.methods.online.learner import learner_of
@@ -63,12 +63,12 @@ class World:
         self.folder = folder
         self.zygote = Zygote(Faults(injector, folder / "none").environment)
         self.injector = injector
-        named, other = online_model(), online_model("online-forest")
+        named, other, living = (online_model(name) for name in ("online-tree", "online-forest", "living-tree"))
         encoder = HashingEncoder(n_features=2**12, n_jobs=1)
         marks = csr_array([[1, 0], [0, 1], [1, 1]])
         numbered = TextClassifier(OnlineTree(n_jobs=1, max_leaf=2), encoder).fit(TEXTS[:3], marks)
         self.models: dict[str, tuple[Path, PlainState]] = {}
-        for name, model in {"named": named, "forest": other, "numbered": numbered}.items():
+        for name, model in {"named": named, "forest": other, "numbered": numbered, "living": living}.items():
             model.save(folder / name)
             entries = learner_of(model, owner="test").label_entries()
             labels = [PlainLabel(entry.name, entry.support, seen=True) for entry in entries]
@@ -81,7 +81,7 @@ class ServiceStates(RuleBasedStateMachine):
 
     world: ClassVar[World]
 
-    @initialize(model=st.sampled_from(["named", "numbered", "forest"]), data=st.data())
+    @initialize(model=st.sampled_from(["named", "numbered", "forest", "living"]), data=st.data())
     def begin(self, model: str, data: st.DataObject) -> None:
         """Start a service from one of the models."""
         self.folder = Path(tempfile.mkdtemp(dir=self.world.folder))
@@ -219,7 +219,37 @@ class ServiceStates(RuleBasedStateMachine):
         newest.write_bytes(content + b"LwFr half of a frame" if content else b"labelwood-l")
         self.start()
 
-    @rule(name=st.sampled_from(["named", "numbered", "forest"]))
+    @rule()
+    def refit(self) -> None:
+        """Train the batch model again; other models have none."""
+        status, answer = self.service.refit()
+        if self.is_full or not self.is_living():
+            assert status == 503, answer
+            return
+        assert status == 200, answer
+        self.plain.refit(answer["last"])
+        assert answer["sequence"] == self.plain.sequence
+
+    @precondition(lambda self: not self.is_full)
+    @rule(wait=st.floats(0, 0.02))
+    def kill_during_a_refit(self, wait: float) -> None:
+        """Kill the service while it trains; the refit is not in the log, or it is ended after the next start."""
+        self.service.refit(wait=False)
+        time.sleep(wait)
+        self.service.kill()
+        self.start()
+        status, answer = self.service.settle()
+        assert status == 200
+        if answer["sequence"] != self.plain.sequence:
+            assert self.is_living()
+            self.plain.refit(answer["last"])
+        assert answer["sequence"] == self.plain.sequence
+
+    def is_living(self) -> bool:
+        """True if the model has a batch model."""
+        return self.model == self.world.models["living"][0]
+
+    @rule(name=st.sampled_from(["named", "numbered", "forest", "living"]))
     def swap(self, name: str) -> None:
         """Replace the model; the model that the state began from changes nothing."""
         path, plain = self.world.models[name]
@@ -332,12 +362,17 @@ class ServiceStates(RuleBasedStateMachine):
     def taught(self) -> Any:
         """The model of the sequence, taught without a service."""
         model = load(self.first_model)
+        refit_learner(model)
         for kind, contents in self.plain.records:
             if kind == "model":
                 model = load(contents)
+                refit_learner(model)
                 continue
             learner = learner_of(model, owner="test")
-            if kind == "learn":
+            if kind == "refit":
+                repeat_refit(learner)
+                repeat_refit(learner) if contents["rows"] else learner.drop_refit(contents["reason"])
+            elif kind == "learn":
                 rows = model.encode([one["text"] for one in contents])
                 learner.partial_fit(rows, [one["labels"] for one in contents])
             else:

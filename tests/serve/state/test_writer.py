@@ -14,7 +14,8 @@ import pytest
 from serving import assert_same_state, example, learn, online_model, taught
 
 from labelwood.methods.text_classifier import estimator_of
-from labelwood.serve.state.writer import KeyReusedError, StoppedError, stand_back
+from labelwood.serve.state.priority import stand_back
+from labelwood.serve.state.writer import KeyReusedError, StoppedError
 
 
 def test_records_are_applied_in_their_order(writer_at, any_model):

@@ -15,8 +15,8 @@
 #include "forest/craft/label_kmeans.hpp"
 #include "forest/craft/projected_rows.hpp"
 #include "forest/grown_forest.hpp"
+#include "forest/mean_labels.hpp"
 #include "forest/projection.hpp"
-#include "sparse/keep_largest.hpp"
 
 namespace labelwood::forest::craft {
 
@@ -88,7 +88,7 @@ class Grower {
               project_y_(options_.kind, shared.y_.n_cols, options_.y_columns),
               clusters_(project_y_.n_columns(), options_.arity, options_.cosine),
               classifier_(project_x_.n_columns(), options_.centroid, options_.cosine),
-              label_sums_(shared.y_.n_cols, 0) {}
+              leaves_(shared.y_, options_.leaf_size) {}
 
         // Algorithm 1 with a queue instead of recursion: nodes in breadth-first order.
         GrownTree grow(int32_t tree_number) {
@@ -200,29 +200,7 @@ class Grower {
 
         // Algorithm 1, line 10: the mean label vector.
         void make_leaf(int32_t node, int32_t begin, int32_t end) {
-            touched_.clear();
-            for (int32_t i = begin; i < end; ++i) {
-                const int32_t row = rows_[i];
-                for (int64_t j = shared_.y_.indptr[row]; j < shared_.y_.indptr[row + 1]; ++j) {
-                    if (label_sums_[shared_.y_.indices[j]]++ == 0) {
-                        touched_.push_back(shared_.y_.indices[j]);
-                    }
-                }
-            }
-            std::sort(touched_.begin(), touched_.end());
-            means_.clear();
-            for (const int32_t label : touched_) {
-                const auto count = static_cast<float>(std::exchange(label_sums_[label], 0));
-                means_.push_back(count / static_cast<float>(end - begin));
-            }
-            GrownNode& leaf = tree_.nodes[node];
-            leaf.leaf_begin = tree_.values.size();
-            const int64_t most = options_.leaf_size > 0 ? options_.leaf_size : means_.size();
-            sparse::for_largest(means_.data(), means_.size(), most, sizes_, [&](int64_t i) {
-                tree_.labels.push_back(touched_[i]);
-                tree_.values.push_back(means_[i]);
-            });
-            leaf.leaf_end = tree_.values.size();
+            leaves_.write({rows_.data() + begin, end - begin}, tree_, node);
             shared_.monitor_.add(end - begin);
         }
 
@@ -281,13 +259,14 @@ class Grower {
         Projector project_x_, project_y_;
         LabelKmeans clusters_;
         CentroidClassifier classifier_;
+        MeanLabels leaves_;
         int32_t number_ = 0;
         GrownTree tree_;
         ProjectedRows x_projected_, y_projected_;
         Vector<int32_t> rows_;                       // training rows; those of a node are contiguous
         Vector<std::pair<int32_t, int32_t>> spans_;  // per node, into rows_
-        Vector<int32_t> members_, sample_, all_, local_, assigned_, child_, label_sums_, touched_;
-        Vector<float> means_, sizes_, ones_;
+        Vector<int32_t> members_, sample_, all_, local_, assigned_, child_;
+        Vector<float> ones_;
         Vector<std::pair<int32_t, float>> entries_;
     };
 

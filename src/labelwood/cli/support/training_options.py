@@ -65,7 +65,6 @@ class Task(NamedTuple):
 def add_training_options(parser: Parser, argv: list[str]) -> None:
     """Add flags for the method, the encoder and their parameters, and ``--json``."""
     method_flag(parser, AUTO)
-    encoder_flag(parser)
     parser.json_flag()
     named = named_in(argv, "--method", DEFAULT_METHOD)
     if named == AUTO:
@@ -73,6 +72,12 @@ def add_training_options(parser: Parser, argv: list[str]) -> None:
     else:
         method = _known(named, METHODS, DEFAULT_METHOD)
         add_method_flags(parser, METHODS[method], name=method, hidden_defaults=_SET_HERE)
+    add_encoder_options(parser, argv)
+
+
+def add_encoder_options(parser: Parser, argv: list[str]) -> None:
+    """Add flags for the encoder and its parameters."""
+    encoder_flag(parser)
     encoder = _known(named_in(argv, "--encoder", DEFAULT_ENCODER), ENCODERS, DEFAULT_ENCODER)
     add_method_flags(
         parser,

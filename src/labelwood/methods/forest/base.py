@@ -22,7 +22,7 @@ from labelwood.packed.routed_forest import Paths, RoutedForest, Routing, narrow,
 from labelwood.params import Param
 from labelwood.resources.estimate import Growth
 from labelwood.run_context import RunContext
-from labelwood.scoring.rerank import CANDIDATES, MEANS, TailReranker
+from labelwood.scoring.rerank import CANDIDATES, MEANS, SHARE, TailReranker
 from labelwood.sparse import CSR, F32, TopK
 
 NTrees = Annotated[int, Param("trees, whose leaf distributions are averaged", ge=1)]
@@ -61,6 +61,7 @@ class ForestEstimator(TreeEstimator):
     normalize: bool
     row_share: float = 1.0
     rerank: bool
+    tree_share: float = SHARE  # weight of the trees in re-ranking
     weight_dtype: str
     forest_: RoutedForest
     tail_: TailReranker
@@ -72,6 +73,11 @@ class ForestEstimator(TreeEstimator):
     def _routing(self, X: CSR) -> Routing:
         """How the grown forest prepares and routes rows."""
         raise NotImplementedError
+
+    @property
+    def _unit_means(self) -> bool:
+        """Whether re-ranking scales the labels' means to unit length."""
+        return True
 
     def _used_rows(self, X: CSR, Y: CSR) -> tuple[CSR, CSR]:
         """The rows to grow the trees from: those that have labels."""
@@ -87,7 +93,7 @@ class ForestEstimator(TreeEstimator):
         grown = self._grown(used, targets, self._options(used, targets), run)
         self.forest_ = self._packed(grown, feature_weights, used, targets)
         if self.rerank:
-            self.tail_ = TailReranker.learn(rows, Y, run)
+            self.tail_ = TailReranker.learn(rows, Y, run, unit=self._unit_means, share=self.tree_share)
 
     def _grown(self, X: CSR, Y: CSR, options: dict[str, Any], run: RunContext) -> dict[str, npt.NDArray[Any]]:
         """The arrays of the trees, grown by this process or as work units."""
@@ -170,7 +176,7 @@ class ForestEstimator(TreeEstimator):
             raise FormatError("facts must be an object")
         routing = Routing.restore(facts["routing"])
         if self.rerank:
-            self.tail_ = TailReranker.restore(arrays, self.n_labels_, self.n_features_in_)
+            self.tail_ = TailReranker.restore(arrays, self.n_labels_, self.n_features_in_, share=self.tree_share)
         self.forest_ = RoutedForest.restore(arrays, routing, self.n_features_in_, self.n_labels_)
 
     def describe(self) -> dict[str, Any]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy.typing as npt
-
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, WeightDtype
-from labelwood.packed.routed_forest import RoutedForest, Routing
+from labelwood.packed.routed_forest import Routing
 from labelwood.params import Param
-from labelwood.sparse import CSR, F32
+from labelwood.sparse import CSR
 
 BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of squared gradients)
 
@@ -102,8 +100,5 @@ class GraphForest(ForestEstimator):
             "start": self.start,
             "feature_rows": self.feature_rows,
             "max_leaf": self.max_leaf,
+            "leaf_size": self.leaf_size or 0,
         }
-
-    def _packed(self, grown: dict[str, npt.NDArray[Any]], feature_weights: F32, X: CSR, Y: CSR) -> RoutedForest:
-        forest = super()._packed(grown, feature_weights, X, Y)
-        return forest if self.leaf_size is None else forest.shrink(leaf_size=self.leaf_size)

@@ -40,8 +40,10 @@ class GrowingEstimator(StreamLearner):
     arity: int
     max_leaf: int
     alpha: float
+    balance: str
     learning_rate: float
     epsilon: float
+    epsilon_place: str
     epochs: int
     bias: float
     normalize: bool
@@ -260,6 +262,7 @@ class GrowingEstimator(StreamLearner):
     def _new_tree(self) -> _core.OnlineTree:
         named = ("policy", "arity", "max_leaf", "alpha", "learning_rate", "epsilon", "bias")
         options = {name: getattr(self, name) for name in named}
+        options |= {"printed_balance": self.balance == "printed", "epsilon_outside": self.epsilon_place == "outside"}
         return _core.OnlineTree({**options, "normalize": bool(self.normalize), "seed": self._seed})
 
     def _plant(self, tree: LabelTree, labels: npt.NDArray[Any], *, growing: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from labelwood.params import check_parameters
 from labelwood.sparse import CSR, I32, TopK
 from labelwood.validation.column_names import column_names
 
+if TYPE_CHECKING:
+    from labelwood.methods.online.living_batch import Batch, RefitResult, TrainingJob
+
 _PROGRESSIVE_ROWS = 256
 
 
@@ -36,6 +39,8 @@ class StreamLearner(Locked, TreeEstimator):
     has_label_weights: ClassVar[bool] = True
 
     rows_learned_: int
+    defers_refits: bool = False  # whoever owns the model decides when it trains again
+    last_refit_: RefitResult | None = None
     _names: GrowingNames
 
     def learn_rows(self, X: CSR, Y: CSR, n_threads: int) -> None:
@@ -74,6 +79,38 @@ class StreamLearner(Locked, TreeEstimator):
 
     def _refuse_new_labels(self, Y: Any, label_names: Sequence[Hashable] | None) -> None:
         """Raise if Y has labels that the model may not add."""
+
+    @property
+    def refit_due(self) -> str:
+        """Why it is time to train a batch model again; empty if it is not, or if the method has none."""
+        return ""
+
+    @property
+    def can_refit(self) -> bool:
+        """True if the method has a batch model that can be trained again."""
+        return False
+
+    @property
+    def batch_rows_and_age(self) -> tuple[int, int]:
+        """The rows that the batch model was trained on, and the rows learned since."""
+        return 0, 0
+
+    @property
+    def refit_under_way(self) -> TrainingJob | None:
+        """The refit that has begun and not ended; None if there is none."""
+        return None
+
+    def begin_refit(self) -> TrainingJob:
+        """Begin to train the batch model again; see :class:`LivingTree`."""
+        raise LabelwoodError(f"{type(self).__name__}: the method has no batch model to train again")
+
+    def end_refit(self, batch: Batch) -> RefitResult:
+        """Take up the trained batch model, unless it does worse on the last rows."""
+        raise LabelwoodError(f"{type(self).__name__}: the method has no batch model to train again")
+
+    def drop_refit(self, reason: str) -> RefitResult:
+        """End the refit under way without a new model."""
+        raise LabelwoodError(f"{type(self).__name__}: the method has no batch model to train again")
 
     @changes
     def partial_fit(self, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None) -> Self:
@@ -261,7 +298,7 @@ def learner_of(model: Model, *, owner: str) -> StreamLearner:
     classifier = model.classifier_
     if not classifier.can_learn:
         raise LabelwoodError(
-            f"{owner}: this {classifier.method_name} model cannot learn; only online-tree and online-forest models "
-            "learn from a stream, unless they are frozen or saved with inference_only"
+            f"{owner}: this {classifier.method_name} model cannot learn; only online-tree, online-forest and "
+            "living-tree models learn from a stream, unless they are frozen or saved with inference_only"
         )
     return cast(StreamLearner, classifier)

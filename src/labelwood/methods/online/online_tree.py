@@ -51,6 +51,7 @@ class OnlineTree(GrowingEstimator):
     """
 
     method_name: ClassVar[str] = "online-tree"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"balance": "even", "epsilon_place": "inside"}
 
     def __init__(
         self,
@@ -79,8 +80,15 @@ class OnlineTree(GrowingEstimator):
                 needs=Needs("policy=best-greedy", lambda own: own["policy"] == "best-greedy"),
             ),
         ] = 0.75,
+        balance: Annotated[
+            Literal["even", "printed"],
+            Param("balance term of best-greedy: against an even share, or as the paper prints it, for comparison"),
+        ] = "even",
         learning_rate: Annotated[float, Param("AdaGrad's step size", gt=0)] = 1.0,
-        epsilon: Annotated[float, Param("added to AdaGrad's sums of squared gradients", gt=0)] = 0.01,
+        epsilon: Annotated[float, Param("added to AdaGrad's sums of squared gradients, or to their root", gt=0)] = 0.01,
+        epsilon_place: Annotated[
+            Literal["inside", "outside"], Param("epsilon is added inside the root of AdaGrad, or outside")
+        ] = "inside",
         epochs: Annotated[int, Param("passes of fit over the rows, shuffled each time", ge=1)] = 1,
         warm_share: Annotated[
             float, Param("share of the rows from which fit builds the first tree (OPLT-W); 0: none", ge=0, le=1)
@@ -97,7 +105,8 @@ class OnlineTree(GrowingEstimator):
         verbose: Verbose = False,
     ) -> None:
         self.policy, self.arity, self.max_leaf, self.alpha = policy, arity, max_leaf, alpha
-        self.learning_rate, self.epsilon, self.epochs = learning_rate, epsilon, epochs
+        self.balance, self.learning_rate, self.epsilon = balance, learning_rate, epsilon
+        self.epsilon_place, self.epochs = epsilon_place, epochs
         self.warm_share, self.bias, self.normalize, self.search = warm_share, bias, normalize, search
         self.beam_width, self.n_jobs, self.random_state = beam_width, n_jobs, random_state
         self.verbose = verbose
@@ -155,6 +164,7 @@ class OnlineTree(GrowingEstimator):
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
         for name in self._names.array.tolist():
             check_name(name, type(self).__name__)
+        self._check_arity()
         self._start(GrowingNames(self._names), run.seed)
         random = np.random.default_rng(run.seed)
         order = random.permutation(X.n_rows)
@@ -167,6 +177,7 @@ class OnlineTree(GrowingEstimator):
 
     def begun(self, names: LabelNames) -> Self:
         """A copy of the parameters that has seen nothing."""
+        self._check_arity()
         fresh: Self = clone(self)
         seed = secrets.randbits(32) if self.random_state is None else int(self.random_state)
         fresh._start(GrowingNames(names), seed)
@@ -174,6 +185,13 @@ class OnlineTree(GrowingEstimator):
         fresh.trained_ = {"rows": 0, "feature_entries": 0, "label_entries": 0, "seed": seed}
         fresh._note_fitted()
         return fresh
+
+    def _check_arity(self) -> None:
+        """The paper's b_max >= b: with smaller leaves a tree grows by a level for every few labels."""
+        if self.policy in ("best-greedy", "random") and self.max_leaf < self.arity:
+            raise LabelwoodError(
+                f"OnlineTree: max_leaf must be at least arity, {self.arity}; got {self.max_leaf}. Raise max_leaf."
+            )
 
     def _learn_planted(
         self, tree: FittedModel | LabelTree, X: Any, Y: Any, label_names: Sequence[Hashable] | None, *, growing: bool

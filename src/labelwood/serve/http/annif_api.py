@@ -4,27 +4,23 @@
     backend=http
     endpoint=http://localhost:8765/v1/projects/labelwood/suggest
 
-Annif identifies subjects by URI. A label has a URI if its name is one, or if the vocabulary given with ``--uris`` lists
-the label. Labels without a URI are left out.
+Annif identifies subjects by URI. A label has a URI if it is one, or if the model's vocabulary, or the one given with
+``--vocabulary``, has a concept with that name. Labels without a URI are left out.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, HTTPException, Request
 from pydantic import BaseModel, ValidationError
 
-from labelwood.data.label_file import numbered_lines
-from labelwood.errors import FormatError
-from labelwood.label_names import name_problem
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.serve.messages import MAX_K, Problem, SuggestRequest
 from labelwood.serve.service import Service
+from labelwood.vocabulary.shown_names import ShownNames
 
 PROJECT = "labelwood"
 _DEFAULT_LIMIT = 10
@@ -87,28 +83,12 @@ class Hits(BaseModel):
     results: list[Hit]
 
 
-def read_uris(path: Path) -> dict[str, str]:
-    """The URI of each label, from an Annif vocabulary: lines of <uri> TAB label."""
-    uris = {}
-    for number, line in numbered_lines(path.read_bytes(), str(path)):
-        uri, tab, label = line.partition("\t")
-        if not tab or not uri.startswith("<") or not uri.endswith(">"):
-            raise FormatError(f"{path}, line {number}: a line must be <uri> TAB label; got {line!r}")
-        name = label.partition("\t")[0]
-        if (problem := name_problem(name) or name_problem(uri)) is not None:
-            raise FormatError(f"{path}, line {number}: {problem}")
-        uris[name] = uri[1:-1]
-    return uris
-
-
-def uri_of(label: str, uris: Mapping[str, str]) -> str | None:
+def uri_of(label: str, names: ShownNames) -> str | None:
     """The URI of a label; None if it has none."""
-    if label in uris:
-        return uris[label]
-    return label if label.startswith(("http://", "https://", "urn:")) else None
+    return names.uri(label) or (label if label.startswith(("http://", "https://", "urn:")) else None)
 
 
-def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, Any]) -> APIRouter:
+def annif_routes(service: Service, common: dict[str, Any]) -> APIRouter:
     """The routes below /v1."""
     router = APIRouter(prefix="/v1/projects", tags=["Annif"], **common)
 
@@ -116,8 +96,8 @@ def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, An
         with service.current.read() as model:
             trained = estimator_of(model).trained_
         return Project(
-            project_id=PROJECT, name="Labelwood", language="en", backend=Backend(backend_id=PROJECT),
-            is_trained=True, modification_time=trained.get("at"),
+            project_id=PROJECT, name="Labelwood", language=service.info().language or "en",
+            backend=Backend(backend_id=PROJECT), is_trained=True, modification_time=trained.get("at"),
         )  # fmt: skip
 
     def known(project_id: str) -> None:
@@ -142,10 +122,12 @@ def annif_routes(service: Service, uris: Mapping[str, str], common: dict[str, An
         body = await request.body()
         wanted = await asyncio.to_thread(_read_form, body) if len(body) > _LONG_FORM else _read_form(body)
         found = await service.suggest(wanted)
+        with service.current.read() as model:
+            names = service.names(model)
         hits = [
-            Hit(uri=uri, label=str(one.label), score=one.score)
+            Hit(uri=uri, label=one.name or str(one.label), score=one.score)
             for one in found
-            if (uri := uri_of(str(one.label), uris)) is not None
+            if (uri := uri_of(str(one.label), names)) is not None
         ]
         return Hits(results=hits)
 

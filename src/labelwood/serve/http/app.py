@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Annotated, Any
@@ -82,7 +82,6 @@ def create_app(
     *,
     tokens: Tokens | None = None,
     limits: Limits | None = None,
-    uris: Mapping[str, str] | None = None,
     inner: Callable[[ASGIApp], ASGIApp] | None = None,
 ) -> Gate:
     """The application behind its gate; ``inner`` may add middleware between the two."""
@@ -100,7 +99,7 @@ def create_app(
     _add_writing(app, service, {"dependencies": bearer, "responses": _WRITE})
     _add_watching(app, service, {"dependencies": bearer, "responses": _READ})
     _add_page(app)
-    app.include_router(annif_routes(service, uris or {}, {"dependencies": bearer, "responses": _READ}))
+    app.include_router(annif_routes(service, {"dependencies": bearer, "responses": _READ}))
     fast = FastPath(app, service, _refusal)
     behind = fast if inner is None else inner(fast)
     return Gate(behind, limits=limits or Limits(), tokens=tokens or Tokens(), metrics=service.metrics)
@@ -117,12 +116,12 @@ def _lifespan(service: Service) -> Any:
 
 
 def _add_reading(app: FastAPI, service: Service, common: dict[str, Any]) -> None:
-    @app.post("/suggest", **common)
+    @app.post("/suggest", **common, response_model_exclude_unset=True)
     async def suggest(request: SuggestRequest) -> Suggestions:
         """Suggest the best labels of a text, or of features."""
         return as_message(await service.suggest(request))
 
-    @app.post("/suggest-batch", **common)
+    @app.post("/suggest-batch", **common, response_model_exclude_unset=True)
     async def suggest_batch(request: SuggestBatchRequest) -> BatchSuggestions:
         """Suggest the best labels of each of several inputs."""
         found = await service.suggest_batch(request)
@@ -133,14 +132,15 @@ def _add_reading(app: FastAPI, service: Service, common: dict[str, Any]) -> None
         """Explain suggestions, word by word and step by step, and say where missed labels were lost."""
         return await service.explain(request)
 
-    @app.get("/labels", **common)
+    @app.get("/labels", **common, response_model_exclude_unset=True)
     async def labels(
         start: Annotated[int, Query(ge=0, le=2**31)] = 0,
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
         contains: Annotated[str, Query(max_length=1000)] = "",
+        language: Annotated[str | None, Query(max_length=35)] = None,
     ) -> LabelList:
         """List labels with their state and support."""
-        return await service.labels(start=start, limit=limit, contains=contains)
+        return await service.labels(start=start, limit=limit, contains=contains, language=language)
 
     @app.get("/model", **common)
     async def model() -> ModelInfo:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from labelwood.errors import LabelwoodError
 from labelwood.serve.http.gate import replay
-from labelwood.serve.messages import KeyText, LearnRequest, SuggestRequest
+from labelwood.serve.messages import KeyText, LearnRequest, SuggestRequest, as_fields
 from labelwood.serve.service import Service
 from labelwood.serve.state.records import Answer
 
@@ -55,7 +55,7 @@ class FastPath:
 
     async def _suggest(self, scope: Scope, body: bytes) -> Answer:
         found = await self._service.suggest(SuggestRequest.model_validate_json(body))
-        return {"suggestions": [{"label": label, "score": score} for label, score in found]}
+        return {"suggestions": [as_fields(*one) for one in found]}
 
     async def _learn(self, scope: Scope, body: bytes) -> Answer:
         key = _header(scope, b"idempotency-key")

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy.typing as npt
 
+from labelwood.errors import LabelwoodError
 from labelwood.methods.online.learner import learner_of
 from labelwood.methods.registry import load, model_from_saved
 from labelwood.methods.text_classifier import Model
 from labelwood.serve.state.drift import Drift
 from labelwood.serve.state.frames import Frame, Record
 from labelwood.serve.state.records import SPARE_IN_VERSION_1, SPARE_LABEL_NUMBERS, Answer, Step, apply_records
+from labelwood.serve.state.refits import REFITS, batch_of
 
 DRIFT_WINDOW = 1000
 REMEMBERED_KEYS = 100_000
@@ -64,8 +66,9 @@ class StateMachine:
         self.skipped = 0  # records that cannot be applied
         self.fingerprint: str | None = None  # of the model directory that the current model began from
         self.reload_error = ""  # why the newest model of that directory is not in use
-        self._models = models
-        self._front = _Copy(model)
+        self.refit: int | None = None  # the record that began the refit under way
+        self._models, self._refits = models, models.with_name(REFITS)
+        self._front = _Copy(_deferring(model))
         self._back: _Copy | None = None
         self._n_jobs, self._is_shared = 1, False
         self._owed: list[Step] = []
@@ -79,6 +82,7 @@ class StateMachine:
         machine.keys.update((key, (digest, answer)) for key, digest, answer in counters["keys"])
         machine.drift = Drift.restore(counters["drift"], drift_window)
         machine.fingerprint = counters.get("fingerprint")  # states of earlier versions have none
+        machine.refit = counters.get("refit")
         return machine
 
     def snapshot(self) -> Snapshot:
@@ -92,6 +96,8 @@ class StateMachine:
         }
         if self.fingerprint is not None:
             counters["fingerprint"] = self.fingerprint
+        if self.refit is not None:
+            counters["refit"] = self.refit
         return Snapshot(counters, *self.model.to_saved())
 
     @property
@@ -127,6 +133,8 @@ class StateMachine:
         self.catch_up()
         if frame.records[0]["kind"] == "model":  # always alone in its frame
             answers = [self._replace_model(frame.records[0])]
+        elif frame.records[0]["kind"] == "refit":  # as above
+            answers = [self._change_refit(frame.records[0], frame.sequence)]
         else:
             answers = self._learn(frame, skipped or {})
         for offset, (record, answer) in enumerate(zip(frame.records, answers, strict=True)):
@@ -158,7 +166,7 @@ class StateMachine:
         self._put_copies(other.model)
         self.sequence, self.time, self.learned = other.sequence, other.time, other.learned
         self.keys, self.drift, self.skipped = other.keys, other.drift, other.skipped
-        self.fingerprint = other.fingerprint
+        self.fingerprint, self.refit = other.fingerprint, other.refit
 
     def _learn(self, frame: Frame, skipped: Mapping[int, str]) -> list[Answer]:
         numbered = dict(enumerate(frame.records, frame.sequence))
@@ -166,26 +174,53 @@ class StateMachine:
         spare = SPARE_LABEL_NUMBERS if frame.version > 1 else SPARE_IN_VERSION_1
         model = self.model if self._back is None else self._back.model
         found, steps = apply_records(model, [numbered[number] for number in kept], self.drift, spare=spare)
+        self._change_places(steps)
+        answers = dict(zip(kept, found, strict=True))
+        return [answers.get(number) or {"refused": skipped[number]} for number in numbered]
+
+    def _change_places(self, steps: list[Step]) -> None:
+        """Show readers what the back copy has learned; the other copy is owed the steps."""
         if self._back is not None:
             with self._changed:
                 self._front, self._back = self._back, self._front
             self._owed = steps
-        answers = dict(zip(kept, found, strict=True))
-        return [answers.get(number) or {"refused": skipped[number]} for number in numbered]
+
+    def _change_refit(self, record: Record, sequence: int) -> Answer:
+        """Begin or end a refit of the current model; every replay judges the same model in the same way."""
+        model = self.model if self._back is None else self._back.model
+        learner, action = learner_of(model, owner="serve"), record["action"]
+        try:
+            if action == "begin":
+                step: Step = lambda other: other.begin_refit()  # noqa: E731
+            elif action == "drop":
+                step = lambda other: other.drop_refit(record["reason"])  # noqa: E731
+            else:
+                job = learner.refit_under_way
+                if job is None or self.refit is None:
+                    raise LabelwoodError("serve: no refit is under way")
+                folder = self._refits / f"{self.refit:020d}"
+                batch = batch_of(folder, record["fingerprint"], job, learner.n_labels_)
+                step = lambda other: other.end_refit(batch)  # noqa: E731
+            step(learner)
+        except LabelwoodError as error:
+            return {"refused": str(error)}
+        self.refit = sequence if action == "begin" else None
+        self._change_places([step])
+        return {"refit": action}
 
     def _replace_model(self, record: Record) -> Answer:
         name = record["model"]
         self._put_copies(load(self._models / name, verify=True))
-        self.drift = Drift(self.drift.window)
+        self.drift, self.refit = Drift(self.drift.window), None
         self.fingerprint = record.get("fingerprint")
         return {"model": name}
 
     def _put_copies(self, model: Model) -> None:
         """Make a model current, in two copies if it is shared; readers of the previous one finish with it."""
         if not self._is_shared:
-            self._front = _Copy(model)
+            self._front = _Copy(_deferring(model))
             return
-        copies = model, model_from_saved(*model.to_saved(), where="copy")
+        copies = _deferring(model), _deferring(model_from_saved(*model.to_saved(), where="copy"))
         for copy in copies:
             copy.set_threads(self._n_jobs)
         with self._changed:
@@ -195,3 +230,9 @@ class StateMachine:
         self.keys[key] = (digest, answer)
         while len(self.keys) > REMEMBERED_KEYS:
             self.keys.popitem(last=False)
+
+
+def _deferring(model: Model) -> Model:
+    """The model; a record of the log says when it trains again."""
+    learner_of(model, owner="serve").defers_refits = True
+    return model

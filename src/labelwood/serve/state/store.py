@@ -4,6 +4,7 @@
     STATE/lock                    locked as well, for file systems that cannot lock a directory
     STATE/log/<first record>.log  the log, see ``log``
     STATE/models/<record>/        the model of a record of kind "model"
+    STATE/refits/<record>/        the refit that began with that record, see ``refits``
     STATE/snapshots/<record>/     model/ and state.json: the state after that record
     STATE/views/, STATE/view      the newest snapshot, packed for reading (with several workers)
 
@@ -24,6 +25,7 @@ import hashlib
 import json
 import os
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 from labelwood.errors import FormatError, LabelwoodError
@@ -34,6 +36,7 @@ from labelwood.run_context import logger
 from labelwood.serve.state.frames import Record
 from labelwood.serve.state.log import Clock, LogWriter, wall_clock
 from labelwood.serve.state.recovery import LOG, MODEL, MODELS, SNAPSHOTS, STATE, canonical, restore, snapshots
+from labelwood.serve.state.refits import REFITS
 from labelwood.serve.state.state_machine import DRIFT_WINDOW, Snapshot, StateMachine
 from labelwood.storage.atomic import atomic_directory, create_directory, remove_leftovers
 from labelwood.storage.model_directory import fingerprint, write_model, write_model_files
@@ -68,7 +71,7 @@ class Store:
 
     def _open(self, model: Path | None, clock: Clock) -> None:
         folder = self.folder
-        for name in (SNAPSHOTS, MODELS):
+        for name in (SNAPSHOTS, MODELS, REFITS):
             create_directory(folder / name)
             remove_leftovers(folder / name)
         self.log = LogWriter(folder / LOG, clock=clock)
@@ -176,6 +179,11 @@ class Store:
         for path in (self.folder / MODELS).iterdir():
             if path.name.isdigit() and int(path.name) <= oldest:
                 shutil.rmtree(path, ignore_errors=True)
+
+        begun = sorted(path for path in (self.folder / REFITS).iterdir() if path.name.isdigit())
+        ended = [path for path, following in pairwise(begun) if int(following.name) <= oldest]
+        for path in ended:  # each before another refit began; the last one may be under way
+            shutil.rmtree(path, ignore_errors=True)
 
     def _set_aside(self, path: Path, reason: str) -> None:
         aside = path.with_suffix(".damaged")

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import queue
-import sys
 import threading
 import time
 from collections import deque
@@ -20,17 +18,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labelwood.errors import LabelwoodError
+from labelwood.methods.online.living_batch import RefitResult
 from labelwood.methods.text_classifier import estimator_of
 from labelwood.run_context import logger
 from labelwood.serve.state.frames import LogRefusedError, Record
+from labelwood.serve.state.priority import stand_back
 from labelwood.serve.state.records import Answer
+from labelwood.serve.state.refits import RefitOptions, Refits
 from labelwood.serve.state.state_machine import Snapshot
 from labelwood.serve.state.store import Store
 
 _GROUP = 256
 _IDLE_SECONDS = 1.0
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 1.0, 60.0
-_NICE_STEPS = 5  # a third of the CPU time of a thread that has not stood back
 
 
 class QueueFullError(LabelwoodError):
@@ -81,6 +81,7 @@ class Writer:
         snapshot_records: int = 10_000,
         publish: bool = False,
         alarm_below: float = 0.0,
+        refits: RefitOptions | None = None,
     ) -> None:
         self.store, self._machine = store, store.machine
         self._machine.share(n_jobs=n_jobs)
@@ -91,6 +92,7 @@ class Writer:
         self._snapshots_failed = self._snapshots_in_vain = 0  # since the start; since the last one that was written
         self._alarm_below = alarm_below
         self._queue: queue.Queue[_Request | Task] = queue.Queue(queue_length)
+        self._refits = Refits(store, refits or RefitOptions(), self._durable_answers, self._wake)
         self._swaps: deque[_Swap] = deque()
         self._snapshot_seconds, self._snapshot_records = snapshot_seconds, snapshot_records
         self._snapshot_at, self._snapshot_sequence = time.monotonic(), self._machine.sequence
@@ -128,6 +130,7 @@ class Writer:
             "drift_precision_at_1": drift.precision or 0.0,
             "drift_new_label_rate": drift.new_label_rate or 0.0,
             "drift_alarm": float(drift.alarm(self._alarm_below)),
+            **self._refits.gauges(),
         }
 
     def remembers(self, key: str) -> bool:
@@ -149,9 +152,20 @@ class Writer:
             raise StoppedError(self._failed or "the service is shutting down")
         swap = _Swap(model)
         self._swaps.append(swap)
+        self._wake()
+        return swap.future
+
+    def refit(self) -> Future[RefitResult]:
+        """Train the batch model again, whether or not that is due; the result comes when the refit has ended."""
+        if self._stopping or self._failed:
+            raise StoppedError(self._failed or "the service is shutting down")
+        asked = self._refits.ask()
+        self._wake()
+        return asked
+
+    def _wake(self) -> None:
         with contextlib.suppress(queue.Full):  # a full queue: the writer is awake
             self._queue.put_nowait(lambda: None)
-        return swap.future
 
     def close(self, *, snapshot: bool = True) -> None:
         """Apply what is in the queue, write a last snapshot, close the store; do nothing the second time."""
@@ -160,6 +174,7 @@ class Writer:
         self._stopping = True
         self._queue.put(self._end)
         self._thread.join()
+        self._refits.close()
         for swap in self._swaps:
             swap.future.set_exception(StoppedError("the service is shutting down"))
         if self._snapshot_thread is not None:
@@ -196,6 +211,9 @@ class Writer:
         if task is not None:
             task()
         self._maybe_swap()
+        if not self._failed and self._refits.step():
+            self._snapshot_at = -math.inf  # as after a swap
+            self._wake()  # another refit may be due
         self._maybe_snapshot()
 
     def _take(self) -> Task | None:
@@ -369,17 +387,3 @@ class Writer:
         except Exception as error:
             self._is_published = False
             logger.warning("readers keep the model that they have; the new one could not be written: %s", error)
-
-
-def stand_back() -> None:
-    """Lower the priority of this thread and of the threads that it starts.
-
-    The thread that answers requests then runs first while a snapshot is written; ``benchmarks/service/tricks.py``
-    measures the gain. Linux has priorities by thread; on other systems this does nothing.
-    """
-    if sys.platform != "linux":
-        return
-    thread = threading.get_native_id()
-    with contextlib.suppress(OSError):  # a sandbox may forbid it
-        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _NICE_STEPS)
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

@@ -21,6 +21,7 @@ from labelwood.vocabulary import Vocabulary
 EXAMPLES = (
     'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
     "labelwood train docs.csv -o model --text title^2,body --labels tags",
+    "labelwood train docs.csv -o model --words stems --language fi",
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train train.txt.xz -o model --max-memory 4GB",
     "labelwood train docs.csv -o model --method auto",

@@ -1,7 +1,8 @@
 """Find the best method and parameters for a data file within a time budget, and say why they are the best.
 
 Candidates are trained on growing samples of the rows and compared on held-out rows; only the better ones continue
-(successive halving). With -o, the winner is then trained on all rows and saved.
+(successive halving). On texts, encoders are tried too: stems and lemmas, pairs of words, pieces of words, weights of
+fields. Flags of the encoder are fixed choices. With -o, the winner is then trained on all rows and saved.
 """
 
 from __future__ import annotations
@@ -11,23 +12,33 @@ from typing import Any
 
 from labelwood.cli.support.columns import columns_to_keep
 from labelwood.cli.support.data_kind import has_texts, named_data
-from labelwood.cli.support.inputs import add_data_arguments, add_threads_argument, read_data, read_texts, size_flag
+from labelwood.cli.support.inputs import (
+    DEFAULT_ENCODER,
+    add_data_arguments,
+    add_threads_argument,
+    read_data,
+    read_texts,
+    size_flag,
+)
 from labelwood.cli.support.output import print_json, print_table
 from labelwood.cli.support.parser import Options, Parser, duration
 from labelwood.cli.support.safe_output import remark
+from labelwood.cli.support.training_options import add_encoder_options, encoder_parameters
 from labelwood.methods.text_classifier import TextClassifier
 from labelwood.metrics import scorer
 from labelwood.resources.memory import shown_bytes
 from labelwood.sparse import CSR
 from labelwood.storage.model_directory import check_target
-from labelwood.text import TextEncoder, TfidfEncoder
-from labelwood.tuning import Trial, Tuned, tune
+from labelwood.text import ENCODERS
+from labelwood.tuning import Texts, Trial, Tuned, as_flags, tune
 from labelwood.validation.targets import read_labels
 
 EXAMPLES = (
     "labelwood tune docs.csv --budget 10m --metric P@5 -o model",
+    "labelwood tune docs.csv --text title^2,body --language fi --metric P@1",
     "labelwood tune train.txt.xz --budget 5m --max-memory 200MB --json",
 )
+_PROG = "labelwood tune"
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -64,6 +75,7 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="train the winner on all rows and save it in this directory",
     )
     add_threads_argument(parser)
+    add_encoder_options(parser, argv)
     parser.json_flag()
 
 
@@ -73,12 +85,13 @@ def run(options: Options) -> int:
         options.refuse(["--label-names"], "without --output no model is trained that could have names")
     else:
         check_target(options.output)  # before the trials, not after them
-    encoder: TextEncoder | None = None
-    X: CSR
+    X: CSR | Texts
+    fixed: dict[str, Any] = {}
     if has_texts(options):
+        fixed = encoder_parameters(options, _PROG)
         documents = read_texts(options)
-        encoder = TfidfEncoder(n_jobs=options.n_jobs)
-        X = encoder.fit_encode(documents.texts)
+        encoder = ENCODERS[options.encoder or DEFAULT_ENCODER]
+        X = Texts(documents.texts, encoder, {**fixed, "n_jobs": options.n_jobs})
         names, Y = read_labels(documents.labels, None, "tune")
         label_names: Any = names.array.tolist()
     else:
@@ -90,12 +103,17 @@ def run(options: Options) -> int:
     )  # fmt: skip
     if options.output is not None:
         model = found.estimator(n_jobs=options.n_jobs, verbose=True)
-        model.fit(X, Y, label_names=label_names)
-        (model if encoder is None else TextClassifier.of(encoder, model, columns_to_keep(options))).save(options.output)
+        if isinstance(X, Texts):
+            fitted, vectors = X.fitted(found.best.encoder)
+            model.fit(vectors, Y, label_names=label_names)
+            TextClassifier.of(fitted, model, columns_to_keep(options)).save(options.output)
+        else:
+            model.fit(X, Y, label_names=label_names)
+            model.save(options.output)
     if options.json:
         print_json(_as_json(found))
     else:
-        _print(found, options)
+        _print(found, options, fixed)
     return 0
 
 
@@ -109,6 +127,7 @@ def _as_json(found: Tuned) -> dict[str, Any]:
     return {
         "method": found.best.method,
         "parameters": found.best.parameters,
+        "encoder": found.best.encoder,
         "metric": found.metric,
         "score": round(100 * found.best.score, 4),
         "held_out_rows": found.n_held_out,
@@ -120,7 +139,7 @@ def _as_json(found: Tuned) -> dict[str, Any]:
     }
 
 
-def _print(found: Tuned, options: Options) -> None:
+def _print(found: Tuned, options: Options, fixed: dict[str, Any]) -> None:
     print_table(
         ["candidate", found.metric, "rows", "seconds", "size", "ended"],
         [
@@ -137,7 +156,8 @@ def _print(found: Tuned, options: Options) -> None:
     )
     print(f"\n{found.why}")
     if options.output is None:
-        print(f"labelwood train {named_data(options)} -o MODEL --method {found.best.name}")
+        flags = as_flags({name: fixed[name] for name in fixed if name not in found.best.encoder})
+        print(f"labelwood train {named_data(options)} -o MODEL --method {found.best.name} {flags}".rstrip())
     else:
         print(f"trained on all rows: {options.output}")
 

@@ -38,9 +38,11 @@ from labelwood.metrics import (
     set_scores,
 )
 from labelwood.metrics.definitions import label_totals
+from labelwood.metrics.hierarchical import hierarchical_scores, near_miss_share, near_misses
 from labelwood.metrics.judged import judge
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, I64, TopK, from_scipy
+from labelwood.vocabulary.hierarchy import LabelHierarchy, hierarchy_of
 from labelwood.vocabulary.shown_names import ShownNames
 
 EXAMPLES = (
@@ -61,8 +63,13 @@ _MEANINGS = {
     "microP, microR, microF1": "precision, recall and F1 of the sets that the thresholds decide, over all rows",
     "macroF1 of sets": "F1 of each label in these sets, averaged over labels",
     "calibration error": "mean distance between a score and the share of right labels among those with such a score",
+    "hP@k, hR@k, hF1@k": "precision, recall and F1 of the first k labels with all their ancestors, over all rows",
+    "near@k": "share of the first k labels that are wrong, but a parent or a child of a right one",
     "95%": "interval of 95 of 100 resamples of the rows",
 }
+
+
+_HIERARCHICAL = ("hP@k, hR@k, hF1@k", "near@k")  # only for a model whose vocabulary has a hierarchy
 
 
 class _Measured(NamedTuple):
@@ -75,6 +82,7 @@ class _Measured(NamedTuple):
     sets: CSR  # label sets: what predict returns
     plain: TopK | None  # with an objective: the rankings without it
     names: ShownNames
+    hierarchy: LabelHierarchy | None
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -160,7 +168,7 @@ def run(options: Options) -> int:
         print()
         _print_models({options.model: meaning}, list(meaning))
     print()
-    print_facts(_MEANINGS)
+    print_facts({name: text for name, text in _MEANINGS.items() if measured.hierarchy or name not in _HIERARCHICAL})
     print(f"\n{measured.truth.n_rows:,} rows in {shown_seconds(clock.seconds)}")
     return 0
 
@@ -176,13 +184,24 @@ def _measure(options: Options, clock: RunContext) -> _Measured:
         plain = None if options.objective is None else model.topk_ids(rows, max(options.ks))
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: len(model.label_counts_)] = model.label_counts_
-    return _Measured(model, truth, top, counts, sets, plain, names_for(whole, options))
+    return _Measured(model, truth, top, counts, sets, plain, names_for(whole, options), _hierarchy(model, truth.n_cols))
+
+
+def _hierarchy(model: TreeEstimator, n_labels: int) -> LabelHierarchy | None:
+    """The labels in the hierarchy of the model's vocabulary, if there is one."""
+    return None if model.vocabulary_ is None else hierarchy_of(model.vocabulary_, model.classes_.tolist(), n_labels)
 
 
 def _figures(measured: _Measured, options: Options) -> dict[str, float]:
     a, b = options.propensity
     weights = inverse_propensities(measured.counts, measured.model.trained_["rows"], A=a, B=b)
-    return _percent(evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights))
+    found = evaluate(measured.truth, measured.top, options.ks, inv_propensity=weights)
+    if measured.hierarchy is not None:
+        above, near = measured.hierarchy
+        for k in options.ks:
+            found |= hierarchical_scores(measured.truth, measured.top, above, k)
+            found[f"near@{k}"] = near_miss_share(measured.truth, measured.top, near, k)
+    return _percent(found)
 
 
 def _meaning(measured: _Measured) -> dict[str, float]:
@@ -233,6 +252,10 @@ def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
     with open_output(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         counted = ["bin", "training_rows", "true_rows", "predicted", "right", "precision", "recall", "f1"]
+        close = None
+        if measured.hierarchy is not None:
+            close = near_misses(measured.truth, measured.top, measured.hierarchy.near, k)
+            counted.append("near_misses")
         writer.writerow(["label", *(["name"] if names else []), *counted])
         for label, f1 in enumerate(totals.f1.tolist()):
             true, predicted, right = (
@@ -249,6 +272,7 @@ def _write_per_label(path: Path, measured: _Measured, k: int) -> None:
                     int(measured.counts[label]),
                     *(f"{count:g}" for count in (true, predicted, right)),
                     *(f"{100 * share:.2f}" for share in shares),
+                    *([] if close is None else [int(close[label])]),
                 ]
             )
 
@@ -321,7 +345,10 @@ def _print_models(models: Mapping[str, Mapping[str, float]], names: Sequence[str
     """Print figures with one row per model and one column per name."""
     print_table(
         ["percent", *(name.replace("_", " ") for name in names)],
-        [[path, *(f"{figures[name]:.2f}" for name in names)] for path, figures in models.items()],
+        [
+            [path, *(f"{figures[name]:.2f}" if name in figures else "-" for name in names)]
+            for path, figures in models.items()
+        ],
     )
 
 

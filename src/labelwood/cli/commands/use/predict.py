@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -29,11 +30,13 @@ from labelwood.cli.support.inputs import (
     text_model,
 )
 from labelwood.cli.support.output import open_output, shown_label, to_json
-from labelwood.cli.support.parser import Options, Parser, UsageError, at_least
+from labelwood.cli.support.parser import Options, Parser, UsageError, at_least, number
 from labelwood.data.pipes import text_batches, vector_batches
 from labelwood.methods.text_classifier import Model, estimator_of
+from labelwood.scoring.roll_up import Parents, roll_up
 from labelwood.scoring.thresholds import Objective
 from labelwood.sparse import CSR
+from labelwood.vocabulary.hierarchy import parents_of
 from labelwood.vocabulary.shown_names import ShownNames
 
 EXAMPLES = (
@@ -43,11 +46,14 @@ EXAMPLES = (
     "tail -f letters.txt | labelwood predict model - --format lines",
     "labelwood predict model test.txt.xz -k 5",
     "labelwood predict model more.csv --language sv",
+    "labelwood predict model more.csv --roll-up 0.5",
     "labelwood predict model test.txt.xz -k 50 --decide",
     "labelwood predict model test.txt.xz --objective tail",
     "labelwood predict model shards.parquet --executor ray -o suggestions.jsonl --json",
 )
 _BATCH = 8192  # rows formatted at a time
+_ROLLED_UP = 50  # labels of a row that may be rolled up
+_REMEMBERED = 100_000  # concepts whose parents are looked up once
 
 Suggestions = list[tuple[Any, float]]
 
@@ -89,6 +95,14 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     parser.value(
         "-o", "--output", metavar="FILE", takes="a file", convert=Path, help="output file (default: standard output)"
     )
+    parser.value(
+        "--roll-up",
+        metavar="X",
+        takes="a number between 0 and 1",
+        convert=number(above=0, below=1),
+        help="for a model with a vocabulary: write labels that score at least X, and where the children of a concept "
+        "are less certain, the concept above them, if it is certain that one of them is right",
+    )
     language_flag(parser)
     parser.json_flag()
     parser.add_argument(
@@ -105,6 +119,8 @@ def run(options: Options) -> int:
         raise UsageError(
             "labelwood predict: --decide and --objective exclude each other: thresholds are for probabilities"
         )
+    if options.roll_up is not None:
+        options.refuse(["--decide", "--objective"], "--roll-up decides by its own threshold, on probabilities")
     if options.csv and options.json:
         raise UsageError("labelwood predict: --csv and --json exclude each other")
     model = read_model(options)
@@ -113,7 +129,9 @@ def run(options: Options) -> int:
         names = names_for(model, options)
         table = _CsvOutput(file, names) if options.csv else None
         as_text = _json_line if options.json else _plain_line
-        for found in _predicted(model, options):
+        wide = options if options.roll_up is None else options.changed(k=max(options.k, _ROLLED_UP))
+        parents = None if options.roll_up is None else _parents(model, options)
+        for found in _predicted(model, wide):
             chosen: Iterator[Suggestions] = _suggestions(found.labels, found.scores)
             if options.decide:
                 cuts = estimator.thresholds_of(found.labels)
@@ -121,12 +139,30 @@ def run(options: Options) -> int:
                     [pair for pair, cut in zip(row, own, strict=False) if pair[1] >= cut]
                     for row, own in zip(chosen, cuts.tolist(), strict=True)
                 )
+            if parents is not None:
+                chosen = (roll_up(row, parents, options.roll_up)[: options.k] for row in chosen)
             if table is not None:
-                table.write(found, chosen)
+                table.write(found._replace(labels=found.labels[:, : options.k]), chosen)
             else:
                 file.writelines(as_text(row, names) + "\n" for row in chosen)
             file.flush()
     return 0
+
+
+def _parents(model: Model, options: Options) -> Parents:
+    """A function from a label to the URIs of its broader concepts."""
+    vocabulary = model.vocabulary_
+    if vocabulary is None or not len(parents_of(vocabulary).parent):
+        raise UsageError(
+            f"labelwood predict: --roll-up needs a model whose vocabulary has broader concepts; got {options.model}"
+        )
+
+    @lru_cache(_REMEMBERED)
+    def parents(label: Hashable) -> list[str]:
+        concept = vocabulary.resolve(label)
+        return [] if concept is None else vocabulary.uris_of(vocabulary.linked(concept))
+
+    return parents
 
 
 def _predicted(model: Model, options: Options) -> Iterator[_Predicted]:

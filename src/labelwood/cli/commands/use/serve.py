@@ -15,10 +15,12 @@ from labelwood.errors import LabelwoodError
 from labelwood.methods import load
 from labelwood.serve.event_log import LEVELS
 from labelwood.serve.http.limits import Limits
+from labelwood.vocabulary import load_vocabulary
 
 EXAMPLES = (
     "labelwood serve model",
     "labelwood serve model --host 0.0.0.0 --tokens tokens.txt --workers 4",
+    "labelwood serve model --language fi",
     "labelwood serve model --state /var/lib/labelwood --drift-alarm 0.5",
 )
 _LIMITS = Limits()
@@ -54,8 +56,12 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         help="file with lines \"read TOKEN\" or \"write TOKEN\" (default: environment variable LABELWOOD_TOKENS)",
     )  # fmt: skip
     parser.value(
-        "--uris", metavar="FILE", takes="an Annif vocabulary in TSV format", convert=Path,
-        help="Annif vocabulary in TSV format, with the URIs of the labels",
+        "--vocabulary", metavar="FILE", takes="a vocabulary file", convert=Path,
+        help="names and URIs of the labels, instead of the model's: SKOS, Annif's TSV or CSV, or a table",
+    )  # fmt: skip
+    parser.value(
+        "--language", metavar="TAG", takes="a language tag, such as fi",
+        help="language of names where a request does not say (default: the one with the most names)",
     )  # fmt: skip
     _add_limits(parser)
     parser.value(
@@ -71,6 +77,9 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
     _number(parser, "--keep", 2, 2, "snapshots to keep; labelwood restore reaches back to the oldest")
     _number(parser, "--drift-window", 1, 1000, "examples over which drift is measured")
     _positive(parser, "--drift-alarm", None, "raise an alarm if progressive P@1 falls below this")
+    parser.add_argument("--no-refits", action="store_true", help="never train a living-tree model again")
+    _positive(parser, "--refit-seconds", None, "train a living-tree model again after this time as well")
+    _number(parser, "--refit-jobs", 1, 1, "threads that train a living-tree model again")
     parser.json_flag()
 
 
@@ -96,6 +105,7 @@ def run(options: Options) -> int:
     try:
         from labelwood.serve.processes import Options as ServiceOptions  # noqa: PLC0415 - an optional dependency
         from labelwood.serve.processes import serve  # noqa: PLC0415 - as above
+        from labelwood.serve.state.refits import RefitOptions  # noqa: PLC0415 - as above
     except ImportError as error:
         raise LabelwoodError(f"serve: {error.name} is needed; pip install 'labelwood[serve]'") from None
 
@@ -122,7 +132,8 @@ def run(options: Options) -> int:
             workers=options.workers,
             n_jobs=options.n_jobs,
             tokens=options.tokens,
-            uris=options.uris,
+            vocabulary=options.vocabulary,
+            language=options.language,
             limits=Limits(
                 body_bytes=options.max_body,
                 seconds=options.timeout,
@@ -140,6 +151,11 @@ def run(options: Options) -> int:
             keep=options.keep,
             drift_window=options.drift_window,
             alarm_below=options.drift_alarm or 0.0,
+            refits=RefitOptions(
+                when="asked" if options.no_refits else "due",
+                seconds=None if options.no_refits else options.refit_seconds,
+                n_jobs=options.refit_jobs,
+            ),
             log=options.log,
             log_level=options.log_level,
         ),
@@ -150,9 +166,7 @@ def run(options: Options) -> int:
 
 def _remark_without_effect(options: Options) -> None:
     """Remark on options that the model makes pointless; they are no errors, so that any model can be served by them."""
-    from labelwood.serve.http.annif_api import read_uris  # noqa: PLC0415 - an optional dependency
-
-    if not options.has_given((*_FOR_LEARNING, "--no-learn", "--uris")):
+    if not options.has_given((*_FOR_LEARNING, "--no-learn", "--vocabulary")):
         return
     model = load(options.model)
     if options.no_learn or not model.can_learn:
@@ -160,8 +174,10 @@ def _remark_without_effect(options: Options) -> None:
         options.remark(_FOR_LEARNING, why)
     if not model.can_learn:
         options.remark(["--no-learn"], f"{options.model} does not learn")
-    if options.uris is not None and not read_uris(options.uris).keys() & set(map(str, model.label_names.index)):
-        options.remark(["--uris"], f"{options.uris} has none of the labels of {options.model}")
+    if options.vocabulary is not None:
+        vocabulary = load_vocabulary(options.vocabulary)
+        if all(vocabulary.resolve(label) is None for label in model.label_names.index):
+            options.remark(["--vocabulary"], f"{options.vocabulary} has none of the labels of {options.model}")
 
 
 def _number(parser: Parser, flag: str, least: int, default: int, text: str) -> None:

@@ -6,8 +6,9 @@ const $ = (id) => document.getElementById(id);
 const WAIT = 150; // milliseconds between the last key and the request
 const GRACE = 5000; // milliseconds in which a taught example can be taken back
 const LONG = 60000; // characters; browsers drop longer requests of a closed page, so these are sent at once
+// `names` are those of labels that the list of known labels has shown.
 // Ticks belong to `text`, the text they were made for. `pending` is an example that has not been sent yet.
-const state = { takes: "text", learns: false, shown: [], ticked: new Map(), text: "", taught: false, asked: 0, timer: 0, pending: null };
+const state = { language: "", names: new Map(), takes: "text", learns: false, shown: [], ticked: new Map(), text: "", taught: false, asked: 0, timer: 0, pending: null };
 
 const make = (tag, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), properties);
@@ -50,7 +51,7 @@ async function suggest(fresh = new Set()) {
   const number = ++state.asked;
   try {
     const given = input();
-    const found = given ? (await call("POST", "suggest", { ...given, k: Number($("k").value) })).suggestions : [];
+    const found = given ? (await call("POST", "suggest", { ...given, ...language(), k: Number($("k").value) })).suggestions : [];
     if (number !== state.asked) return; // the text has changed since the request
     state.shown = found;
     show(fresh);
@@ -61,11 +62,12 @@ async function suggest(fresh = new Set()) {
 }
 
 const keyOf = (label) => `${typeof label}:${label}`;
+const language = () => (state.language ? { language: state.language } : {});
 
 function show(fresh = new Set()) {
   const suggested = new Set(state.shown.map((one) => keyOf(one.label)));
   const added = [...state.ticked.values()].filter((label) => !suggested.has(keyOf(label)));
-  const rows = [...state.shown, ...added.map((label) => ({ label, score: null }))];
+  const rows = [...state.shown, ...added.map((label) => ({ label, name: state.names.get(label), score: null }))];
   $("found").replaceChildren(...rows.map((one, place) => row(one, place, fresh)));
   $("copy").disabled = !rows.length;
   allowTeaching();
@@ -75,7 +77,7 @@ function allowTeaching() {
   $("teach").disabled = !state.learns || !state.ticked.size || !$("input").value.trim();
 }
 
-function row({ label, score }, place, fresh) {
+function row({ label, name: concept, score }, place, fresh) {
   const key = keyOf(label);
   const box = make("input", { type: "checkbox", id: `label-${place}`, checked: state.ticked.has(key) });
   box.addEventListener("change", () => {
@@ -84,12 +86,13 @@ function row({ label, score }, place, fresh) {
     allowTeaching();
   });
   box.hidden = !state.learns;
-  const name = make("label", { htmlFor: box.id, textContent: String(label) });
+  const name = make("label", { htmlFor: box.id, textContent: concept ?? String(label) });
+  if (concept) name.append(make("span", { className: "uri", textContent: String(label) }));
   const item = make("li", {}, box, name);
   if (fresh.has(key)) item.className = "fresh";
   if (score !== null) {
     const why = make("button", { type: "button", textContent: "why" });
-    why.setAttribute("aria-label", `Why ${label}`);
+    why.setAttribute("aria-label", `Why ${concept ?? label}`);
     why.addEventListener("click", () => explain(label));
     const meter = make("meter", { min: 0, max: 1, value: score });
     meter.setAttribute("aria-hidden", "true");
@@ -102,7 +105,7 @@ function row({ label, score }, place, fresh) {
 async function explain(label) {
   try {
     const place = state.shown.findIndex((one) => one.label === label);
-    const told = await call("POST", "explain", { ...input(), k: place + 1, n_features: 30 });
+    const told = await call("POST", "explain", { ...input(), ...language(), k: place + 1, n_features: 30 });
     const found = told.suggestions.find((one) => one.label === label);
     if (!found) return;
     const steps = found.paths.length ? found.paths.flatMap((path) => path.steps) : told.routes.flatMap((r) => r.steps);
@@ -110,22 +113,22 @@ async function explain(label) {
     for (const { contributions } of steps)
       for (const { name, feature, amount } of contributions)
         amounts.set(name ?? `#${feature}`, (amounts.get(name ?? `#${feature}`) ?? 0) + amount);
-    showWhy(label, found, amounts);
+    showWhy((one) => told.names[one] ?? one, label, found, amounts);
     mark(amounts);
   } catch (error) {
     say(error.message, true);
   }
 }
 
-function showWhy(label, found, amounts) {
-  $("why-title").textContent = `Why ${label}`;
+function showWhy(named, label, found, amounts) {
+  $("why-title").textContent = `Why ${named(label)}`;
   const strongest = [...amounts].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 12);
   const words = strongest.map(([name, amount]) => `${name} ${amount < 0 ? "−" : "+"}${Math.abs(amount).toFixed(2)}`);
   $("why-words").textContent = words.length ? `Words with the largest weight: ${words.join(", ")}` : "No word has a weight.";
   const lines = [];
   for (const path of found.paths)
     for (const step of path.steps) {
-      const where = step.label === null ? `the group of labels below node ${step.child}` : `the label ${step.label}`;
+      const where = step.label === null ? `the group of labels below node ${step.child}` : `the label ${named(step.label)}`;
       const sure = step.probability === null ? "" : `, ${(100 * step.probability).toFixed(0)} % sure`;
       const rank = step.place === 1 ? "the best" : `number ${step.place}`;
       const whose = found.paths.length > 1 ? `Tree ${path.tree + 1} chose` : "The model chose";
@@ -223,7 +226,7 @@ function undo() {
 async function copy() {
   const rows = [...$("found").querySelectorAll("li")];
   const ticked = rows.filter((item) => item.querySelector("input").checked);
-  const names = (ticked.length ? ticked : rows).map((item) => item.querySelector("label").textContent);
+  const names = (ticked.length ? ticked : rows).map((item) => [...item.querySelector("label").childNodes].map((part) => part.textContent).join("\t"));
   try {
     await navigator.clipboard.writeText(names.join("\n"));
     say(`Copied ${names.length} ${names.length === 1 ? "label" : "labels"}.`);
@@ -234,8 +237,10 @@ async function copy() {
 
 async function offerKnown(text) {
   try {
-    const known = await call("GET", `labels?limit=20&contains=${encodeURIComponent(text)}`);
-    $("known").replaceChildren(...known.labels.map((one) => make("option", { value: String(one.label) })));
+    const tag = state.language ? `&language=${encodeURIComponent(state.language)}` : "";
+    const known = await call("GET", `labels?limit=20&contains=${encodeURIComponent(text)}${tag}`);
+    for (const one of known.labels) if (one.name) state.names.set(one.label, one.name);
+    $("known").replaceChildren(...known.labels.map((one) => make("option", { value: one.name ?? String(one.label) })));
   } catch {
     // the list of names is optional; the next suggestion shows the error
   }
@@ -244,11 +249,19 @@ async function offerKnown(text) {
 const bytes = (n) => (n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
 const milliseconds = (s) => `${(1000 * s).toFixed(1)}`;
 
+function offerLanguages({ languages, language: shown }) {
+  if ($("language").dataset.languages === languages.join(" ")) return;
+  $("language").dataset.languages = languages.join(" ");
+  $("languages").hidden = languages.length < 2;
+  $("language").replaceChildren(...languages.map((tag) => make("option", { value: tag, textContent: tag, selected: tag === shown })));
+}
+
 async function health() {
   try {
     const model = await call("GET", "model");
     const now = model.service;
     Object.assign(state, { takes: model.takes, learns: model.learns });
+    offerLanguages(model);
     $("model").textContent = `${model.name || "Labelwood"}: ${model.method}, ${model.labels.toLocaleString()} labels`;
     $("teaching").hidden = !model.learns;
     $("input-label").textContent = model.takes === "text" ? "Text" : "Features, for example 12:0.5 7:1";
@@ -275,8 +288,10 @@ $("input").addEventListener("input", () => {
 $("add").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = $("new-label").value.trim();
-  const known = state.shown.find((one) => String(one.label) === text);
-  if (text) state.ticked.set(keyOf(known ? known.label : text), known ? known.label : text);
+  const known = state.shown.find((one) => String(one.label) === text || one.name === text);
+  const named = [...state.names].find(([, name]) => name === text);
+  const label = known ? known.label : named ? named[0] : text;
+  if (text) state.ticked.set(keyOf(label), label);
   $("new-label").value = "";
   show();
 });
@@ -285,6 +300,12 @@ $("teach").addEventListener("click", teach);
 $("undo").addEventListener("click", undo);
 $("copy").addEventListener("click", copy);
 $("k").addEventListener("change", () => suggest());
+$("language").addEventListener("change", () => {
+  state.language = $("language").value;
+  state.names.clear();
+  $("why").hidden = $("marked").hidden = true;
+  suggest();
+});
 addEventListener("pagehide", send);
 $("access").addEventListener("submit", (event) => {
   event.preventDefault();

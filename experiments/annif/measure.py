@@ -1,0 +1,115 @@
+"""Train and evaluate Annif projects of several backends on the same documents, and write the record of the table.
+
+    make build/adapters/annif/installed && build/adapters/annif/bin/python -m pip install fasttext-numpy2==0.10.4
+    python -m experiments.annif.measure --annif build/adapters/annif/bin
+
+The documents are the first rows of yso_finna_fi_full, and the analyzer of all backends is ``snowball(finnish)``. The
+settings are the defaults of the backends, except for three trees of LinearTree, as omikuji has, and the settings of
+fastText, which are those of Annif's tutorial. MLLM learns from the first 2,000 documents: it compares words of texts
+with names of subjects, and more documents cost much time. CPU seconds are those of the whole command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = ROOT / "experiments" / "records" / "annif.json"
+COLUMNS = "uri,label_fi,alt_fi,label_en,label_sv,count"
+BACKENDS = {
+    "labelwood": "backend=labelwood\nn_trees=3",
+    "labelwood_online": "backend=labelwood_online\nepochs=3",
+    "omikuji": "backend=omikuji",
+    "fasttext": "backend=fasttext\nloss=hs\ndim=100\nlr=0.25\nepoch=30",
+    "mllm": "backend=mllm",
+}
+METRICS = ("F1@5", "NDCG", "NDCG@5", "Precision@1")
+MLLM_DOCUMENTS = 2000
+
+
+def documents(path: Path, count: int) -> Iterator[str]:
+    """Lines of Annif's corpus format."""
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        for line in islice(file, count):
+            row = json.loads(line)
+            uris = " ".join(f"<{label.replace('yso:', 'http://www.yso.fi/onto/yso/')}>" for label in row["labels"])
+            yield f"{' '.join(row['text'].split())}\t{uris}\n"
+
+
+def prepare(folder: Path, data: Path, n_train: int, n_test: int) -> None:
+    """Write the documents, the vocabulary as SKOS and the projects."""
+    from labelwood.vocabulary import Concept, Vocabulary, load_vocabulary, save_vocabulary
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "train.tsv").write_text("".join(documents(data / "train.jsonl.xz", n_train)), encoding="utf-8")
+    (folder / "test.tsv").write_text("".join(documents(data / "test.jsonl.xz", n_test)), encoding="utf-8")
+    found = load_vocabulary(data / "labels.tsv", columns=COLUMNS.split(","))
+    whole = Vocabulary.of(Concept(one.uri.replace("yso:", "http://www.yso.fi/onto/yso/"), one.texts) for one in found)
+    save_vocabulary(whole, folder / "yso.ttl")
+    common = "language=fi\nanalyzer=snowball(finnish)\nvocab=yso\n"
+    projects = (f"[{name}]\nname={name}\n{common}{settings}\n" for name, settings in BACKENDS.items())
+    (folder / "projects.cfg").write_text("\n".join(projects))
+
+
+# NLTK splits texts into sentences first; an untrained splitter saves a download, and titles have one sentence.
+PUNKT = (
+    "import sys, pathlib; from nltk.tokenize.punkt import PunktParameters, save_punkt_params; "
+    "folder = pathlib.Path(sys.argv[1]); folder.mkdir(parents=True, exist_ok=True); "
+    "save_punkt_params(PunktParameters(), str(folder))"
+)
+
+
+def run(annif: Path, folder: Path, *words: str) -> float:
+    """Run ``labelwood-annif`` in the folder; return its CPU seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "ANNIF_CONFIG": "annif.default_config.Config", "NLTK_DATA": str(folder / "nltk")}
+    subprocess.run([annif / "labelwood-annif", *words], cwd=folder, check=True, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(annif: Path, folder: Path, backend: str) -> dict[str, float]:
+    """Train and evaluate one project."""
+    limited = ["--docs-limit", str(MLLM_DOCUMENTS)] if backend == "mllm" else []
+    jobs = [] if backend == "fasttext" else ["--jobs", "1"]
+    train = run(annif, folder, "train", backend, "train.tsv", *jobs, *limited)
+    evaluate = run(annif, folder, "eval", backend, "test.tsv", "--metrics-file", f"{backend}.json")
+    found = json.loads((folder / f"{backend}.json").read_text())
+    return {**{name: found[name] for name in METRICS}, "train": train, "evaluate": evaluate}
+
+
+def main() -> None:
+    """Measure the backends and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--annif", type=Path, required=True, help="folder of the command labelwood-annif")
+    parser.add_argument(
+        "--data", type=Path, default=Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data"))
+    )
+    parser.add_argument("--folder", type=Path, default=ROOT / "out" / "annif")
+    parser.add_argument("--train", type=int, default=20_000)
+    parser.add_argument("--test", type=int, default=2_000)
+    parser.add_argument("--backends", default=",".join(BACKENDS))
+    options = parser.parse_args()
+    annif = options.annif.absolute()
+    prepare(options.folder, options.data / "yso_finna_fi_full", options.train, options.test)
+    punkt = options.folder / "nltk" / "tokenizers" / "punkt_tab" / "english"
+    subprocess.run([annif / "python", "-c", PUNKT, punkt], check=True)
+    run(annif, options.folder, "load-vocab", "yso", "yso.ttl", "--force")
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"rows": {}}
+    record |= {"data": "yso_finna_fi_full", "train": options.train, "test": options.test}
+    for backend in options.backends.split(","):
+        record["rows"][backend] = measure(annif, options.folder, backend)
+        RECORD.write_text(json.dumps(record, indent=1) + "\n")
+        print(backend, record["rows"][backend], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Encoders of texts: fields, stems, lemmas, n-grams, and what tune makes of them."""
