@@ -141,6 +141,7 @@ $(RAY)/installed: $(ADAPTERS)/wheel/built
 	touch $@
 
 include tools/reliability.mk
+include tools/release.mk
 
 clean:
 	rm -rf build $(VENV)

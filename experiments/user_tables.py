@@ -5,6 +5,7 @@ A table stands between two marks, which say what it shows:
     <!-- records: methods linear-tree one-vs-rest -->    a line per method and data set
     <!-- records: data eurlex57k -->                     a line per method and peer
     <!-- records: P@5 -->                                a line per method, a column per data set
+    <!-- records: annif -->                              a line per backend of Annif
     <!-- end of records -->
 
 ``python -m experiments.publish`` writes the tables.
@@ -114,10 +115,21 @@ def of_score(score: str) -> str:
     return _table(["", *NAMES.values()], lines)
 
 
+def of_annif() -> str:
+    """A line per backend of Annif, from the record of ``experiments.annif.measure``."""
+    record = json.loads((RECORDS / "annif.json").read_text())
+    scores = ("F1@5", "NDCG", "NDCG@5")
+    lines = [
+        [f"`{name}`", *(f"{row[score]:.3f}" for score in scores), number([row["train"]]), number([row["evaluate"]])]
+        for name, row in record["rows"].items()
+    ]
+    return _table(["backend", *scores, "training, CPU s", "evaluation, CPU s"], lines)
+
+
 def made(asked: str) -> str:
     """The table that a mark asks for."""
     kind, *words = asked.split()
-    makers: dict[str, Callable[..., str]] = {"methods": of_methods, "data": of_data}
+    makers: dict[str, Callable[..., str]] = {"methods": of_methods, "data": of_data, "annif": of_annif}
     return makers[kind](*words) if kind in makers else of_score(kind)
 
 

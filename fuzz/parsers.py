@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 from mutate import spoil_bytes
-from tests.reference import parse as twin
 
 from labelwood import HashingEncoder, LabelwoodError, TfidfEncoder, _core
 from labelwood.data import Dataset, TextDataset, holds_text, load, load_text, save
 from labelwood.packed.tree_shape import hierarchy_tree
 from labelwood.sparse import CSR
+from tests.reference import parse as twin
 
 _XMC = (
     b"3 6 4\n0,2 1:0.5 3:1\n 0:2\n3 5:-1e-3 2:7 2:1\n",

@@ -32,7 +32,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1]))  # the twins are in tests/reference
 
-TARGETS = ("parsers", "models", "logs", "arguments", "bodies")
+TARGETS = ("parsers", "models", "logs", "arguments", "bodies", "imports")
 # Written by the worker: number of the current input, inputs accepted, inputs refused, and one of the states
 # below.
 _COUNTS = struct.Struct("<qqqq")

@@ -32,10 +32,10 @@ test-tsan: build/tsan/installed $(VENV)/tools-test
 # `make fuzz MINUTES=5` divides the time among the targets; counts and findings go to build/fuzz/*.json.
 MINUTES ?= 30
 SEED ?= 0
-FUZZED := parsers models logs arguments bodies
+FUZZED := parsers models logs arguments bodies imports
 .PHONY: fuzz fuzz-guided $(FUZZED:%=fuzz-%)
 fuzz: fuzz-guided $(FUZZED:%=fuzz-%)
-SHARE = $$(python3 -c "print($(MINUTES) / 6)")
+SHARE = $$(python3 -c "print($(MINUTES) / 7)")
 
 $(FUZZED:%=fuzz-%): fuzz-%: build/asan/installed $(VENV)/tools-test
 	mkdir -p build/fuzz
@@ -45,7 +45,7 @@ $(FUZZED:%=fuzz-%): fuzz-%: build/asan/installed $(VENV)/tools-test
 CLANG ?= clang++
 fuzz-guided: build/fuzz/rows
 	mkdir -p build/fuzz/grown
-	seconds=$$(python3 -c "print(round($(MINUTES) * 10))") && build/fuzz/rows -max_total_time=$$seconds -print_final_stats=1 -artifact_prefix=build/fuzz/ -dict=fuzz/rows.dict \
+	seconds=$$(python3 -c "print(round($(MINUTES) * 60 / 7))") && build/fuzz/rows -max_total_time=$$seconds -print_final_stats=1 -artifact_prefix=build/fuzz/ -dict=fuzz/rows.dict \
 	  build/fuzz/grown fuzz/corpus 2>&1 | tee build/fuzz/guided.log | grep -v NEW
 	grep -q 'Done [0-9]* runs' build/fuzz/guided.log
 

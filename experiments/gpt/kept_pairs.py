@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tests.reference.graph_forest import kept_pairs
 
 from experiments.common import Split, parse
 from experiments.report import Report
 from labelwood import GraphForest
 from labelwood.methods.forest.label_neighbors import label_graph
+from tests.reference.graph_forest import kept_pairs
 
 
 def by_level(split: Split, n_trees: int, seed: int) -> dict[int, np.ndarray]:

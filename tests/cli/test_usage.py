@@ -17,7 +17,7 @@ from labelwood.params import declared
 
 WRONG = {
     "": "a command is needed, one of train, tune, estimate, learn",
-    "tarin": "labels, methods, convert, split, data, vocabulary, completion, demo; got 'tarin'; did you mean train?",
+    "tarin": "methods, convert, split, data, vocabulary, completion, demo, doctor; got 'tarin'; did you mean train?",
     "train": "DATA is needed: it takes a data file; -o/--output is needed: it takes the directory",
     "train data.txt": "-o/--output is needed: it takes the directory for the model",
     "train data.txt -o": "-o/--output takes the directory for the model; got nothing",

@@ -17,7 +17,15 @@ DOCS, NOTEBOOK = ROOT / "docs", ROOT / "notebook"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *NOTEBOOK.rglob("*.md")])
 GENERATED = {DOCS / "api.md"}  # docs/site_hooks.py
 # Pages whose blocks run as scripts in tests/docs/test_scripts.py and tests/adapters/test_integrations.py
-ELSEWHERE = {"guide.md", "recipes.md", "cli.md", "service.md", "integrations.md"}
+ELSEWHERE = {
+    "guide.md",
+    "recipes.md",
+    "cli.md",
+    "service.md",
+    "integrations.md",
+    "moving-from-annif.md",
+    "vocabularies.md",
+}
 DOCUMENTS = """id,title,body,tags
 1,Cats and dogs,How the two get along,pets;animals
 2,Income tax,What changed in income tax this year,law;money

@@ -5,6 +5,7 @@ The blocks of docs/integrations.md run in tests/adapters/test_integrations.py, w
 
 import json
 import re
+import shutil
 
 import pytest
 from page_script import matches, page_blocks, page_script
@@ -15,7 +16,7 @@ from labelwood.cli import COMMANDS
 from labelwood.cli.main import parser_of
 from labelwood.data.synth import Shape, synth
 
-PAGES = ("guide.md", "recipes.md", "cli.md", "service.md", "runbook.md")
+PAGES = ("guide.md", "recipes.md", "cli.md", "moving-from-annif.md", "vocabularies.md", "service.md", "runbook.md")
 LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini", "nginx", "dockerfile", "yaml"}
 
 
@@ -38,6 +39,7 @@ def write_files(folder):
     (folder / "train.ft").write_text("__label__pets cats and dogs\n__label__law income tax\n")
     groups = {"nature": ["pets", "animals"], "society": ["law", "money"]}
     (folder / "thesaurus.json").write_text(json.dumps(groups))
+    shutil.copytree(ROOT / "tests/importing/models/omikuji", folder / "omikuji-model")
     made = synth(Shape(n_rows=300, n_labels=20, n_features=300, branching=2, levels=2))
     data.save(folder / "rows.txt.xz", made)
 

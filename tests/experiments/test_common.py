@@ -209,7 +209,6 @@ def test_an_interrupted_list_of_parts_is_gone_on_with(tmp_path):
 def test_what_is_tried_is_judged_on_other_training_rows_for_every_seed(tmp_path, monkeypatch, made):
     from experiments.common import QUALITY, Split, held_out, measured, parse
     from experiments.settings import tried
-
     from labelwood import CraftForest
 
     monkeypatch.setattr(sys, "argv", ["x", "--out", str(tmp_path), "--seeds", "2"])

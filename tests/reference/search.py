@@ -20,22 +20,33 @@ Found = list[tuple[int, float]]
 
 
 def beam_search(
-    child_ptr: Any, label: Any, margins: Margins, *, k: int, beam_width: int, link: int, gaps: list[float] | None = None
+    child_ptr: Any,
+    label: Any,
+    margins: Margins,
+    *,
+    k: int,
+    beam_width: int,
+    link: int,
+    gaps: list[float] | None = None,
+    per_node: int = 0,
 ) -> Found:
     """Open the ``beam_width`` best inner nodes of each level; return the k best labels found on the way.
 
-    ``gaps`` collects by how much the last node inside the beam beats the first node outside, at each level.
+    Only the ``per_node`` best labels of a node count, if that is not 0. ``gaps`` collects by how much the last node
+    inside the beam beats the first node outside, at each level.
     """
     beam, found = [(0.0, 0)], []
     while beam:
         nodes = []
         for score, node in beam:
             scores = score + log_probability(margins(node), link)
+            labels = []
             for child, total in zip(range(child_ptr[node], child_ptr[node + 1]), scores, strict=True):
                 if label[child] >= 0:
-                    found.append((float(total), int(label[child])))
+                    labels.append((float(total), int(label[child])))
                 else:
                     nodes.append((float(total), child))
+            found += sorted(labels, key=lambda item: (-item[0], item[1]))[: per_node or None]
         nodes.sort(key=lambda item: (-item[0], item[1]))
         beam = nodes[:beam_width]
         if gaps is not None and len(nodes) > beam_width:

@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/compiler.hpp"
+
 namespace labelwood {
 
 template <class T>

@@ -137,10 +137,10 @@ class TreeSearcher {
         : arrays_(options_from<PackedTreeArrays>(arrays, read)), tree_(arrays_.view()) {}
 
     nb::tuple search(const CsrArrays& x, int32_t k, int32_t beam_width, bool exact, int n_threads,
-                     const nb::object& progress, const std::optional<Array<int32_t>>& allowed) const {
+                     const nb::object& progress, const std::optional<Array<int32_t>>& allowed, int32_t per_node) const {
         const Csr rows = x.view();
         Call call(rows.nnz() < 4096, n_threads, progress);
-        const label_tree::SearchOptions options{k, beam_width, call.n_threads};
+        const label_tree::SearchOptions options{k, beam_width, call.n_threads, per_node};
         return labels_and_scores(rows.n_rows, k, [&](int32_t* labels, float* scores) {
             if (allowed) {
                 tree_.search_allowed(rows, span(*allowed), options, call.monitor, labels, scores);
@@ -181,8 +181,9 @@ void bind_label_tree(nb::module_& m) {
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")
         .def(nb::init<const nb::dict&>(), arg("arrays"))
         .def("search", &TreeSearcher::search, arg("X"), arg("k"), arg("beam_width"), arg("exact"), arg("n_threads"),
-             arg("progress").none(), arg("allowed") = nb::none(),
-             "Best k labels of every row; of the allowed labels, if they are given, exactly.");
+             arg("progress").none(), arg("allowed") = nb::none(), arg("per_node") = 0,
+             "Best k labels of every row; of the allowed labels, if they are given, exactly. A node of a beam proposes "
+             "its per_node best labels, or all if that is 0.");
 }
 
 }  // namespace labelwood::bind

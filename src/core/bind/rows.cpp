@@ -1,6 +1,7 @@
-// Bindings of the parser and the writer of text rows.
+// Bindings of the parser and the writer of text rows, and of the reader of CBOR.
 #include "bind/arguments.hpp"
 #include "bind/options.hpp"
+#include "rows/cbor.hpp"
 #include "rows/format.hpp"
 #include "rows/parse.hpp"
 
@@ -46,6 +47,11 @@ Out<uint8_t> format(const CsrArrays& x, const PatternArrays& y, bool svmlight, i
     return Out<uint8_t>(held, {static_cast<size_t>(text.size)}, owner);
 }
 
+nb::tuple cbor(const Array<uint8_t>& bytes) {
+    rows::CborTokens tokens = without_gil([&] { return rows::cbor_tokens(span(bytes)); });
+    return nb::make_tuple(to_numpy(std::move(tokens.kinds)), to_numpy(std::move(tokens.values)), tokens.bad);
+}
+
 }  // namespace
 
 void bind_rows(nb::module_& m) {
@@ -56,6 +62,9 @@ void bind_rows(nb::module_& m) {
           "label id.");
     m.def("format_rows", &format, arg("X"), arg("Y"), nb::kw_only(), arg("svmlight"), arg("n_threads"),
           "Text rows of a pair of CSR matrices, as bytes.");
+    m.def("cbor_tokens", &cbor, arg("bytes"),
+          "Kinds (0 number, 1 text, 2 array, 3 map) and values of the items of a CBOR document, and the offset of the "
+          "first bad item or -1.");
 }
 
 }  // namespace labelwood::bind

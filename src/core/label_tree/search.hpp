@@ -70,6 +70,7 @@ struct SearchOptions {
     int32_t k;
     int32_t beam_width;
     int n_threads;
+    int32_t per_node = 0;  // labels that a node of the beam may propose, its best; 0: all
 };
 
 // Buffers of one worker.
@@ -79,6 +80,7 @@ struct SearchScratch {
     Vector<float> scores;
     Vector<float> unpacked;    // the current node's weights as floats
     Vector<simd::Rank> ranks;  // of the current node, if it has buckets; all zero between nodes
+    Vector<Scored> proposed;   // labels of the current node, if it may propose only some
 };
 
 template <class Weights>
@@ -221,14 +223,35 @@ class Searcher {
         }
     }
 
-    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, const SearchScratch& scratch) {
+    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, SearchScratch& scratch) {
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
+        if (options_.per_node > 0 && count > options_.per_node) {
+            offer_best_children(node, leaves, nodes, scratch);
+            return;
+        }
         for (int32_t c = 0; c < count; ++c) {
             const int32_t label = model_.tree.label[first + c];
             BestOf& target = label >= 0 ? leaves : nodes;
             const float score = scratch.scores[c];
             if (score >= target.bar()) target.offer({score, label >= 0 ? label : first + c});
         }
+    }
+
+    // As offer_children, with the per_node best of the node's labels only.
+    void offer_best_children(int32_t node, BestOf& leaves, BestOf& nodes, SearchScratch& scratch) {
+        const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
+        scratch.proposed.clear();
+        for (int32_t c = 0; c < count; ++c) {
+            const int32_t label = model_.tree.label[first + c];
+            if (label >= 0) {
+                scratch.proposed.push_back({scratch.scores[c], label});
+            } else {
+                nodes.offer({scratch.scores[c], first + c});
+            }
+        }
+        const auto kept = scratch.proposed.begin() + std::min<int64_t>(options_.per_node, scratch.proposed.size());
+        std::nth_element(scratch.proposed.begin(), kept, scratch.proposed.end(), better);
+        for (auto item = scratch.proposed.begin(); item != kept; ++item) leaves.offer(*item);
     }
 
     // Opens the best node first. Probabilities never rise along a path, so labels come out best first,

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/compiler.hpp"
+
 namespace labelwood::rows {
 
 enum class Decimal { good, malformed, not_finite, huge };

@@ -38,6 +38,7 @@ _GROUPS = {
             "learn": "train an online model further, from a file or a pipe",
             "calibrate": "turn scores into probabilities and choose thresholds, on held-out data",
             "shrink": "prune and quantize a label-tree model and measure the loss",
+            "import": "take over a model of omikuji, PECOS, napkinXC or LibMultiLabel",
         },
     ),
     "use": (
@@ -69,12 +70,16 @@ _GROUPS = {
             "vocabulary": "show and convert controlled vocabularies (SKOS, Annif)",
             "completion": "print a completion script for your shell",
             "demo": "train on the source code of this Python and show suggestions",
+            "doctor": "show versions, cores, memory and extras, and what is missing",
         },
     ),
 }
 COMMANDS = {name: summary for _, commands in _GROUPS.values() for name, summary in commands.items()}
+_MODULES = {"import": "import_model"}  # a word of Python cannot name a module
 _HOMES = {
-    name: f"labelwood.cli.commands.{folder}.{name}" for folder, (_, commands) in _GROUPS.items() for name in commands
+    name: f"labelwood.cli.commands.{folder}.{_MODULES.get(name, name)}"
+    for folder, (_, commands) in _GROUPS.items()
+    for name in commands
 }
 
 _EXIT_DATA, _EXIT_USAGE, _EXIT_INTERRUPTED, _EXIT_BROKEN_PIPE, _EXIT_TERMINATED = 1, 2, 130, 141, 143

@@ -243,7 +243,7 @@ class Ranker(TreeEstimator):
         return {"members": manifests, "second_look": look is not None}, {**arrays, **(look.arrays() if look else {})}
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        if not isinstance(facts, dict) or not isinstance(facts["members"], list) or not facts["members"]:
+        if not isinstance(facts["members"], list) or not facts["members"]:
             raise FormatError("facts must be an object with at least one member")
         self.members_, self.second_look_ = restored_members(self, facts["members"], arrays), None
         if facts["second_look"]:

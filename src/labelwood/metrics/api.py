@@ -147,7 +147,7 @@ def _propensity_scored(Y: Truth, top: Lists, k: int, inv_propensity: PerLabel, *
     )
 
 
-def _checked_k(k: int) -> int:
+def _checked_k(k: Any) -> int:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
         raise LabelwoodError(f"metrics: k must be an integer, at least 1; got {k!r}")
     return int(k)

@@ -154,16 +154,25 @@ class PackedTree(PicklesFieldsOnly):
         return _core.TreeSearcher({**shape, **arrays, **own})
 
     def topk(
-        self, X: CSR, k: int, *, beam_width: int, exact: bool, run: RunContext, allowed: I32 | None = None
+        self,
+        X: CSR,
+        k: int,
+        *,
+        beam_width: int,
+        exact: bool,
+        run: RunContext,
+        allowed: I32 | None = None,
+        per_node: int = 0,
     ) -> TopK:
         """The k best labels of each row by beam search, or exactly by uniform-cost search.
 
-        With ``allowed``, the labels of the only leaves to search, the search is exact in any case.
+        With ``allowed``, the labels of the only leaves to search, the search is exact in any case. A node of a beam
+        proposes its ``per_node`` best labels, or all if that is 0.
         """
         # A beam allocates its width for every row, and no level is wider than all nodes.
         width = min(beam_width, len(self.tree.label))
         with run.phase("search", X.nnz) as progress:
-            labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress, allowed)
+            labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress, allowed, per_node)
         return TopK(labels, scores)
 
     def weights_of(self, child: int) -> tuple[I32, F64]:

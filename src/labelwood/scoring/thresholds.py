@@ -207,7 +207,7 @@ def _of_each(listed: Listed, n_positive: I64, target: Target, level: float, comm
             at, value = cuts(2.0 * right - f1 * predicted)
             used = value > 0
             found = 2 * right[at[used]].sum() / max(predicted[at[used]].sum() + n_positive.sum(), 1)
-            if found <= f1 + 1e-9:
+            if found <= f1 + 1e-9:  # type: ignore[unreachable]  # NumPy's stubs give the quotient no type
                 break
             f1 = float(found)
     own = np.full(len(n_positive), common, np.float32)

@@ -50,7 +50,7 @@ def read_fields(given: Mapping[str, Any] | None, ngram_range: Any, *, owner: str
     return () if given is None else tuple(_fields(given, common, owner))
 
 
-def _fields(given: Mapping[str, Any], common: tuple[int, int], owner: str) -> Iterable[Field]:
+def _fields(given: Mapping[Any, Any], common: tuple[int, int], owner: str) -> Iterable[Field]:
     rule = f"{owner}: fields must give each field a weight greater than 0"
     if not given or not all(isinstance(name, str) and name for name in given):
         raise LabelwoodError(f"{rule}; got {given!r}")

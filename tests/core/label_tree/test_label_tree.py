@@ -231,6 +231,33 @@ def test_search(seed, n_labels, link, beam_width, k, wide_batch):
         np.testing.assert_allclose(sparse_scores[clear], scores[clear], atol=1e-5)
 
 
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(0, 4), st.integers(1, 4), st.integers(1, 5))
+def test_a_node_proposes_its_best_labels_only(seed, n_labels, link, beam_width, per_node):
+    X, Y = planted(seed, 40, 10, n_labels)
+    Y[:, 0] |= ~Y.any(axis=1)
+    options = solve.Options(link == 0, 1.0, 0.1, 0.1, 5, 0.3, -1.0 if link else 0.0)
+    tree = tree_shape.random_tree(n_labels, arity=3, max_leaf=6, seed=seed)
+    arrays = trained(X, Y, tree, options, seed=seed)
+    labels, scores = searcher(tree, arrays, 10, link).search(
+        csr(X), n_labels, beam_width, False, 1, None, None, per_node
+    )
+    for i, row in enumerate(X):
+        gaps = [1.0]
+        found = search.beam_search(
+            tree.child_ptr,
+            tree.label,
+            margins_of(tree, arrays, row),
+            k=n_labels,
+            beam_width=beam_width,
+            link=link,
+            gaps=gaps,
+            per_node=per_node,
+        )
+        if min(gaps) > 1e-5:
+            assert_same_lists(labels[i], scores[i], found)
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(0, 4), st.integers(1, 8), st.data())
 def test_search_of_allowed_labels_scores_them_all(seed, n_labels, link, k, data):

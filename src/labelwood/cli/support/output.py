@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from labelwood.cli.support.safe_output import remark
 from labelwood.data import Dataset
 from labelwood.resources.memory import shown_bytes
 from labelwood.storage.atomic import atomic_file
@@ -73,6 +75,16 @@ def print_dataset(path: Path, dataset: Dataset, seconds: Mapping[str, float], *,
         print_json({**facts, "bytes": size, "seconds": rounded})
     else:
         print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(seconds)})
+
+
+def print_next(model: Path, *, takes: str) -> None:
+    """Print on stderr what can be done with a new model, unless -q is given."""
+    name = shlex.quote(str(model))
+    row = '"a text"' if takes == "text" else "rows.txt"
+    held_out = "held-out.csv" if takes == "text" else "held-out.txt"
+    remark(f"next: labelwood eval {name} {held_out}")
+    remark(f"      labelwood predict {name} {row}")
+    remark(f"      labelwood explain {name} {row}")
 
 
 def shown(value: Any) -> str:

@@ -19,12 +19,13 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.label_names import LabelNames
 from labelwood.methods.label_tree import subtrees
 from labelwood.methods.label_tree.training_rows import TrainingRows, train_part, train_whole
 from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
-from labelwood.params import Needs, Param
+from labelwood.params import Needs, Param, check_parameters
 from labelwood.resources import label_tree, memory
 from labelwood.resources.estimate import Banded, Estimate, fewer_trees
 from labelwood.run_context import RunContext, logger
@@ -85,6 +86,7 @@ class LinearModel(TreeEstimator):
     weight_threshold: float | None
     weight_dtype: str
     score_power: int = 2
+    candidates: str = "best"
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
         """A function from a seed to a tree; what the trees have in common is made once."""
@@ -234,11 +236,22 @@ class LinearModel(TreeEstimator):
 
     def _members(self, rows: CSR, k: int, run: RunContext) -> list[TopK]:
         beam_width, exact = self._search()
-        wide = k if len(self.trees_) == 1 else run.width(min(_ENSEMBLE_CANDIDATES * k, self.n_labels_))
+        wide = k if len(self.trees_) == 1 else run.width(min(self._proposed(k), self.n_labels_))
+        per_node = beam_width if self.candidates == "beam" else 0
         return [
-            tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run, allowed=run.allowed)
+            tree.topk(rows, wide, beam_width=beam_width, exact=exact, run=run, allowed=run.allowed, per_node=per_node)
             for tree in self.trees_
         ]
+
+    def _proposed(self, k: int) -> int:
+        """Labels that each of several trees contributes to an average of k."""
+        beam_width, exact = self._search()
+        if self.candidates == "best":
+            return _ENSEMBLE_CANDIDATES * k
+        if exact:
+            return self.n_labels_
+        widest = max(int(np.diff(packed.tree.child_ptr).max()) for packed in self.trees_)
+        return max(k, beam_width * (min(beam_width, widest) if self.candidates == "beam" else widest))
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """The paths to the labels in every tree."""
@@ -342,6 +355,17 @@ class LinearModel(TreeEstimator):
             PackedTree.restore(arrays, f"tree{number}.", self._link(), self.n_labels_, self.n_features_in_)
             for number in range(n_trees)
         ]
+
+    def from_trees(self, trees: Sequence[PackedTree], names: LabelNames, trained: dict[str, Any]) -> Self:
+        """A fitted copy of this estimator made of trees that were trained elsewhere; checks every invariant."""
+        check_parameters(self)
+        model: Self = self._untrained(names, trees[0].n_features, None)
+        for packed in trees:
+            packed.node_weights.check(packed.tree.check(len(names)), packed.n_features)
+        model.trees_, model.trained_, model.fit_seconds_ = list(trees), trained, {}
+        model.label_counts_ = np.zeros(len(names), np.int64)
+        model._note_fitted()
+        return model
 
     def describe(self) -> dict[str, Any]:
         """Depth, nodes and weights of the fitted trees."""

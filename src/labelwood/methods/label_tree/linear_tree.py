@@ -72,7 +72,7 @@ class LinearTree(LinearModel):
     """
 
     method_name: ClassVar[str] = "linear-tree"
-    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2}
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2, "candidates": "best"}
 
     def __init__(
         self,
@@ -126,6 +126,13 @@ class LinearTree(LinearModel):
                 needs=Needs("loss=squared_hinge", lambda own: own["loss"] == "squared_hinge"),
             ),
         ] = 3,
+        candidates: Annotated[
+            Literal["best", "beam", "all"],
+            Param(
+                "labels that each of several trees proposes: the 4 k best, the beam_width best of each node of the "
+                "beam, or all of them"
+            ),
+        ] = "best",
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
@@ -135,8 +142,8 @@ class LinearTree(LinearModel):
         self.cluster_features, self.loss, self.C, self.tolerance = cluster_features, loss, C, tolerance
         self.max_passes, self.intercept, self.bias, self.normalize = max_passes, intercept, bias, normalize
         self.weight_threshold, self.weight_dtype, self.search = weight_threshold, weight_dtype, search
-        self.beam_width, self.score_power, self.n_jobs = beam_width, score_power, n_jobs
-        self.random_state, self.verbose = random_state, verbose
+        self.beam_width, self.score_power, self.candidates = beam_width, score_power, candidates
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"tree": "kmeans", "arity": 100, "max_depth": 6, "C": 1.0, "tolerance": 0.1, "weight_threshold": None,

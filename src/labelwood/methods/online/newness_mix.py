@@ -63,7 +63,7 @@ class NewnessMix:
         return {one.name: float(getattr(self, one.name)) for one in fields(self)}
 
     @classmethod
-    def restore(cls, saved: dict[str, float]) -> NewnessMix:
+    def restore(cls, saved: Any) -> NewnessMix:
         """The inverse of :meth:`saved`."""
         if not isinstance(saved, dict) or any(saved.get(name) not in grid for name, grid in _GRID.items()):
             raise FormatError(f"the mix of a living model must have {', '.join(_GRID)}; got {saved!r}")

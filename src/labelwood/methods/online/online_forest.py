@@ -230,7 +230,7 @@ class OnlineForest(StreamLearner):
         return {"trees": manifests, **self.describe()}, arrays
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        if not isinstance(facts, dict) or not isinstance(facts["trees"], list) or not facts["trees"]:
+        if not isinstance(facts["trees"], list) or not facts["trees"]:
             raise FormatError("trees must be a list of at least one")
         self.trees_ = []
         for number, manifest in enumerate(facts["trees"]):

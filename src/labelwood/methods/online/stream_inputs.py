@@ -194,7 +194,7 @@ def as_i32(X: CSR, n_features: int) -> CSR:
     return CSR(indptr, X.indices[kept].astype(np.int32), X.data[kept], n_features)
 
 
-def _from_dicts(rows: Sequence[Mapping[int, float]], n_known: int, owner: str) -> CSR:
+def _from_dicts(rows: Sequence[Mapping[Any, float]], n_known: int, owner: str) -> CSR:
     indptr, columns, values = [0], [], []
     for position, row in enumerate(rows):
         if not isinstance(row, Mapping):

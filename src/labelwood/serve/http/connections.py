@@ -271,7 +271,7 @@ class Connection(HttpToolsProtocol):
 
     def _may_answer(self) -> bool:
         """False while an earlier request is being answered: the client would take the next answer for its own."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr]  # None at first
             return True
         return self._reading == _BODY and not self.pipeline and not self.cycle.response_started
 
@@ -308,7 +308,7 @@ class Connection(HttpToolsProtocol):
             self.transport.write_eof()
         else:
             self.transport.close()
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr]  # None at first
             self.cycle.disconnected = True
             self.cycle.message_event.set()
 

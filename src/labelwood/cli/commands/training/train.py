@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labelwood.cli.support.inputs import add_data_arguments, executor_flag, vocabulary_flag, vocabulary_of
-from labelwood.cli.support.output import print_facts, print_json, shown_seconds
+from labelwood.cli.support.output import print_facts, print_json, print_next, shown_seconds
 from labelwood.cli.support.parser import Options, Parser, UsageError
 from labelwood.cli.support.safe_output import remark
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
@@ -105,6 +105,7 @@ def run(options: Options) -> int:
         print_json(facts)
     else:
         _print(facts)
+        print_next(target, takes=model.takes)
     return 0
 
 

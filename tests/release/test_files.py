@@ -1,0 +1,66 @@
+"""The files for others' tools say what the package says: versions, flags, the unit of the runbook."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+from labelwood.cli.main import parser_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_every_file_has_the_version_of_the_package():
+    version = PROJECT["version"]
+    for name, pattern in {
+        "CITATION.cff": r"^version: (\S+)$",
+        "deploy/conda/recipe.yaml": r'version: "([^"]+)"',
+        "deploy/kubernetes.yaml": r"image: labelwood:(\S+)",
+    }.items():
+        assert re.findall(pattern, (ROOT / name).read_text(), flags=re.MULTILINE) == [version], name
+
+
+def test_conda_needs_what_the_package_needs():
+    run = (DEPLOY / "conda/recipe.yaml").read_text().split("  run:")[1].split("tests:")[0]
+    for requirement in PROJECT["dependencies"]:
+        name, least = requirement.split(">=")
+        assert f"{name} >={least}" in run
+
+
+def test_the_runbook_shows_the_unit():
+    unit = (DEPLOY / "labelwood.service").read_text()
+    assert f'```ini title="labelwood.service"\n{unit}```' in (ROOT / "docs/runbook.md").read_text()
+
+
+def commands() -> dict[str, list[str]]:
+    """The words behind ``labelwood serve`` in every file that starts the service."""
+    unit = re.search(r"^ExecStart=\S+ serve (.*)$", (DEPLOY / "labelwood.service").read_text(), re.MULTILINE)
+    image = re.search(r"^CMD \[(.*)\]$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    pod = re.search(r"args:\n((?: +- \S+\n)+)", (DEPLOY / "kubernetes.yaml").read_text())
+    assert unit is not None
+    assert image is not None
+    assert pod is not None
+    return {
+        "unit": shlex.split(unit[1]),
+        "image": re.findall(r'"([^"]*)"', image[1]),
+        "pod": re.findall(r"- (\S+)", pod[1]),
+    }
+
+
+def test_the_service_knows_the_flags():
+    for words in commands().values():
+        parsed = parser_of("serve", words).parse_args(words)
+        assert parsed.model == "/srv/labelwood/model"
+        assert parsed.log == "-"
+
+
+def test_the_probes_ask_what_the_service_answers():
+    source = (ROOT / "src/labelwood/serve/http/app.py").read_text()
+    asked = {*re.findall(r"path: (/\w+)", (DEPLOY / "kubernetes.yaml").read_text()), "/healthz"}
+    assert asked == {"/healthz", "/readyz"}
+    assert all(f'"{path}"' in source for path in asked)
+    assert "/healthz" in (DEPLOY / "Containerfile").read_text()
