@@ -25,6 +25,16 @@ ROOT = DOCS.parent
 NOTEBOOK = ROOT / "notebook"
 GALLERY = ROOT / "build" / "gallery"  # made by tools/gallery.py
 MODULES = ("data", "metrics", "size")
+# The names of the package by topic, in the order of the API page. Names without a topic come last.
+TOPICS = {
+    "Texts": ("TextClassifier", "TfidfEncoder", "HashingEncoder"),
+    "Label trees": ("LinearTree", "OneVsRest"),
+    "Models that learn from a stream": ("OnlineTree", "OnlineForest", "LivingTree"),
+    "Forests": ("CraftForest", "FastXmlForest", "GraphForest", "LdsmForest", "label_neighbors"),
+    "Several models as one": ("Blend", "Ranker"),
+    "What all methods have": ("TreeEstimator", "load"),
+    "Errors and warnings": ("LabelwoodError", "FormatError", "LabelwoodWarning"),
+}
 _SHOWN_DEFAULT = 60
 
 
@@ -90,15 +100,25 @@ def _paths(nav: Any) -> list[str]:
 
 
 def api_page() -> str:
-    """Every public name of the package with its parameters and its docstring."""
+    """Every public name of the package by topic, with its parameters and its docstring."""
     lines = [
         "# API",
         "",
         "This page is made from the signatures and docstrings of the package. The tests run its examples.",
     ]
-    names = [name for name in labelwood.__all__ if name not in (*MODULES, "METHODS")]
-    for name in names:
-        lines += ["", f"## {name}", "", *_entry(f"labelwood.{name}", getattr(labelwood, name))]
+    known = {name for names in TOPICS.values() for name in names}
+    more = tuple(name for name in labelwood.__all__ if name not in (*MODULES, "METHODS", *known))
+    topics = TOPICS | ({"More": more} if more else {})
+    lines += ["", "| topic | names |", "|---|---|"]
+    for topic, names in topics.items():
+        lines.append(
+            f"| [{topic}](#{_anchor(topic)}) | {', '.join(f'[`{name}`](#{_anchor(name)})' for name in names)} |"
+        )
+    lines += [f"| [labelwood.{name}](#{_anchor('labelwood.' + name)}) | a module |" for name in MODULES]
+    for topic, names in topics.items():
+        lines += ["", f"## {topic}"]
+        for name in names:
+            lines += ["", f"### {name}", "", *_entry(f"labelwood.{name}", getattr(labelwood, name))]
     for name in MODULES:
         module = importlib.import_module(f"labelwood.{name}")
         lines += ["", f"## labelwood.{name}", "", *_text(module)]
@@ -107,6 +127,11 @@ def api_page() -> str:
             if callable(thing):
                 lines += ["", f"### {name}.{public}", "", *_entry(f"labelwood.{name}.{public}", thing)]
     return "\n".join(lines) + "\n"
+
+
+def _anchor(heading: str) -> str:
+    """The anchor that the site gives a heading."""
+    return re.sub(r"[^\w]+", "-", heading.lower().replace(".", "")).strip("-")
 
 
 def _functions(module: Any) -> list[str]:

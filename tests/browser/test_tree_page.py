@@ -1,6 +1,7 @@
 """The web page of ``labelwood tree`` in headless Chromium; run by ``make test-browser``."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from animals import ANIMALS, EX
@@ -8,6 +9,8 @@ from animals import ANIMALS, EX
 from labelwood import TextClassifier
 from labelwood.cli import main
 from labelwood.vocabulary import Vocabulary
+
+PICTURES = Path(__file__).parents[2] / "out"
 
 
 @pytest.fixture
@@ -110,3 +113,72 @@ def test_names_of_a_vocabulary(page, tmp_path, language, name):
     assert page.inner_text("#node .uri") == EX + "cat"
     page.fill("#query", EX + "dog")
     assert page.inner_text("#hits li >> nth=0") == "dog"
+
+
+# The contrast of each text to the first background behind it (WCAG 2: relative luminance).
+CONTRASTS = """() => {
+    const numbers = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = ([red, green, blue]) => [red, green, blue].map(value => value / 255)
+        .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, value, place) => sum + value * [0.2126, 0.7152, 0.0722][place], 0);
+    const behind = element => {
+        for (let up = element; up; up = up.parentElement) {
+            const found = numbers(getComputedStyle(up).backgroundColor);
+            if (found.length === 3 || found[3] === 1) return found;
+        }
+        return matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18] : [255, 255, 255];
+    };
+    return [...document.querySelectorAll("body *")]
+        .filter(one => one.checkVisibility())
+        .filter(one => [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+        .map(one => {
+            const [text, back] = [light(numbers(getComputedStyle(one).color)), light(behind(one))];
+            return [(Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05), one.className, one.textContent];
+        });
+}"""
+
+
+@pytest.fixture
+def small_tree(tmp_path):
+    docs, model, html = tmp_path / "docs.csv", tmp_path / "model", tmp_path / "tree.html"
+    rows = [f"word{i % 60} about topic{i % 6} and more,a long name of a label {i % 60}" for i in range(600)]
+    docs.write_text("text,tags\n" + "\n".join(rows) + "\n")
+    assert main(["train", str(docs), "-o", str(model), "--max-leaf", "10", "--arity", "6"]) == 0
+    assert main(["tree", str(model), "--html", str(html)]) == 0
+    return html
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_have_contrast(page, small_tree, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(small_tree.as_uri())
+    page.click("#legend summary")
+    page.click(".row >> nth=2")
+    assert min(page.evaluate(CONTRASTS)) > [4.5]
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / f"tree-{scheme}.png")
+
+
+def test_a_legend_and_the_numbers_of_nodes(page, small_tree):
+    page.goto(small_tree.as_uri())
+    page.click("#legend summary")
+    legend = page.inner_text("#legend")
+    for sign in ("#7", "labels below the node", "the words that lead into the node", "balance"):
+        assert sign in legend
+    for row in page.locator(".row[data-node]").all()[:5]:
+        assert row.locator(".number").inner_text() == "#" + row.get_attribute("data-node")
+    find(page, "a long name of a label 7")
+    assert "node " + page.locator(".row.chosen").get_attribute("data-node") in page.inner_text("#node")
+
+
+def test_a_phone(page, small_tree):
+    page.set_viewport_size({"width": 375, "height": 667})
+    page.goto(small_tree.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    tree, node = page.locator("#tree").bounding_box(), page.locator("#node").bounding_box()
+    assert node["y"] >= tree["y"] + tree["height"]
+    assert tree["width"] == node["width"] == 375
+    assert find(page, "a long name of a label 7") == "a long name of a label 7"
+    assert page.locator(".row.chosen").is_visible()
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / "tree-phone.png")

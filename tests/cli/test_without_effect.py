@@ -116,7 +116,12 @@ UNSEEN = {
     "--decide": "all labels may pass", "--propensity": "labels may be equally rare",
 }  # fmt: skip
 # Commands that take long, or run until they are ended: their flags have tests of their own.
-ELSEWHERE = {"serve": "test_serving_tells_what_a_model_does_not_use", "demo": "tests/cli/test_demo.py"}
+ELSEWHERE = {
+    "import": "tests/importing",
+    "doctor": "tests/cli/test_usage.py",
+    "serve": "test_serving_tells_what_a_model_does_not_use",
+    "demo": "tests/cli/test_demo.py",
+}
 
 
 @pytest.fixture(scope="module")
@@ -324,6 +329,9 @@ LEARNING = {
 }  # fmt: skip
 
 
+REFITS = {"--refit-seconds": "60", "--refit-jobs": "2", "--no-refits": None}  # for models that are trained again
+
+
 def served(process, folder, *words):
     """What a service says on stderr until it serves."""
     running = process("serve", *words, "--port", 0, "--json", cwd=folder)
@@ -335,12 +343,13 @@ def served(process, folder, *words):
 def test_serving_tells_what_a_model_does_not_use(process, world, tmp_path):
     pytest.importorskip("uvicorn", reason="the service is an extra")
     known = set(parser_of("serve", []).flags()) - {"-h", "--help"}
-    assert known == {*SERVED.split(), *LEARNING, "--no-learn"}
+    assert known == {*SERVED.split(), *LEARNING, *REFITS, "--no-learn"}
     shutil.copytree(world, tmp_path / "copy")
     (tmp_path / "copy" / "uris.tsv").write_text("<http://x.org/1>\tsomething else\n")
     flags = [word for pair in LEARNING.items() for word in pair]
-    said = served(process, tmp_path / "copy", "texts", "--no-learn", *flags)
-    for flag in (*LEARNING, "--no-learn"):
+    refits = [word for pair in REFITS.items() for word in pair if word is not None]
+    said = served(process, tmp_path / "copy", "texts", "--no-learn", *flags, *refits)
+    for flag in (*LEARNING, *REFITS, "--no-learn"):
         assert f"labelwood serve: {flag} has no effect: " in said
     said = served(process, tmp_path / "copy", "grows", "--no-learn", *flags)
     for flag in LEARNING:
@@ -348,6 +357,8 @@ def test_serving_tells_what_a_model_does_not_use(process, world, tmp_path):
     assert "--no-learn has no effect" not in said
     (tmp_path / "copy" / "uris.tsv").write_text("<http://x.org/1>\tpets\n")
     assert "has no effect" not in served(process, tmp_path / "copy", "grows", *flags)
+    said = served(process, tmp_path / "copy", "grows", *refits)
+    assert all(f"{flag} has no effect: grows is never trained again" in said for flag in REFITS)
 
 
 def test_flags_of_the_service_that_exclude_each_other(labelwood, world):

@@ -56,6 +56,14 @@ def test_a_method_page_is_short(page):
     assert len(page.read_text(encoding="utf-8").splitlines()) <= LONGEST
 
 
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_method_page_begins_with_an_example_and_the_parameters(page):
+    before, _, after = page.read_text(encoding="utf-8").partition("\n## ")
+    assert "```python" in before
+    assert "labelwood train" in before
+    assert after.startswith("Parameters that matter\n\n| parameter | default | effect |")
+
+
 @pytest.mark.parametrize("method", PAGES)
 def test_the_quality_of_a_method_is_the_recorded_one(method):
     sets = {name.partition("/")[0]: name for name in SETS}

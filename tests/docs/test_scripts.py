@@ -4,6 +4,7 @@ The blocks of docs/integrations.md run in tests/adapters/test_integrations.py, w
 """
 
 import json
+import re
 import shutil
 
 import pytest
@@ -12,10 +13,11 @@ from pages import ROOT
 
 from labelwood import data
 from labelwood.cli import COMMANDS
+from labelwood.cli.main import parser_of
 from labelwood.data.synth import Shape, synth
 
 PAGES = ("guide.md", "recipes.md", "cli.md", "moving-from-annif.md", "vocabularies.md", "service.md", "runbook.md")
-LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini", "nginx"}
+LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini", "nginx", "dockerfile", "yaml"}
 
 
 def blocks_of(page):
@@ -63,3 +65,20 @@ def test_what_counts_as_promised():
     assert not matches("a\nb", "a\nc")
     assert not matches("a", "a\nb")
     assert not matches("", "a")
+
+
+def test_the_examples_for_operators_fit_the_service():
+    """The commands of the unit and of the container are valid, and every metric of the rules exists."""
+    blocks = {block.title: block.code for block in blocks_of("runbook.md") if block.title}
+    unit = re.search(r"ExecStart=\S+/labelwood (serve .*)", blocks["labelwood.service"])[1].split()
+    container = json.loads(re.search(r"^CMD (\[.*\])", blocks["Containerfile"], re.MULTILINE)[1])[1:]
+    for words in (unit, container):
+        options = parser_of("serve", words[1:]).parse_args(words[1:])
+        assert str(options.tokens).endswith("tokens")
+    yaml = pytest.importorskip("yaml", reason="PyYAML is installed with the tools for the site")
+    assert yaml.safe_load(blocks["prometheus.yml"])["scrape_configs"][0]["metrics_path"] == "/metrics"
+    rules = yaml.safe_load(blocks["labelwood.rules.yml"])["groups"][0]["rules"]
+    used = {name for rule in rules for name in re.findall(r"labelwood_\w+", rule["expr"])}
+    table = set(re.findall(r"^\| `(labelwood_\w+)`", (ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE))
+    assert used <= table
+    assert set(yaml.safe_load(blocks["probes of the container"])) >= {"livenessProbe", "readinessProbe"}

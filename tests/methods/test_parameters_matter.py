@@ -16,6 +16,7 @@ BASE = {
     "online-tree": {"max_leaf": 4},
     "craft-forest": {"n_trees": 2, "max_leaf": 5, "arity": 3, "feature_columns": 40, "label_columns": 10},
     "ldsm-forest": {"n_trees": 2, "epochs": 3},
+    "fastxml-forest": {"n_trees": 2, "max_leaf": 5},
     "graph-forest": {"n_trees": 2, "max_leaf": 5, "n_neighbors": 3},
     "blend": {"models": ["linear-tree", {"method": "craft-forest", "n_trees": 2}]},
     "ranker": {"models": ["linear-tree", {"method": "craft-forest", "n_trees": 2}], "n_boosted": 5, "candidates": 10},
@@ -43,6 +44,15 @@ CHANGED = {
     ("graph-forest", "feature_rows"): ({"feature_rows": 30}, {}),
     ("graph-forest", "tolerance"): ({"tolerance": 0.5}, {}),
     ("graph-forest", "l1"): ({"l1": 50.0}, {}),
+    ("living-tree", "batch"): ({"batch": {"C": 0.05}}, {}),
+    ("living-tree", "online"): ({"online": {"max_leaf": 3}}, {}),
+    ("fastxml-forest", "leaf_size"): ({"leaf_size": 2}, {}),
+    ("fastxml-forest", "idf"): ({"idf": True}, {}),
+    ("fastxml-forest", "tree_share"): ({"rerank": True, "tree_share": 0.1}, {"rerank": True}),
+    ("fastxml-forest", "tail_means"): ({"rerank": True, "tail_means": "plain"}, {"rerank": True}),
+    ("fastxml-forest", "propensity_A"): ({"propensity": True, "propensity_A": 2.0}, {"propensity": True}),
+    ("fastxml-forest", "propensity_B"): ({"propensity": True, "propensity_B": 6.0}, {"propensity": True}),
+    **{(one, "drop_stop_words"): ({"drop_stop_words": True, "language": "en"}, {}) for one in ("tfidf", "hashing")},
     ("blend", "models"): ({"models": ["one-vs-rest"]}, {}),
     ("blend", "mode"): ({"mode": "rank"}, {}),
     ("blend", "weights"): ({"weights": [1.0, 5.0]}, {}),
@@ -58,6 +68,18 @@ UNSEEN = {
     "n_jobs": "the result is always the same",
     "verbose": "it shows progress",
     "vector_weight": "for rows with vectors; tests/test_hybrid.py has its test",
+    **dict.fromkeys(
+        [
+            f"living-tree {name}"
+            for name in ("refits", "refit_growth", "refit_rows", "refit_fall", "recent", "keep", "half_life")
+        ],
+        "it matters when the model learns on; see tests/methods/online",
+    ),
+    "linear-tree candidates": "few labels are all proposed",
+    "ranker hidden": "it matters for labels that have texts but no rows",
+    "words": "stems and lemmas are an extra; see tests/text",
+    "drop_stop_words": "likewise",
+    "language": "it matters beside words and drop_stop_words",
     "fields": "for documents of several fields; tests/text has its tests",
     "online-tree search": "a live model searches exactly",
     "online-tree beam_width": "likewise",
@@ -69,10 +91,10 @@ UNSEEN = {
 TEXTS = [
     "A cat and a dog",
     "a dog, a Dog, a dog barks",
-    "the tax court of x",
+    "the tax court of caf\u00e9",
     "income Tax is due",
     "the court",
-    "tax law",
+    "tax law cafe",
 ]
 
 

@@ -83,15 +83,25 @@ void pack_weights(const Tree& tree, const Vector<int32_t>& order, float threshol
         const int64_t start = packed.weights.size();
         const auto add_row = [&](int64_t feature, const float* row) {
             const int64_t before = packed.weights.size();
+            if (feature < 0) {
+                for (int32_t c = begin; c < end; ++c) packed.bias[c] = row[lanes[c - begin]] * tree.learner().bias;
+                return;
+            }
+            if (dense) {
+                packed.weights.resize(before + end - begin);
+                float* to = packed.weights.data() + before;
+                for (const int32_t lane : lanes) *to++ = row[lane];
+                packed.features.push_back(static_cast<int32_t>(feature));
+                return;
+            }
             for (int32_t c = begin; c < end; ++c) {
                 const float weight = row[lanes[c - begin]];
-                if (feature < 0) packed.bias[c] = weight * tree.learner().bias;
-                if (feature < 0 || !(dense || std::abs(weight) > threshold)) continue;
-                if (!dense) packed.child.push_back(c - begin);
+                if (!(std::abs(weight) > threshold)) continue;
+                packed.child.push_back(c - begin);
                 packed.weights.push_back(weight);
             }
-            if (feature < 0 || (!dense && packed.weights.size() == before)) return;
-            if (!dense) packed.row_start.push_back(static_cast<uint32_t>(before - start));
+            if (packed.weights.size() == before) return;
+            packed.row_start.push_back(static_cast<uint32_t>(before - start));
             packed.features.push_back(static_cast<int32_t>(feature));
         };
         each_row(i, tree.block(block), add_row);

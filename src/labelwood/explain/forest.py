@@ -129,9 +129,7 @@ class RowInForest:
         siblings = range(forest.child_ptr[node], forest.child_ptr[node + 1])
         by_child = {other: self._weights(other, tree) for other in siblings}
         scores = {other: float(forest.bias[other] + self._values @ weights) for other, weights in by_child.items()}
-        listed, rest = self._asked.contributions(
-            self._columns.tolist(), self._values.tolist(), by_child[child].tolist()
-        )
+        listed, rest = self._asked.contributions(self._columns, self._values, by_child[child])
         return Step(
             node=node,
             child=child,

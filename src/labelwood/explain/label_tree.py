@@ -5,6 +5,7 @@ Scores are computed again in double precision from the packed weights. They agre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,12 +50,12 @@ class RowInTree:
 
     def path(self, label: int, members: Members) -> Path | None:
         """The path to a label; the best, if several leaves answer as it, and None if the tree lacks it."""
-        leaves = np.flatnonzero(self._label == label).tolist()
+        leaves = (self._label == label).nonzero()[0].tolist()
         if not leaves:
             return None
         best = max(leaves, key=self.log_score) if len(leaves) > 1 else leaves[0]
         steps = tuple(self._step(child) for child in self._nodes_to(best))
-        return Path(self._number, float(np.exp(self.log_score(best))), label in members.labels, steps)
+        return Path(self._number, math.exp(self.log_score(best)), label in members.labels, steps)
 
     def lost(self, label: int, members: Members, k: int, beam_width: int | None) -> Lost:
         """Where a label was lost on its way to the first k; ``beam_width`` None: the search was exact."""
@@ -93,7 +94,7 @@ class RowInTree:
         parent, nodes = self._packed.tree.parent, []
         while node != 0:
             nodes.append(node)
-            node = int(parent[node])
+            node = parent.item(node)
         return nodes[::-1]
 
     def _weights_of(self, node: int) -> tuple[npt.NDArray[np.intp], F64]:
@@ -127,17 +128,15 @@ class RowInTree:
         place = child - int(packed.tree.child_ptr[node])
         scores = self._children_scores(node)
         matched, weights = self._weights_of(node)
-        listed, rest = asked.contributions(
-            self._columns[matched].tolist(), self._values[matched].tolist(), weights[:, place].tolist()
-        )
+        listed, rest = asked.contributions(self._columns[matched], self._values[matched], weights[:, place])
         label = int(self._label[child])
         return Step(
             node=node,
             child=child,
             label=asked.label_name(label) if label >= 0 else None,
             score=float(scores[place]),
-            probability=float(np.exp(self._log_probability(child))),
-            place=1 + int((scores > scores[place]).sum()),
+            probability=math.exp(self._log_probability(child)),
+            place=1 + int(np.count_nonzero(scores > scores[place])),
             n_children=len(scores),
             bias=float(packed.node_weights.bias[child]),
             contributions=listed,
@@ -149,23 +148,26 @@ def weights_of_node(packed: PackedTree, node: int, columns: npt.NDArray[Any]) ->
     """The ascending ``columns`` that an inner node uses, as positions, and their weights [columns used, children]."""
     weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
     own = weights.features[weights.feature_ptr[inner] : weights.feature_ptr[inner + 1]]
-    at = np.searchsorted(own, columns)
-    known = at < len(own)
-    known[known] = own[at[known]] == columns[known]
     n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
-    found = _rows(weights, inner, at[known], n_children)
-    of_vector = columns >= packed.n_features - packed.n_columns
-    if not of_vector.any():
-        return np.flatnonzero(known), found
-    dense = weights.vector_block(packed.tree, node)[columns[of_vector] - (packed.n_features - packed.n_columns)]
-    return np.flatnonzero(known | of_vector), np.concatenate([found, dense.astype(np.float64)])
+    known, found = np.empty(0, np.intp), np.zeros((0, n_children))
+    if len(own):
+        at = own.searchsorted(columns)
+        (known,) = (own.take(at, mode="clip") == columns).nonzero()
+        found = _rows(weights, inner, at[known], n_children)
+    first = packed.n_features - packed.n_columns
+    (of_vector,) = (columns >= first).nonzero()
+    if len(of_vector) == 0:
+        return known, found
+    dense = weights.vector_block(packed.tree, node)[columns[of_vector] - first]
+    return np.concatenate([known, of_vector]), np.concatenate([found, dense.astype(np.float64)])
 
 
 def _rows(node_weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
     start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
     if node_weights.dense:
-        block: F64 = node_weights.weights[start:stop].reshape(-1, n_children)[positions].astype(np.float64)
-        return block
+        block = node_weights.weights[start:stop].reshape(-1, n_children)
+        found: F64 = (block if len(positions) == len(block) else block[positions]).astype(np.float64)
+        return found
     first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
     bounds = np.append(node_weights.row_start[first:last].astype(np.int64), stop - start)
     own = node_weights.weights_of(inner)

@@ -15,8 +15,11 @@ from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, WeightDtype
 from labelwood.metrics.propensity import inverse_propensities
 from labelwood.packed.routed_forest import Routing
-from labelwood.params import Param
+from labelwood.params import Needs, Param
 from labelwood.sparse import CSR, F32
+
+_WEIGHS = Needs("propensity", lambda own: bool(own["propensity"]))
+_RERANKS = Needs("rerank", lambda own: bool(own["rerank"]))
 
 
 class FastXmlForest(ForestEstimator):
@@ -54,15 +57,20 @@ class FastXmlForest(ForestEstimator):
         propensity: Annotated[
             bool, Param("weigh labels by their inverse propensity in splits and leaves, for rare labels (PfastreXML)")
         ] = False,
-        propensity_A: Annotated[float, Param("A of the propensities: 0.5 for Wikipedia, 0.6 for Amazon", gt=0)] = 0.55,
-        propensity_B: Annotated[float, Param("B of the propensities: 0.4 for Wikipedia, 2.6 for Amazon", gt=0)] = 1.5,
+        propensity_A: Annotated[
+            float, Param("A of the propensities: 0.5 for Wikipedia, 0.6 for Amazon", gt=0, needs=_WEIGHS)
+        ] = 0.55,
+        propensity_B: Annotated[
+            float, Param("B of the propensities: 0.4 for Wikipedia, 2.6 for Amazon", gt=0, needs=_WEIGHS)
+        ] = 1.5,
         leaf_size: LeafSize = 100,
         rerank: Rerank = False,
         tree_share: Annotated[
-            float, Param("weight of the trees against the mean rows in re-ranking", ge=0, le=1)
+            float, Param("weight of the trees against the mean rows in re-ranking", ge=0, le=1, needs=_RERANKS)
         ] = 0.8,
         tail_means: Annotated[
-            Literal["unit", "plain"], Param("mean rows of re-ranking: scaled to unit length, or plain as in the paper")
+            Literal["unit", "plain"],
+            Param("mean rows of re-ranking: scaled to unit length, or plain as in the paper", needs=_RERANKS),
         ] = "unit",
         idf: Idf = "auto",
         normalize: Normalize = True,

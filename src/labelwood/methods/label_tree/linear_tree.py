@@ -132,7 +132,8 @@ class LinearTree(LinearModel):
             Literal["best", "beam", "all"],
             Param(
                 "labels that each of several trees proposes: the 4 k best, the beam_width best of each node of the "
-                "beam, or all of them"
+                "beam, or all of them",
+                needs=Needs("several trees, n_trees=2 or more", lambda own: own["n_trees"] > 1),
             ),
         ] = "best",
         n_jobs: NJobs = None,

@@ -13,6 +13,7 @@ from labelwood.cli.support.output import print_json
 from labelwood.cli.support.parser import Options, Parser, at_least, between, number, one_of
 from labelwood.errors import LabelwoodError
 from labelwood.methods import load
+from labelwood.methods.online.learner import learner_of
 from labelwood.serve.event_log import LEVELS
 from labelwood.serve.http.limits import Limits
 from labelwood.vocabulary import load_vocabulary
@@ -24,6 +25,7 @@ EXAMPLES = (
     "labelwood serve model --state /var/lib/labelwood --drift-alarm 0.5",
 )
 _LIMITS = Limits()
+_FOR_REFITS = ("--no-refits", "--refit-seconds", "--refit-jobs")
 _FOR_LEARNING = ("--state", "--queue", "--snapshot-seconds", "--keep", "--drift-window", "--drift-alarm")
 
 
@@ -166,12 +168,16 @@ def run(options: Options) -> int:
 
 def _remark_without_effect(options: Options) -> None:
     """Remark on options that the model makes pointless; they are no errors, so that any model can be served by them."""
-    if not options.has_given((*_FOR_LEARNING, "--no-learn", "--vocabulary")):
+    if not options.has_given((*_FOR_LEARNING, *_FOR_REFITS, "--no-learn", "--vocabulary")):
         return
     model = load(options.model)
     if options.no_learn or not model.can_learn:
         why = "--no-learn is given" if options.no_learn else f"{options.model} does not learn"
-        options.remark(_FOR_LEARNING, why)
+        options.remark((*_FOR_LEARNING, *_FOR_REFITS), why)
+    elif not learner_of(model, owner=options.model).can_refit:
+        options.remark(_FOR_REFITS, f"{options.model} is never trained again")
+    elif options.no_refits:
+        options.remark(["--refit-seconds", "--refit-jobs"], "--no-refits is given")
     if not model.can_learn:
         options.remark(["--no-learn"], f"{options.model} does not learn")
     if options.vocabulary is not None:
