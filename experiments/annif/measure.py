@@ -7,8 +7,9 @@ The documents are the first rows of yso_finna_fi_full that have one of its 500 m
 are left out, because a first run on 5,000 documents of all subjects reached an F1@5 of .016 and compared nothing.
 The analyzer of all backends is ``snowball(finnish)``. The settings are the defaults of the backends, except for three
 trees of LinearTree, as omikuji has, and for fastText, whose settings are not tuned: hierarchical softmax, 100
-dimensions, a learning rate of 0.25, 30 epochs. MLLM learns from the first 500 documents: it compares words of texts with names of subjects, and more
-documents cost much time. CPU seconds are those of the whole command, also of Annif's start.
+dimensions, a learning rate of 0.25, 30 epochs. MLLM learns from the first 500 documents: it compares words of texts
+with names of subjects, and more documents cost much time. CPU seconds are those of the whole command, also of Annif's
+start.
 """
 
 from __future__ import annotations
