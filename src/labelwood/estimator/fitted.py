@@ -134,6 +134,8 @@ class FittedModel:
     def moved_labels(self) -> dict[int, int]:
         """Label ids that are not suggested under their own name, with the id that stands for each, or -1."""
         names = self.label_names
+        if names.vocabulary is None:
+            return {}
         vocabulary, count, found = self._moved
         if vocabulary is not names.vocabulary or count != len(names):
             found = moved_ids(names)
