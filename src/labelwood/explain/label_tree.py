@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain import Asked, Explanation, Lost, Missed, Path, Place, Rival, Step, Suggestion
+from labelwood.hybrid import as_sparse
 from labelwood.packed.label_tree import NodeWeights, PackedTree
 from labelwood.sparse import CSR, F64, I32, TopK
 
@@ -36,6 +37,7 @@ class RowInTree:
         self, packed: PackedTree, row: CSR, asked: Asked, *, number: int, leaf_labels: I32 | None = None
     ) -> None:
         self._packed, self._asked, self._number = packed, asked, number
+        row = as_sparse(row)
         self._columns, self._values = row.indices, row.data.astype(np.float64)
         label = packed.tree.label
         self._label = label if leaf_labels is None else _renamed(label, leaf_labels)
@@ -151,7 +153,12 @@ def weights_of_node(packed: PackedTree, node: int, columns: npt.NDArray[Any]) ->
     known = at < len(own)
     known[known] = own[at[known]] == columns[known]
     n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
-    return np.flatnonzero(known), _rows(weights, inner, at[known], n_children)
+    found = _rows(weights, inner, at[known], n_children)
+    of_vector = columns >= packed.n_features - packed.n_columns
+    if not of_vector.any():
+        return np.flatnonzero(known), found
+    dense = weights.vector_block(packed.tree, node)[columns[of_vector] - (packed.n_features - packed.n_columns)]
+    return np.flatnonzero(known | of_vector), np.concatenate([found, dense.astype(np.float64)])
 
 
 def _rows(node_weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
