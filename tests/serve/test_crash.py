@@ -143,6 +143,8 @@ def kill_at_random_moments(model: Path, kills: int, capsys: Any, **options: Any)
             check_all_counted(load_, expected)
             if options:
                 assert service.http.get("/readyz").status_code == 200  # a reader has started
+            while not options and service.metric("log_sequence") < expected.taught:
+                time.sleep(0.01)  # the end of a refit is in the log before it is applied
             for probe in () if options else (kill, kill + 7):
                 text = example(probe)["text"]
                 labels, scores = expected.model.predict_topk([text], k=3)
