@@ -36,8 +36,16 @@ constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
 int best() {
 #if defined(LABELWOOD_HAS_avx2)
     const char* wanted = std::getenv("LABELWOOD_ISA");
+#if defined(__clang__)  // Clang 16 knows features, not levels
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                            __builtin_cpu_supports("avx512vl");
+#else
     const bool has_avx2 = __builtin_cpu_supports("x86-64-v3");
     const bool has_avx512 = __builtin_cpu_supports("x86-64-v4");
+#endif
     if (wanted != nullptr && std::strcmp(wanted, "baseline") == 0) return 0;
     if (wanted != nullptr && std::strcmp(wanted, "avx2") == 0 && has_avx2) return 1;
     if (has_avx512) return 2;

@@ -51,6 +51,8 @@ struct Ahead {
     int64_t count = 0;
     const Value* block = nullptr;
 };
+template <class Value>
+Ahead(const int32_t*, int64_t, const Value*) -> Ahead<Value>;
 
 // Kernels on blocks, for half and full precision.
 template <class Value>

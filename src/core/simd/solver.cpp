@@ -93,7 +93,7 @@ struct Logistic {
             low = f < 0.0f ? larger(low, t) : low;
             const F newton = t - step;
             const F middle = 0.5f * (low + high);
-            const F inside = (newton >= low) & (newton <= high) ? newton : middle;
+            const F inside = ((newton >= low) & (newton <= high)) ? newton : middle;
             const F moved = magnitude(inside - t) > 1e-4f ? splat<F>(1.0f) : F{};
             t = inside;
             if (!any(moved)) break;
