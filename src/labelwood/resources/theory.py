@@ -47,7 +47,7 @@ def tree_time_by_depth(
     reached = math.log(n_labels) if row_labels is None else row_labels
     read = n_rows * row_entries
     middle = [arity * read * reached] * (depth - 2)
-    return [arity * read, *middle, n_labels / arity ** (depth - 1) * read * reached]
+    return [arity * read, *middle, n_labels / float(arity) ** (depth - 1) * read * reached]
 
 
 def tree_time(
@@ -63,7 +63,7 @@ def tree_time(
 
 def children_on_path(n_labels: int, arity: int, depth: int) -> float:
     """The factor ``K (d - 1) + L / K^(d - 1)`` of Eq. (5): children of the nodes from the root to a label."""
-    return arity * (depth - 1) + n_labels / arity ** (depth - 1)
+    return arity * (depth - 1) + n_labels / float(arity) ** (depth - 1)
 
 
 def fewest_on_path(n_labels: int, depth: int) -> float:
