@@ -20,7 +20,7 @@ test: $(VENV)/installed $(VENV)/tools-test
 ADAPTERS := build/adapters
 test-adapters: $(ADAPTERS)/main/installed $(ADAPTERS)/annif/installed
 	$(ADAPTERS)/main/bin/python -m pytest --doctest-modules --ignore-glob='*/_annif.py' --pyargs labelwood.adapters tests/adapters tests/estimator/test_sklearn.py $(ARGS)
-	$(ADAPTERS)/annif/bin/python -m pytest tests/adapters/test_annif.py tests/adapters/test_annif_parity.py tests/adapters/test_integrations.py $(ARGS)
+	$(ADAPTERS)/annif/bin/python -m pytest tests/adapters/test_annif.py tests/adapters/test_annif_metrics.py tests/adapters/test_annif_parity.py tests/adapters/test_integrations.py $(ARGS)
 
 # Kill the service 200 times under load and check that no acknowledged example is lost; KILLS=20 for a shorter run.
 KILLS ?= 200
@@ -45,7 +45,7 @@ test-ray: $(RAY)/installed
 # Annif, in its own environment: Labelwood's backends beside omikuji's, and a Labelwood service behind its http backend.
 test-annif: $(VENV)/installed $(VENV)/tools-test $(ADAPTERS)/annif/installed
 	LABELWOOD_ANNIF=$(abspath $(ADAPTERS)/annif/bin/annif) $(BIN)/python -m pytest -n 0 -rs tests/serve/http/test_annif_api.py $(ARGS)
-	$(ADAPTERS)/annif/bin/python -m pytest -n 0 -rs tests/adapters/test_annif.py tests/adapters/test_annif_parity.py $(ARGS)
+	$(ADAPTERS)/annif/bin/python -m pytest -n 0 -rs tests/adapters/test_annif.py tests/adapters/test_annif_metrics.py tests/adapters/test_annif_parity.py $(ARGS)
 
 # The web pages of `labelwood tree` and of the service in a real browser: Debian's chromium, driven by Playwright.
 test-browser: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-browser

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelwood.errors import LabelwoodError
-from labelwood.sparse import CSR, as_features, from_lists
+from labelwood.sparse import CSR, from_lists
+from labelwood.validation.features import as_features
 
 
 def matrix(indptr, indices, data=None, n_cols=4) -> CSR:

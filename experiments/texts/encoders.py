@@ -2,7 +2,7 @@
 
     python -m experiments.texts.encoders --sets tibkat --held-out
     python -m experiments.texts.encoders --sets tibkat,yso_finna_fi_full
-    python -m experiments.texts.encoders --sets tibkat --held-out --only "title^3 +stems"
+    python -m experiments.texts.encoders --sets tibkat --held-out --only "title^4 +stems"
 
 With --held-out, a tenth of the training rows replaces the test rows, and every encoder of ``TRIED`` is tried: all
 choices are made on these. Without it, the encoders of ``SHOWN`` are trained on all training rows and judged on the test
@@ -35,7 +35,6 @@ TRIED: dict[str, dict[str, dict[str, Any]]] = {
         "title^2": {"encoder": fields(2.0)},
         "title^3": {"encoder": fields(3.0)},
         "title^4": {"encoder": fields(4.0)},
-        "title^3 +stems": {"encoder": fields(3.0, **STEMS)},
         "title^4 +stems": {"encoder": fields(4.0, **STEMS)},
         "title^3 +stems, auto": {"encoder": fields(3.0, words="stems", language="auto")},
         "title^3 +German stems": {"encoder": fields(3.0, words="stems", language="de")},
@@ -47,33 +46,15 @@ TRIED: dict[str, dict[str, dict[str, Any]]] = {
         },
         "joined, pairs": {"encoder": {"ngram_range": [1, 2], "min_df": 3}},
         "joined, min_df 3": {"encoder": {"min_df": 3}},
-        "joined, pairs, C=2": {"encoder": {"ngram_range": [1, 2], "min_df": 3}, "classifier": {"C": 2.0}},
-        "joined, pairs, threshold 0.03": {
-            "encoder": {"ngram_range": [1, 2], "min_df": 3},
-            "classifier": {"weight_threshold": 0.03},
-        },
         "joined, pairs, C=2, threshold 0.03": {
             "encoder": {"ngram_range": [1, 2], "min_df": 3},
             "classifier": {"C": 2.0, "weight_threshold": 0.03},
         },
-    },
-    "yso_finna_fi_full": {
-        name: {**setting, "rows": 100_000}
-        for name, setting in {
-            "words": {},
-            "stems": {"encoder": {"words": "stems", "language": "fi"}},
-            "lemmas": {"encoder": {"words": "lemmas", "language": "fi"}},
-            "char_wb 3,5": {"encoder": {"analyzer": "char_wb", "ngram_range": [3, 5]}},
-        }.items()
-    },
+    }
 }
 SHOWN = {
     "tibkat": {name: TRIED["tibkat"][name] for name in ("joined", "joined +stems", "title^4", "title^4 +stems")},
-    "yso_finna_fi_full": {
-        "words": {},
-        "stems": {"encoder": {"words": "stems", "language": "fi"}},
-        "lemmas": {"encoder": {"words": "lemmas", "language": "fi"}},
-    },
+    "yso_finna_fi_full": {"words": {}, "stems": {"encoder": {"words": "stems", "language": "fi"}}},
 }
 
 
@@ -106,10 +87,15 @@ def main() -> None:
     options = parse(__doc__, sets=("tibkat", "yso_finna_fi_full"), seeds=1, extra=extra)
     held_out = options.extra.held_out
     report = Report("texts", "held_out" if held_out else "test", "Encoders of texts for LinearTree", options)
+    report.notes.append("One seed. An encoder has min_df=2 unless its name says otherwise; the model is LinearTree.")
     if held_out:
         report.title += ", on held-out rows"
+        report.notes.append(
+            "Pairs of words do not pay on joined texts, whether or not C and the threshold of weights follow the "
+            "longer rows; pairs of the title alone change nothing either. min_df is not the reason."
+        )
     for name in options.sets:
-        settings = (TRIED if held_out else SHOWN)[name]
+        settings = (TRIED if held_out else SHOWN).get(name, {})
         wanted = {one: settings[one] for one in settings if options.extra.only in (None, one)}
         rows = [{"encoder": one, **runs(name, setting, options)} for one, setting in wanted.items()]
         for row in rows:

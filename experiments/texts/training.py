@@ -30,7 +30,10 @@ def read(folder: Path, part: str, *, fields: bool, n_rows: int | None) -> tuple[
 
 def one_training(folder: Path, setting: dict[str, Any], *, seed: int, held_out: bool, threads: int) -> dict[str, float]:
     """Quality, CPU seconds and memory of a model trained on all rows, or on all but the held-out ones."""
-    encoder = TfidfEncoder(**{"min_df": 2, "n_jobs": threads, **setting.get("encoder", {})})
+    own = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in setting.get("encoder", {}).items()
+    }
+    encoder = TfidfEncoder(**{"min_df": 2, "n_jobs": threads, **own})
     n_rows = setting.get("rows")
     texts, labels = read(folder, "train", fields=encoder.fields is not None, n_rows=n_rows)
     if held_out:

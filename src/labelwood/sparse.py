@@ -1,7 +1,7 @@
-"""The sparse matrix that is used throughout Labelwood, and its conversion from what users pass.
+"""The sparse matrix that is used throughout Labelwood.
 
-Kernels rely on the invariants of :class:`CSR` and do not check them again: :meth:`CSR.check` and :func:`as_features`
-do.
+Kernels rely on the invariants of :class:`CSR` and do not check them again: :meth:`CSR.check` and
+:func:`labelwood.validation.features.as_features` do.
 """
 
 from __future__ import annotations
@@ -119,6 +119,21 @@ class CSR:
     @property
     def resident(self) -> int:
         """Bytes of mapped pages that kernels may keep in memory; 0 for a matrix in memory."""
+        return 0
+
+    @property
+    def dense_part(self) -> npt.NDArray[Any] | None:
+        """Dense columns beside the sparse ones, as kernels read them; only a ``Hybrid`` has some."""
+        return None
+
+    @property
+    def vector_factors(self) -> F32 | None:
+        """Factors of the dense part; None: 1."""
+        return None
+
+    @property
+    def width(self) -> int:
+        """Number of dense columns."""
         return 0
 
     def let_go(self) -> None:
@@ -250,57 +265,6 @@ def from_lists(rows: list[list[int]], n_cols: int) -> CSR:
 def label_matrix(indptr: I64, indices: I32, n_cols: int) -> CSR:
     """A 0/1 matrix whose ones take no memory."""
     return CSR(indptr, indices, np.broadcast_to(np.float32(1), len(indices)), n_cols)
-
-
-def as_features(X: Any, *, owner: str, n_features: int | None = None) -> CSR:
-    """Convert the X of a user to a checked CSR.
-
-    X is a CSR, a scipy sparse matrix, or a dense two-dimensional array (zeros are dropped). Error messages start with
-    ``owner``. ``n_features`` is the number of features that the model was trained with.
-    """
-    import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
-
-    if isinstance(X, CSR):
-        matrix = X.check()
-    else:
-        given: Any = X if sp.issparse(X) else np.asarray(X)
-        if given.ndim != 2:
-            raise LabelwoodError(
-                f"{owner}: X must be two-dimensional (rows x features); got {given.ndim}-d input. "
-                "Reshape your data: pass a single row as X.reshape(1, -1)."
-            )
-        matrix = _from_sparse(given, owner) if sp.issparse(X) else _from_dense(given, owner)
-    if n_features is not None and matrix.n_cols != n_features:
-        raise LabelwoodError(
-            f"{owner}: X has {matrix.n_cols} features, but {owner} is expecting {n_features} features as input"
-        )
-    return matrix
-
-
-def _from_sparse(matrix: Any, owner: str) -> CSR:
-    _refuse_complex(matrix, owner)
-    if matrix.dtype.kind not in "biuf":
-        raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {matrix.dtype}")
-    return from_scipy(matrix)
-
-
-def _from_dense(dense: npt.NDArray[Any], owner: str) -> CSR:
-    import scipy.sparse as sp  # noqa: PLC0415 - importing labelwood must not import scipy
-
-    _refuse_complex(dense, owner)
-    if dense.dtype.kind not in "biuf":
-        try:
-            dense = np.asarray(dense.tolist(), np.float32)
-        except (TypeError, ValueError):
-            raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {dense.dtype}") from None
-    if not np.isfinite(dense).all():
-        raise LabelwoodError(f"{owner}: X must be finite; it contains NaN or infinity")
-    return from_scipy(sp.csr_array(dense.astype(np.float32)))
-
-
-def _refuse_complex(values: Any, owner: str) -> None:
-    if values.dtype.kind == "c":
-        raise LabelwoodError(f"{owner}: X must hold real numbers. Complex data not supported")
 
 
 def never_falls(pointer: npt.NDArray[Any]) -> bool:

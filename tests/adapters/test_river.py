@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from labelwood import LabelwoodError, OnlineTree
+from labelwood import LabelwoodError, LivingTree, OnlineTree
 
 river = pytest.importorskip("river", reason="river is not installed; use make test-adapters")
 
@@ -116,6 +116,13 @@ def test_streams_of_scikit_learn_data():
     for x, y in stream.iter_array(X, Y, feature_names=list("abcd"), target_names=["s", "t"]):
         model.learn_one(x, y)
     assert set(model.predict_one({"a": 1})) == {"s", "t"}
+
+
+def test_a_living_tree():
+    living = OnlineTreeClassifier(LivingTree(n_jobs=1, refit_rows=20), k=2)
+    for number in range(60):
+        living.learn_one({f"word {number % 3}": 1.0}, {f"label {number % 3}"})
+    assert next(iter(living.predict_one({"word 1": 1.0}))) == "label 1"
 
 
 def test_copies_learn_independently():

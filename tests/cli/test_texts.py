@@ -134,6 +134,9 @@ def test_label_texts(labelwood, tmp_path):
     found = labelwood("train", docs, "-o", model, "--label-texts", names, "--json", "--n-jobs", 1).json
     assert (found["rows"], found["labels"]) == (4, 3)
     assert labelwood("predict", model, "two zebras and striped horses", "-k", 1, "--json").json["labels"] == ["zebra"]
+    chosen = labelwood("train", docs, "-o", model, "--label-texts", names, "--method", "auto", "--json", "--n-jobs", 1)
+    assert chosen.json["method"] == "ranker"
+    assert "ranker: the labels have texts" in chosen.err
     names.write_text("\tstriped horses\n", encoding="utf-8")
     assert "line 1: the first cell must be a label" in labelwood(
         "train", docs, "-o", model, "--label-texts", names

@@ -21,7 +21,7 @@ from labelwood import (
     TextClassifier,
     TfidfEncoder,
 )
-from labelwood.sparse import as_features
+from labelwood.validation.features import as_features
 
 N_LABELS = 24
 CASES = {

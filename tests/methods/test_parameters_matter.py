@@ -32,7 +32,7 @@ CHANGED = {
     ("linear-tree", "max_passes"): ({"max_passes": 1}, {}),
     ("one-vs-rest", "max_passes"): ({"max_passes": 1}, {}),
     ("linear-tree", "search"): ({"search": "exact", "beam_width": 1}, {"beam_width": 1}),
-    ("linear-tree", "beam_width"): ({"beam_width": 1}, {}),
+    "beam_width": ({"beam_width": 1}, {}),
     ("online-forest", "tree"): ({"tree": {"max_leaf": 3}}, {}),
     ("craft-forest", "centroid_rows"): ({"centroid_size": 2, "centroid_rows": 2}, {"centroid_size": 2}),
     ("craft-forest", "centroid_size"): ({"centroid_size": 1, "centroid_rows": 1000}, {"centroid_rows": 1000}),
@@ -79,6 +79,7 @@ UNSEEN = {
     "words": "stems and lemmas are an extra; see tests/text",
     "drop_stop_words": "likewise",
     "language": "it matters beside words and drop_stop_words",
+    "vector_weight": "for rows with vectors; tests/test_hybrid.py has its test",
     "fields": "for documents of several fields; tests/text has its tests",
     "online-tree search": "a live model searches exactly",
     "online-tree beam_width": "likewise",
@@ -110,8 +111,9 @@ X, Y = rows()
 
 def changed(owner, parameter, base):
     """Parameters by which one differs from the others, and those others."""
-    if (owner, parameter.name) in CHANGED:
-        return CHANGED[owner, parameter.name]
+    for key in ((owner, parameter.name), parameter.name):
+        if key in CHANGED:
+            return CHANGED[key]
     default = base.get(parameter.name, parameter.default)
     if parameter.kinds == (bool,) or default is True or default is False:
         return {parameter.name: not default}, {}

@@ -1,4 +1,4 @@
-"""Twin of label_tree/cluster.hpp and sparse/label_vectors.hpp: labels are clustered into a tree.
+"""Twin of label_tree/cluster.hpp and label_tree/label_vectors.hpp: labels are clustered into a tree.
 
 Section 2.2 of "Exploring Space Efficiency in a Tree-based Linear Model" (Lin, Liu and Lin, 2024), and the
 balanced 2-means of Parabel (Prabhu et al., 2018). Matrices are dense.

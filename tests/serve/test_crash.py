@@ -141,6 +141,8 @@ def kill_at_random_moments(model: Path, kills: int, capsys: Any, **options: Any)
                 assert load_.send(service.http, numbers)
             expected.settle(state, load_)
             check_all_counted(load_, expected)
+            if options:
+                assert service.http.get("/readyz").status_code == 200  # a reader has started
             for probe in () if options else (kill, kill + 7):
                 text = example(probe)["text"]
                 labels, scores = expected.model.predict_topk([text], k=3)
@@ -148,7 +150,7 @@ def kill_at_random_moments(model: Path, kills: int, capsys: Any, **options: Any)
                 assert [one["label"] for one in found] == labels[0].tolist()
                 assert [one["score"] for one in found] == scores[0].tolist()
             threads = load_.run(service.facts["url"], seed=kill)
-            time.sleep(chooser.uniform(0.0, 0.6))
+            time.sleep(chooser.uniform(0.0, 2.0 if options else 0.6))
         finally:
             service.kill()
         for thread in threads:

@@ -13,6 +13,17 @@
 
 namespace labelwood::bind {
 
+using VectorArray = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// The type of the numbers of an array; 16 bits that are no floats are bfloat16.
+template <class Numbers>
+VectorType vector_type(const Numbers& array) {
+    const nb::dlpack::dtype type = array.dtype();
+    if (type.bits == 8) return VectorType::kInt8;
+    if (type.bits == 32) return VectorType::kFloat;
+    return type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Float) ? VectorType::kHalf : VectorType::kBrain;
+}
+
 // A matrix with values.
 struct CsrArrays {
     Array<int64_t> indptr;
@@ -67,9 +78,33 @@ struct FileCsrArrays : CsrArrays {
     int64_t resident;
 };
 
+// Rows with a vector each, or none. Numbers of 16 bits that are no floats are bfloat16.
+struct HybridArrays : FileCsrArrays {
+    std::optional<VectorArray> vectors;  // dense columns, counted by n_cols
+
+    Csr sparse() const {
+        Csr rows = view();
+        rows.n_cols -= width();
+        return rows;
+    }
+    Vectors dense(const std::optional<Array<float>>& scale) const {
+        if (!vectors) return {};
+        return {static_cast<const char*>(vectors->data()), width(), vector_type(*vectors), data_or_null(scale)};
+    }
+
+  private:
+    int64_t width() const { return vectors ? static_cast<int64_t>(vectors->shape(1)) : 0; }
+};
+
 // Training rows, each multiplied by its `scale`, if given. The destructor releases pages of a file.
 class GivenRows {
   public:
+    GivenRows(const HybridArrays& x, const std::optional<Array<float>>& scale,
+              const std::optional<Array<float>>& vector_scale)
+        : GivenRows(x, scale) {
+        rows_.x = x.sparse();
+        rows_.vectors = x.dense(vector_scale);
+    }
     explicit GivenRows(const FileCsrArrays& x, const std::optional<Array<float>>& scale = std::nullopt)
         : rows_{x.view(), data_or_null(scale), nullptr} {
         if (x.resident == 0) return;
@@ -135,6 +170,22 @@ struct type_caster<labelwood::bind::FileCsrArrays> {
         if (!matrix.from_python(src, flags, cleanup)) return false;
         static_cast<labelwood::bind::CsrArrays&>(value) = std::move(matrix.value);
         return read<"resident">(src, flags, cleanup, value.resident);
+    }
+};
+
+template <>
+struct type_caster<labelwood::bind::HybridArrays> {
+    NB_TYPE_CASTER(labelwood::bind::HybridArrays, const_name("labelwood.sparse.CSR"))
+    bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+        type_caster<labelwood::bind::FileCsrArrays> matrix;
+        if (!matrix.from_python(src, flags, cleanup)) return false;
+        static_cast<labelwood::bind::FileCsrArrays&>(value) = std::move(matrix.value);
+        return read<"dense_part">(src, flags, cleanup, value.vectors) && are_known(value.vectors);
+    }
+
+  private:
+    static bool are_known(const std::optional<labelwood::bind::VectorArray>& vectors) {
+        return !vectors || vectors->dtype() == dtype<float>() || vectors->dtype().bits == 16;
     }
 };
 

@@ -2,7 +2,8 @@
 #include "bind/arguments.hpp"
 #include "bind/options.hpp"
 #include "label_tree/cluster.hpp"
-#include "label_tree/search.hpp"
+#include "label_tree/label_vectors.hpp"
+#include "label_tree/packed_tree.hpp"
 #include "label_tree/size_estimate.hpp"
 #include "label_tree/tree_trainer.hpp"
 
@@ -37,21 +38,37 @@ void read(OptionsReader& from, label_tree::TrainOptions& to) {
     from.read("most_entries", to.most_entries);
 }
 
-nb::tuple grow(const CsrArrays& vectors, const nb::dict& options, int n_threads, const nb::object& progress) {
+nb::tuple vectors(const HybridArrays& x, const PatternArrays& y, int64_t most, int n_threads,
+                  const nb::object& progress, const std::optional<Array<float>>& scale,
+                  const std::optional<Array<float>>& vector_scale) {
+    Monitor monitor = monitor_of(progress);
+    const GivenRows given(x, scale, vector_scale);
+    label_tree::LabelVectors out =
+        without_gil([&] { return label_tree::label_vectors(given.rows(), y.view(), most, n_threads, monitor); });
+    const int64_t n_labels = out.sparse.n_rows();
+    return nb::make_tuple(to_numpy(std::move(out.sparse.indptr)), to_numpy(std::move(out.sparse.indices)),
+                          to_numpy(std::move(out.sparse.data)), to_numpy(std::move(out.dense), n_labels, out.width));
+}
+
+nb::tuple grow(const HybridArrays& vectors, const nb::dict& options, int n_threads, const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
     auto given = options_from<label_tree::ClusterOptions>(options, read);
     given.n_threads = n_threads;
-    label_tree::GrownTree out = without_gil([&] { return label_tree::grow(vectors.view(), given, monitor); });
+    const Vectors dense = vectors.dense(std::nullopt);
+    const label_tree::ClusteredVectors clustered{vectors.sparse(), reinterpret_cast<const float*>(dense.values),
+                                                 dense.width};
+    label_tree::GrownTree out = without_gil([&] { return label_tree::grow(clustered, given, monitor); });
     return nb::make_tuple(to_numpy(std::move(out.parent)), to_numpy(std::move(out.label)));
 }
 
-nb::dict train(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeArrays& tree, const nb::dict& options,
+nb::dict train(const HybridArrays& x, const PatternArrays& y, const LabelTreeArrays& tree, const nb::dict& options,
                int n_threads, const nb::object& progress, const std::optional<Array<float>>& scale,
-               const std::optional<Array<int32_t>>& ids, const std::optional<Array<int32_t>>& rows) {
+               const std::optional<Array<float>>& vector_scale, const std::optional<Array<int32_t>>& ids,
+               const std::optional<Array<int32_t>>& rows) {
     Monitor monitor = monitor_of(progress);
     auto given = options_from<label_tree::TrainOptions>(options, read);
     given.n_threads = n_threads;
-    const GivenRows features(x, scale);
+    const GivenRows features(x, scale, vector_scale);
     const label_tree::TreePart part{tree.view(), data_or_null(ids), data_or_null(rows)};
     label_tree::PackedWeights out =
         without_gil([&] { return label_tree::TreeTrainer(features.rows(), y.view(), part, given, monitor).run(); });
@@ -63,14 +80,15 @@ nb::dict train(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeAr
     arrays["child"] = to_numpy(std::move(out.child));
     arrays["weights"] = to_numpy(std::move(out.weights));
     arrays["bias"] = to_numpy(std::move(out.bias));
+    arrays["vector_weights"] = to_numpy(std::move(out.vector_weights));
     arrays["weight_bytes"] = out.weight_bytes;
     return arrays;
 }
 
-nb::tuple count(const FileCsrArrays& x, const PatternArrays& y, const LabelTreeArrays& tree, int n_threads,
+nb::tuple count(const HybridArrays& x, const PatternArrays& y, const LabelTreeArrays& tree, int n_threads,
                 const nb::object& progress) {
     Monitor monitor = monitor_of(progress);
-    const GivenRows features(x);
+    const GivenRows features(x, std::nullopt, std::nullopt);
     label_tree::NodeSizes out = without_gil([&] {
         return label_tree::count_nodes(features.rows(), label_tree::node_members(y.view(), tree.view()), tree.view(),
                                        n_threads, monitor);
@@ -87,15 +105,25 @@ struct PackedTreeArrays {
     Array<int32_t> features;
     Array<int64_t> weight_ptr;
     Array<uint32_t> row_start;
-    AnyArray child, weights;
-    Array<float> scale, bias;
+    AnyArray child, weights, vector_weights;
+    Array<float> scale, bias, vector_scale;
     label_tree::Link link;
-    int64_t n_features;
+    int64_t n_features, n_columns;
 
     label_tree::PackedTreeView view() const {
-        label_tree::PackedTreeView view{
-            tree.view(), inner_of.data(), length(feature_ptr) - 1, feature_ptr.data(), features.data(), bias.data(), {},
-            link,        n_features};
+        const label_tree::VectorWeights of_vectors{static_cast<const char*>(vector_weights.data()), n_columns,
+                                                   vector_type(vector_weights),
+                                                   length(vector_scale) == 0 ? nullptr : vector_scale.data()};
+        label_tree::PackedTreeView view{tree.view(),
+                                        inner_of.data(),
+                                        length(feature_ptr) - 1,
+                                        feature_ptr.data(),
+                                        features.data(),
+                                        bias.data(),
+                                        {},
+                                        link,
+                                        n_features,
+                                        of_vectors};
         if (row_start.shape(0) == 0) {
             view.weights = label_tree::DenseWeights{weight_ptr.data(), static_cast<const float*>(weights.data())};
             return view;
@@ -128,6 +156,9 @@ void read(OptionsReader& from, PackedTreeArrays& to) {
     from.read("bias", to.bias);
     from.read("link", to.link);
     from.read("n_features", to.n_features);
+    from.read("vector_weights", to.vector_weights);
+    from.read("vector_scale", to.vector_scale);
+    from.read("n_columns", to.n_columns);
 }
 
 // Keeps the arrays alive.
@@ -136,12 +167,13 @@ class TreeSearcher {
     explicit TreeSearcher(const nb::dict& arrays)
         : arrays_(options_from<PackedTreeArrays>(arrays, read)), tree_(arrays_.view()) {}
 
-    nb::tuple search(const CsrArrays& x, int32_t k, int32_t beam_width, bool exact, int n_threads,
-                     const nb::object& progress, const std::optional<Array<int32_t>>& allowed, int32_t per_node) const {
-        const Csr rows = x.view();
-        Call call(rows.nnz() < 4096, n_threads, progress);
+    nb::tuple search(const HybridArrays& x, int32_t k, int32_t beam_width, bool exact, int n_threads,
+                     const nb::object& progress, const std::optional<Array<int32_t>>& allowed, int32_t per_node,
+                     const std::optional<Array<float>>& vector_scale) const {
+        const label_tree::SearchedRows rows{x.sparse(), x.dense(vector_scale)};
+        Call call(rows.entries(0, rows.n_rows()) < 4096, n_threads, progress);
         const label_tree::SearchOptions options{k, beam_width, call.n_threads, per_node};
-        return labels_and_scores(rows.n_rows, k, [&](int32_t* labels, float* scores) {
+        return labels_and_scores(rows.n_rows(), k, [&](int32_t* labels, float* scores) {
             if (allowed) {
                 tree_.search_allowed(rows, span(*allowed), options, call.monitor, labels, scores);
             } else {
@@ -169,11 +201,15 @@ nb::tuple average(const nb::ndarray<const int32_t, Array3, nb::c_contig, nb::dev
 }  // namespace
 
 void bind_label_tree(nb::module_& m) {
+    m.def("label_vectors", &vectors, arg("X"), arg("Y"), arg("most"), arg("n_threads"), arg("progress").none(),
+          nb::kw_only(), arg("scale") = nb::none(), arg("vector_scale") = nb::none(),
+          "Label representations, Eq. (2), as (indptr, indices, data, dense columns); at most `most` sparse entries "
+          "each, 0: all.");
     m.def("grow_tree", &grow, arg("vectors"), arg("options"), arg("n_threads"), arg("progress").none(),
           "A label tree by clustering label vectors, as (parent, label).");
     m.def("train_tree", &train, arg("X"), arg("Y"), arg("tree"), arg("options"), arg("n_threads"),
-          arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(), arg("ids") = nb::none(),
-          arg("rows") = nb::none(),
+          arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(), arg("vector_scale") = nb::none(),
+          arg("ids") = nb::none(), arg("rows") = nb::none(),
           "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
     m.def("count_tree", &count, arg("X"), arg("Y"), arg("tree"), arg("n_threads"), arg("progress").none(),
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
@@ -181,7 +217,8 @@ void bind_label_tree(nb::module_& m) {
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")
         .def(nb::init<const nb::dict&>(), arg("arrays"))
         .def("search", &TreeSearcher::search, arg("X"), arg("k"), arg("beam_width"), arg("exact"), arg("n_threads"),
-             arg("progress").none(), arg("allowed") = nb::none(), arg("per_node") = 0,
+             arg("progress").none(), arg("allowed") = nb::none(), arg("per_node") = 0, nb::kw_only(),
+             arg("vector_scale") = nb::none(),
              "Best k labels of every row; of the allowed labels, if they are given, exactly. A node of a beam proposes "
              "its per_node best labels, or all if that is 0.");
 }

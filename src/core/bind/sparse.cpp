@@ -1,7 +1,6 @@
 // Bindings of operations on sparse rows.
 #include "bind/arguments.hpp"
 #include "sparse/keep_largest.hpp"
-#include "sparse/label_vectors.hpp"
 #include "sparse/row_ops.hpp"
 
 namespace labelwood::bind {
@@ -29,14 +28,6 @@ nb::tuple take(const FileCsrArrays& x, const Array<int64_t>& rows) {
     return to_numpy(without_gil([&] { return sparse::take_rows(given.rows(), rows.data(), length(rows)); }));
 }
 
-nb::tuple vectors(const FileCsrArrays& x, const PatternArrays& y, int64_t most, int n_threads,
-                  const nb::object& progress, const std::optional<Array<float>>& scale) {
-    Monitor monitor = monitor_of(progress);
-    const GivenRows given(x, scale);
-    return to_numpy(
-        without_gil([&] { return sparse::label_vectors(given.rows(), y.view(), most, n_threads, monitor); }));
-}
-
 Out<int64_t> largest(const Array<int64_t>& ptr, const Array<float>& values, int64_t most) {
     return to_numpy(
         without_gil([&] { return sparse::keep_largest(ptr.data(), length(ptr) - 1, values.data(), most); }));
@@ -56,9 +47,6 @@ void bind_sparse(nb::module_& m) {
     m.def("unit_rows", &scale_to_unit, arg("indptr"), arg("data"), "Values of the rows scaled to unit length.");
     m.def("unit_factors", &factors, arg("X"), "The factor that scales each row to unit length.");
     m.def("take_rows", &take, arg("X"), arg("rows"), "The given rows, copied, from a mapped matrix.");
-    m.def("label_vectors", &vectors, arg("X"), arg("Y"), arg("most"), arg("n_threads"), arg("progress").none(),
-          nb::kw_only(), arg("scale") = nb::none(),
-          "Label representations, Eq. (2); at most `most` entries each, 0: all.");
     m.def("keep_largest", &largest, arg("ptr"), arg("values"), arg("most"),
           "Positions of each row's `most` largest entries by absolute value.");
     m.def("keep_share", &largest_share, arg("ptr"), arg("values"), arg("share"), arg("least"),

@@ -43,6 +43,7 @@ struct SolverOptions {
 // Buffers of one worker, kept between nodes.
 struct SolverScratch {
     memory::AlignedVector<float> weights, duals;
+    memory::AlignedVector<float> vector_weights, batch;
     Vector<uint16_t> masks;
     Vector<int32_t> order;
     Vector<int32_t> large;         // features of a finished block with a weight to keep
@@ -52,9 +53,10 @@ struct SolverScratch {
 };
 
 // Siblings that finished in one pass. The weight of lane l for compacted feature f is weights[f * width + l],
-// the bias last; lane l is child[l].
+// the bias last, and for column j of the vectors vector_weights[j * width + l]; lane l is child[l].
 struct Finished {
     const float* weights;
+    const float* vector_weights;
     int width;
     uint16_t lanes;  // bit l set: lane l has finished
     const int32_t* child;
@@ -86,6 +88,7 @@ class BlockSolver {
           scratch_(scratch),
           n_rows_(rows_.n_rows),
           n_weights_(problem.n_features() + (options.bias != 0.0f ? 1 : 0)),
+          n_columns_(rows_.vectors.width),
           // The dual of the logistic loss starts at a logit so low that its alpha is 0 in float.
           initial_(options.loss == Loss::kLogistic ? -80.0f : 0.0f) {}
 
@@ -106,9 +109,16 @@ class BlockSolver {
                 seen = true;
             }
             rng.shuffle(scratch_.order.data(), n_visits);
-            const simd::SiblingLanes block{
-                lanes_,  scratch_.weights.data(), scratch_.duals.data(), scratch_.masks.data(),
-                active_, options_.cost,           options_.offset,       options_.skip * options_.tolerance};
+            const simd::SiblingLanes block{lanes_,
+                                           scratch_.weights.data(),
+                                           scratch_.duals.data(),
+                                           scratch_.masks.data(),
+                                           active_,
+                                           options_.cost,
+                                           options_.offset,
+                                           options_.skip * options_.tolerance,
+                                           scratch_.vector_weights.data(),
+                                           scratch_.batch.data()};
             simd::GradientSpread spread;
             n_visits = visit(pass, n_visits, block, &spread);
             scratch_.weight_bytes += (spread.read + 2 * spread.written) * lanes_ * int64_t{sizeof(float)};
@@ -120,10 +130,13 @@ class BlockSolver {
                 const bool converged = gap(spread, lane) <= options_.tolerance;
                 settled &= converged;
                 if (!last && !(full && converged)) continue;
-                monitor.add(rows_.indptr[n_rows_]);
+                monitor.add(rows_.indptr[n_rows_] + n_rows_ * n_columns_);
                 done |= 1u << lane;
             }
-            if (done != 0) sink(Finished{scratch_.weights.data(), lanes_, static_cast<uint16_t>(done), child_of_});
+            if (done != 0) {
+                sink(Finished{scratch_.weights.data(), scratch_.vector_weights.data(), lanes_,
+                              static_cast<uint16_t>(done), child_of_});
+            }
             active_ = static_cast<uint16_t>(active_ & ~done);
             narrow();
             partial = full ? 0 : partial + 1;
@@ -162,6 +175,8 @@ class BlockSolver {
         lanes_ = n_siblings <= 4 ? 4 : n_siblings <= 8 ? 8 : simd::kMaxLanes;
         scratch_.weights.assign(n_weights_ * lanes_, 0.0f);
         scratch_.duals.assign(n_rows_ * lanes_, initial_);
+        scratch_.vector_weights.assign(n_columns_ * lanes_, 0.0f);
+        scratch_.batch.resize(n_columns_ > 0 ? simd::kBatch * padded(n_columns_) : 0);
         scratch_.order.resize(n_rows_);
         std::copy(children, children + n_siblings, child_of_);
         mark(n_siblings);
@@ -230,6 +245,7 @@ class BlockSolver {
         if (kept == 0 || width == lanes_) return;
         squeeze(scratch_.weights, n_weights_, source, kept, width, 0.0f);
         squeeze(scratch_.duals, n_rows_, source, kept, width, initial_);
+        squeeze(scratch_.vector_weights, n_columns_, source, kept, width, 0.0f);
         for (int lane = 0; lane < kept; ++lane) child_of_[lane] = child_of_[source[lane]];
         lanes_ = width;
         mark(kept);
@@ -251,7 +267,7 @@ class BlockSolver {
     const RowLists& positives_;
     const SolverOptions& options_;
     SolverScratch& scratch_;
-    const int64_t n_rows_, n_weights_;
+    const int64_t n_rows_, n_weights_, n_columns_;  // n_columns_: of the vectors
     const float initial_;
     int lanes_ = 0;
     uint16_t active_ = 0;

@@ -18,6 +18,7 @@
 #include "base/span.hpp"
 #include "base/stamped_counts.hpp"
 #include "simd/search.hpp"
+#include "simd/solver.hpp"
 
 namespace labelwood::label_tree {
 
@@ -42,11 +43,25 @@ struct ClusterOptions {
     int n_threads;
 };
 
+// Label vectors: sparse ones, and dense columns beside them, [labels, width].
+struct ClusteredVectors {
+    Csr sparse;
+    const float* dense = nullptr;
+    int64_t width = 0;
+};
+
 // Splits the labels of one node. `ids` belongs to the worker, so that splits can run side by side.
 class Splitter {
   public:
-    Splitter(const Csr& vectors, const ClusterOptions& options, int n_threads, StampedCounts& ids, Monitor& monitor)
-        : vectors_(vectors), options_(options), n_threads_(n_threads), ids_(ids), monitor_(monitor) {}
+    Splitter(const ClusteredVectors& vectors, const ClusterOptions& options, int n_threads, StampedCounts& ids,
+             Monitor& monitor)
+        : vectors_(vectors.sparse),
+          dense_(vectors.dense),
+          width_(vectors.width),
+          options_(options),
+          n_threads_(n_threads),
+          ids_(ids),
+          monitor_(monitor) {}
 
     // Balanced: splits into `parts` groups whose sizes differ by at most one, by recursive 2-means.
     void balanced(Vector<int32_t> labels, int32_t parts, Rng& rng, Vector<Vector<int32_t>>* out) {
@@ -96,8 +111,9 @@ class Splitter {
   private:
     static constexpr int64_t kPiece = 64;  // labels per unit of parallel work
 
-    // Copies the node's vectors onto its own columns, so that centres stay small.
+    // Copies the node's sparse vectors onto its own columns, so that centres stay small. The dense columns follow.
     void compact(const Vector<int32_t>& labels) {
+        labels_ = labels;
         ids_.clear();
         ptr_.assign(1, 0);
         columns_.clear();
@@ -112,13 +128,21 @@ class Splitter {
             }
             ptr_.push_back(columns_.size());
         }
-        n_local_ = next;
+        n_sparse_ = next;
+        n_local_ = n_sparse_ + width_;
+        all_columns_.resize(width_);
+        std::iota(all_columns_.begin(), all_columns_.end(), static_cast<int32_t>(n_sparse_));
     }
+
+    const float* dense_of(int64_t item) const { return dense_ + labels_[item] * width_; }
 
     void add_to(int64_t item, float factor, float* dense, int64_t stride) const {
         for (int64_t j = ptr_[item]; j < ptr_[item + 1]; ++j) {
             dense[columns_[j] * stride] += factor * values_[j];
         }
+        const float* own = dense_of(item);
+        float* to = dense + n_sparse_ * stride;
+        for (int64_t j = 0; j < width_; ++j) to[j * stride] += factor * own[j];
     }
 
     float dot(int64_t item, const float* dense) const {
@@ -126,6 +150,7 @@ class Splitter {
         for (int64_t j = ptr_[item]; j < ptr_[item + 1]; ++j) {
             sum += values_[j] * dense[columns_[j]];
         }
+        if (width_ > 0) sum += simd::solver().dot(dense_of(item), dense + n_sparse_, width_);
         return sum;
     }
 
@@ -201,6 +226,7 @@ class Splitter {
                 const int64_t begin = ptr_[i];
                 simd::search().accumulate(columns_.data() + begin, values_.data() + begin, ptr_[i + 1] - begin,
                                           centres.data(), k, scores.data());
+                simd::search().accumulate(all_columns_.data(), dense_of(i), width_, centres.data(), k, scores.data());
                 const auto best = std::max_element(scores.begin(), scores.end());
                 (*assigned)[i] = static_cast<int32_t>(best - scores.begin());
             }
@@ -230,6 +256,8 @@ class Splitter {
     }
 
     const Csr& vectors_;
+    const float* dense_;
+    const int64_t width_;
     const ClusterOptions& options_;
     int n_threads_;
     StampedCounts& ids_;
@@ -237,10 +265,11 @@ class Splitter {
     Vector<int64_t> ptr_;
     Vector<int32_t> columns_;
     Vector<float> values_;
-    int64_t n_local_ = 0;
+    int64_t n_sparse_ = 0, n_local_ = 0;
+    Vector<int32_t> labels_, all_columns_;  // of the node; the local numbers of the dense columns
 };
 
-inline GrownTree grow(const Csr& vectors, const ClusterOptions& options, Monitor& monitor) {
+inline GrownTree grow(const ClusteredVectors& vectors, const ClusterOptions& options, Monitor& monitor) {
     struct Pending {
         int32_t node;
         Vector<int32_t> labels;
@@ -248,9 +277,9 @@ inline GrownTree grow(const Csr& vectors, const ClusterOptions& options, Monitor
     };
     GrownTree tree;
     Vector<Pending> level(1), next;
-    Vector<StampedCounts> ids(std::max(options.n_threads, 1), StampedCounts(vectors.n_cols));
+    Vector<StampedCounts> ids(std::max(options.n_threads, 1), StampedCounts(vectors.sparse.n_cols));
     level[0].node = tree.add(-1, -1);
-    level[0].labels.resize(vectors.n_rows);
+    level[0].labels.resize(vectors.sparse.n_rows);
     std::iota(level[0].labels.begin(), level[0].labels.end(), 0);
 
     for (int32_t depth = 0; !level.empty(); ++depth) {

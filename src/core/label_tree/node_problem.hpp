@@ -8,10 +8,15 @@
 #include "base/span.hpp"
 #include "base/stamped_counts.hpp"
 #include "label_tree/tree.hpp"
+#include "memory/allocators.hpp"
+#include "simd/search.hpp"
 #include "simd/solver.hpp"
 #include "sparse/training_rows.hpp"
 
 namespace labelwood::label_tree {
+
+// A node's vectors are copied side by side if they take at most this many bytes.
+constexpr int64_t kMostWide = int64_t{1} << 25;
 
 // The rows of a node, ready for the solver. Compacted id 0 is the node's most frequent feature, so that the
 // weights used most lie together in cache. The bias comes last (id n_features), with the same value in every
@@ -28,12 +33,20 @@ struct NodeProblem {
     const sparse::TrainingRows* source = nullptr;
     Span<const int32_t> members;             // the row of the source, for each row
     const StampedCounts* columns = nullptr;  // column -> compacted id
+    memory::AlignedVector<float> wide;       // the vectors, scaled, padded; empty if they take more than kMostWide
 
     int64_t n_rows() const { return diagonal.size(); }
     int64_t n_features() const { return features.size(); }
     bool is_held() const { return indptr.back() == indices.size(); }
     simd::NodeRows rows() const {
-        return {indptr.data(), indices.data(), values.data(), diagonal.data(), n_rows(), indptr.data()};
+        return with_vectors({indptr.data(), indices.data(), values.data(), diagonal.data(), n_rows(), indptr.data()});
+    }
+    simd::NodeRows with_vectors(simd::NodeRows rows) const {
+        rows.vectors = source->vectors;
+        rows.members = members.data();
+        rows.wide = wide.empty() ? nullptr : wide.data();
+        rows.bias = rows.vectors.width > 0 && features.empty() ? &bias : nullptr;
+        return rows;
     }
 };
 
@@ -50,6 +63,13 @@ inline void copy_row(const NodeProblem& problem, int64_t row, int32_t* features,
         *features = static_cast<int32_t>(problem.n_features());
         *values = problem.bias;
     }
+}
+
+// The squared length of a row's vector.
+inline float square_of_vector(const Vectors& vectors, int64_t row) {
+    if (vectors.width == 0) return 0.0f;
+    const float factor = vectors.factor(row);
+    return factor * factor * simd::solver().square(vectors.row(row), vectors.type, vectors.width);
 }
 
 // `most_entries` 0 holds all entries.
@@ -76,7 +96,7 @@ inline void build_problem(const sparse::TrainingRows& rows, Span<const int32_t> 
             const float value = x.data[j] * scale;
             norm += value * value;
         }
-        problem->diagonal[i] = norm;
+        problem->diagonal[i] = norm + square_of_vector(rows.vectors, members[i]);
         problem->indptr[i + 1] = problem->indptr[i] + x.row_nnz(members[i]) + (bias != 0.0f ? 1 : 0);
     }
     // A counting sort by frequency, most frequent first; above 1023 the order does not matter to a cache.
@@ -93,6 +113,13 @@ inline void build_problem(const sparse::TrainingRows& rows, Span<const int32_t> 
     used.swap(ordered);
     for (int64_t id = 0; id < used.size(); ++id) columns[used[id]] = static_cast<int32_t>(id);
 
+    const Vectors& vectors = rows.vectors;
+    const int64_t stride = padded(vectors.width);
+    problem->wide.resize(n_rows * stride * 4 <= kMostWide ? n_rows * stride : 0);
+    for (int64_t i = 0; i < n_rows && !problem->wide.empty(); ++i) {
+        simd::search().widen_row(vectors.row(members[i]), vectors.type, vectors.width, vectors.factor(members[i]),
+                                 problem->wide.data() + i * stride);
+    }
     const int64_t total = problem->indptr.back();
     const bool held = most_entries == 0 || total <= most_entries;
     problem->indices.resize(held ? total : 0);

@@ -35,8 +35,8 @@ class RowWindow {
     }
 
     simd::NodeRows rows(const NodeProblem& problem) const {
-        return {problem.indptr.data(),   features_.data(), values_.data(),
-                problem.diagonal.data(), problem.n_rows(), start_.data()};
+        return problem.with_vectors({problem.indptr.data(), features_.data(), values_.data(), problem.diagonal.data(),
+                                     problem.n_rows(), start_.data()});
     }
 
   private:

@@ -13,8 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <mutex>
-#include <variant>
+#include <limits>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
@@ -22,6 +21,7 @@
 #include "base/topk.hpp"
 #include "label_tree/feature_index.hpp"
 #include "label_tree/tree.hpp"
+#include "label_tree/vector_weights.hpp"
 #include "label_tree/weights.hpp"
 #include "simd/search.hpp"
 
@@ -63,6 +63,7 @@ struct Searchable {
     const FeatureIndex& index;
     const float* bias;  // per tree node
     Link link;
+    VectorWeights vector_weights;
     const uint8_t* within = nullptr;  // per tree node: 0 if an exact search must not visit it; null: visit all
 };
 
@@ -78,16 +79,31 @@ struct SearchScratch {
     Vector<int32_t> matched;  // positions of the query's columns among the node's features
     Vector<float> values;     // the query's values of these columns
     Vector<float> scores;
-    Vector<float> unpacked;    // the current node's weights as floats
-    Vector<simd::Rank> ranks;  // of the current node, if it has buckets; all zero between nodes
-    Vector<Scored> proposed;   // labels of the current node, if it may propose only some
+    Vector<float> unpacked;                        // the current node's weights as floats
+    Vector<simd::Rank> ranks;                      // of the current node, if it has buckets; all zero between nodes
+    WideVectors vectors;                           // of the current rows
+    memory::AlignedVector<float> block, products;  // the current node's weights for vectors, and their products
+    Vector<const float*> rows;
+    Vector<int32_t> promising;  // children that may be among the best
+    Vector<Scored> proposed;    // labels of the current node, if it may propose only some
+};
+
+// The rows to search for: sparse ones, with vectors beside them.
+struct SearchedRows {
+    Csr x;
+    Vectors vectors{};
+
+    int64_t n_rows() const { return x.n_rows; }
+    int64_t entries(int64_t begin, int64_t end) const {
+        return x.indptr[end] - x.indptr[begin] + (end - begin) * vectors.width;
+    }
 };
 
 template <class Weights>
 class Searcher {
   public:
-    Searcher(const Searchable& model, const Weights& weights, const Csr& x, const SearchOptions& options)
-        : model_(model), weights_(weights), x_(x), options_(options) {}
+    Searcher(const Searchable& model, const Weights& weights, const SearchedRows& rows, const SearchOptions& options)
+        : model_(model), weights_(weights), rows_(rows), x_(rows.x), options_(options) {}
 
     void beam(Monitor& monitor, int32_t* labels, float* scores) {
         // Large shards share the preparation of a node among many queries; small batches still use every
@@ -97,7 +113,7 @@ class Searcher {
         run((x_.n_rows + shard - 1) / shard, monitor, [&](int64_t task, SearchScratch& scratch) {
             const int64_t begin = task * shard, end = std::min(x_.n_rows, begin + shard);
             beam_shard(begin, end, scratch, labels, scores);
-            monitor.add(x_.indptr[end] - x_.indptr[begin]);
+            monitor.add(rows_.entries(begin, end));
         });
     }
 
@@ -105,16 +121,20 @@ class Searcher {
         constexpr int64_t kShard = 64;
         run((x_.n_rows + kShard - 1) / kShard, monitor, [&](int64_t task, SearchScratch& scratch) {
             const int64_t begin = task * kShard, end = std::min(x_.n_rows, begin + kShard);
+            if (has_vectors()) scratch.vectors.read(rows_.vectors, begin, end);
             for (int64_t row = begin; row < end && !monitor.stopped(); ++row) {
-                uniform_cost(row, scratch, labels, scores);
+                uniform_cost(row, row - begin, scratch, labels, scores);
             }
-            monitor.add(x_.indptr[end] - x_.indptr[begin]);
+            monitor.add(rows_.entries(begin, end));
         });
     }
 
   private:
     // Fewer queries than this share little work: their waves are a single node each.
     static constexpr int64_t kFew = 32;
+    // A node's weights for vectors are widened for this many visits or more, and multiplied with the vectors of
+    // at most kTogether visits at a time.
+    static constexpr int64_t kShared = 4, kTogether = 48;
 
     struct Visit {
         int32_t node;
@@ -128,10 +148,12 @@ class Searcher {
         parallel_for(n_tasks, options_.n_threads, monitor, [&](int64_t i, int worker) { task(i, scratches[worker]); });
     }
 
-    // Log-probabilities of the children of a node for one query, left in scratch.scores. With null ranks the
-    // node's buckets are searched.
-    void score_children(int32_t node, const Query& query, float base, const simd::Rank* ranks, const float* unpacked,
-                        SearchScratch& scratch) {
+    bool has_vectors() const { return model_.vector_weights.n_columns > 0; }
+
+    // Margins of the children of a node for one query, left in scratch.scores. With null ranks the node's buckets
+    // are searched. `products` are those of the query's vector with the weights of the children, null without.
+    void margins_of_children(int32_t node, const Query& query, const simd::Rank* ranks, const float* unpacked,
+                             const float* products, SearchScratch& scratch) {
         const int64_t inner = model_.inner_of[node];
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         const int64_t room = query.count + 1;
@@ -140,6 +162,9 @@ class Searcher {
             scratch.values.resize(room);
         }
         scratch.scores.assign(model_.bias + first, model_.bias + first + count);
+        if (products != nullptr) {
+            for (int32_t c = 0; c < count; ++c) scratch.scores[c] += products[c];
+        }
         int32_t* rows = scratch.matched.data();
         float* values = scratch.values.data();
         const int64_t n_matched =
@@ -147,7 +172,15 @@ class Searcher {
                 ? simd::search().match(query.columns, query.values, query.count, ranks, rows, values)
                 : model_.index.match_buckets(inner, query.columns, query.values, query.count, rows, values);
         weights_.add(inner, count, rows, values, n_matched, unpacked, scratch.scores.data());
-        log_probabilities(model_.link, base, count, scratch.scores.data());
+    }
+
+    // The products of one vector with the weights of a node's children.
+    const float* product(int32_t node, int64_t vector, SearchScratch& scratch) const {
+        scratch.products.resize(padded(model_.tree.n_children(node)));
+        simd::search().product(scratch.vectors[vector],
+                               model_.vector_weights.block(model_.tree, node, model_.inner_of[node]),
+                               scratch.products.data());
+        return scratch.products.data();
     }
 
     // Per query at most `width` scored items.
@@ -166,6 +199,7 @@ class Searcher {
         const int64_t n = end - begin;
         Lists found(n, options_.k), open(n, options_.beam_width), next(n, options_.beam_width);
         for (int64_t q = 0; q < n; ++q) open.best(q).offer({0.0f, 0});
+        if (has_vectors()) scratch.vectors.read(rows_.vectors, begin, end);
         Vector<Visit> visits;
         for (int32_t longest = 1; longest > 0;) {
             for (int32_t rank = 0, stop; rank < longest; rank = stop) {
@@ -213,28 +247,82 @@ class Searcher {
             const bool lent = many && ranks == nullptr;
             if (lent) ranks = model_.index.lend_ranks(inner, scratch.ranks);
             const float* unpacked = many ? weights_.unpack(inner, scratch.unpacked) : nullptr;
-            for (; i < stop; ++i) {
-                const int32_t q = visits[i].query;
-                score_children(node, row_of(x_, begin + visits[i].query), visits[i].score, ranks, unpacked, scratch);
-                BestOf leaves = found.best(q), nodes = next.best(q);
-                offer_children(node, leaves, nodes, scratch);
+            const bool wide = has_vectors() && stop - i >= kShared;
+            if (wide) {
+                scratch.block.resize(model_.vector_weights.n_columns * padded(model_.tree.n_children(node)));
+                simd::search().widen_block(model_.vector_weights.block(model_.tree, node, inner), scratch.block.data());
+            }
+            const bool all_leaves = has_leaves_only(node);
+            while (i < stop) {
+                const int64_t end = std::min(stop, i + kTogether), first = i;
+                if (wide) multiply(node, visits, i, end, scratch);
+                for (; i < end; ++i) {
+                    const int32_t q = visits[i].query;
+                    const float* products =
+                        !has_vectors() ? nullptr
+                        : wide         ? scratch.products.data() + (i - first) * padded(model_.tree.n_children(node))
+                                       : product(node, q, scratch);
+                    margins_of_children(node, row_of(x_, begin + q), ranks, unpacked, products, scratch);
+                    BestOf leaves = found.best(q), nodes = next.best(q);
+                    offer_children(node, visits[i].score, all_leaves, leaves, nodes, scratch);
+                }
             }
             if (lent) model_.index.take_back(inner, scratch.ranks);
         }
     }
 
-    void offer_children(int32_t node, BestOf& leaves, BestOf& nodes, SearchScratch& scratch) {
+    // The products of the vectors of several visits with the node's widened weights.
+    void multiply(int32_t node, const Vector<Visit>& visits, int64_t begin, int64_t end, SearchScratch& scratch) const {
+        const int32_t n_children = model_.tree.n_children(node);
+        scratch.rows.clear();
+        for (int64_t i = begin; i < end; ++i) scratch.rows.push_back(scratch.vectors[visits[i].query]);
+        scratch.products.resize((end - begin) * padded(n_children));
+        simd::search().products(scratch.rows.data(), end - begin, scratch.block.data(), model_.vector_weights.n_columns,
+                                n_children, scratch.products.data());
+    }
+
+    bool has_leaves_only(int32_t node) const {
+        const int32_t* label = model_.tree.label;
+        return std::all_of(label + model_.tree.child_ptr[node], label + model_.tree.child_ptr[node + 1],
+                           [](int32_t own) { return own >= 0; });
+    }
+
+    // The margin below which no child of a node can reach the bar, lowered a little for rounding.
+    float least_margin(float base, float bar) const {
+        if (model_.link == kLogisticLink || bar < -1e30f) return -std::numeric_limits<float>::infinity();
+        const float slack = std::pow(std::max(base - bar, 0.0f), 1.0f / static_cast<float>(model_.link));
+        return 1.0f - slack * 1.001f - 1e-3f;
+    }
+
+    // Turns the margins in scratch.scores into log-probabilities and offers them, those that have a chance.
+    void offer_children(int32_t node, float base, bool all_leaves, BestOf& leaves, BestOf& nodes,
+                        SearchScratch& scratch) {
         const int32_t first = model_.tree.child_ptr[node], count = model_.tree.n_children(node);
         if (options_.per_node > 0 && count > options_.per_node) {
+            log_probabilities(model_.link, base, count, scratch.scores.data());
             offer_best_children(node, leaves, nodes, scratch);
             return;
         }
-        for (int32_t c = 0; c < count; ++c) {
-            const int32_t label = model_.tree.label[first + c];
-            BestOf& target = label >= 0 ? leaves : nodes;
-            const float score = scratch.scores[c];
-            if (score >= target.bar()) target.offer({score, label >= 0 ? label : first + c});
+        const float limit = all_leaves ? least_margin(base, leaves.bar()) : -std::numeric_limits<float>::infinity();
+        if (limit == -std::numeric_limits<float>::infinity()) {
+            log_probabilities(model_.link, base, count, scratch.scores.data());
+            for (int32_t c = 0; c < count; ++c) offer(first + c, scratch.scores[c], leaves, nodes);
+            return;
         }
+        if (scratch.promising.size() < count) scratch.promising.resize(count);
+        const int64_t n = simd::search().above(scratch.scores.data(), count, limit, scratch.promising.data());
+        for (int64_t i = 0; i < n; ++i) {
+            const int32_t c = scratch.promising[i];
+            float score = scratch.scores[c];
+            log_probabilities(model_.link, base, 1, &score);
+            offer(first + c, score, leaves, nodes);
+        }
+    }
+
+    void offer(int32_t child, float score, BestOf& leaves, BestOf& nodes) const {
+        const int32_t label = model_.tree.label[child];
+        BestOf& target = label >= 0 ? leaves : nodes;
+        if (score >= target.bar()) target.offer({score, label >= 0 ? label : child});
     }
 
     // As offer_children, with the per_node best of the node's labels only.
@@ -256,7 +344,7 @@ class Searcher {
 
     // Opens the best node first. Probabilities never rise along a path, so labels come out best first,
     // exactly.
-    void uniform_cost(int64_t row, SearchScratch& scratch, int32_t* labels, float* scores) {
+    void uniform_cost(int64_t row, int64_t vector, SearchScratch& scratch, int32_t* labels, float* scores) {
         const auto worse = [&](const Scored& a, const Scored& b) {
             return opened_after(a, b, [&](int32_t node) { return model_.tree.label[node]; });
         };
@@ -269,8 +357,9 @@ class Searcher {
                 found.push_back({top.score, model_.tree.label[top.id]});
                 continue;
             }
-            score_children(top.id, row_of(x_, row), top.score, model_.index.ranks(model_.inner_of[top.id]), nullptr,
-                           scratch);
+            margins_of_children(top.id, row_of(x_, row), model_.index.ranks(model_.inner_of[top.id]), nullptr,
+                                has_vectors() ? product(top.id, vector, scratch) : nullptr, scratch);
+            log_probabilities(model_.link, top.score, model_.tree.n_children(top.id), scratch.scores.data());
             const int32_t first = model_.tree.child_ptr[top.id], count = model_.tree.n_children(top.id);
             for (int32_t c = 0; c < count; ++c) {
                 if (model_.within != nullptr && model_.within[first + c] == 0) continue;
@@ -288,75 +377,9 @@ class Searcher {
 
     const Searchable model_;
     const Weights weights_;
+    const SearchedRows& rows_;
     const Csr& x_;
     const SearchOptions options_;
-};
-
-// The arrays of a packed tree, owned by the caller.
-struct PackedTreeView {
-    Tree tree;
-    const int32_t* inner_of;  // tree node -> number among inner nodes
-    int64_t n_inner;
-    const int64_t* feature_ptr;
-    const int32_t* features;
-    const float* bias;
-    std::variant<DenseWeights, SparseWeights, QuantizedWeights> weights;
-    Link link;
-    int64_t n_features;
-};
-
-class PackedTree {
-  public:
-    explicit PackedTree(const PackedTreeView& view)
-        : view_(view), index_(view.feature_ptr, view.features, view.n_inner, view.n_features) {}
-
-    // The k best labels of every row; labels and scores have k columns.
-    void search(const Csr& x, const SearchOptions& options, bool exact, Monitor& monitor, int32_t* labels,
-                float* scores) const {
-        search({view_.tree, view_.inner_of, index_, view_.bias, view_.link}, x, options, exact, monitor, labels,
-               scores);
-    }
-
-    // The k best of the allowed labels, exactly. Only nodes on the paths to them are visited.
-    void search_allowed(const Csr& x, Span<const int32_t> allowed, const SearchOptions& options, Monitor& monitor,
-                        int32_t* labels, float* scores) const {
-        const Vector<uint8_t> within = paths_to(allowed);
-        search({view_.tree, view_.inner_of, index_, view_.bias, view_.link, within.data()}, x, options, true, monitor,
-               labels, scores);
-    }
-
-  private:
-    void search(const Searchable& model, const Csr& x, const SearchOptions& options, bool exact, Monitor& monitor,
-                int32_t* labels, float* scores) const {
-        std::visit(
-            [&](const auto& weights) {
-                Searcher searcher(model, weights, x, options);
-                if (exact) {
-                    searcher.exact(monitor, labels, scores);
-                } else {
-                    searcher.beam(monitor, labels, scores);
-                }
-            },
-            view_.weights);
-    }
-
-    // 1 for every node on the path to an allowed label.
-    Vector<uint8_t> paths_to(Span<const int32_t> allowed) const {
-        std::call_once(ways_made_, [&] {
-            parent_ = parents_of(view_.tree);
-            leaf_of_ = leaves_of(view_.tree, view_.tree.n_nodes - view_.n_inner);
-        });
-        Vector<uint8_t> within(view_.tree.n_nodes, 0);
-        for (const int32_t label : allowed) {
-            mark_path(leaf_of_[label], [&](int32_t node) { return parent_[node]; }, within);
-        }
-        return within;
-    }
-
-    const PackedTreeView view_;
-    const FeatureIndex index_;
-    mutable std::once_flag ways_made_;
-    mutable Vector<int32_t> parent_, leaf_of_;  // made by the first search for allowed labels
 };
 
 }  // namespace labelwood::label_tree

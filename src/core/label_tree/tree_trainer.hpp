@@ -23,7 +23,9 @@ namespace labelwood::label_tree {
 // 1]], ascending. Dense: the weights of feature j are the children's, side by side, at j * n_children from
 // weight_ptr[i]. Sparse: the entries of feature j are row_start[j] .. row_start[j + 1], relative to
 // weight_ptr[i]; the last row of a node ends at weight_ptr[i + 1]. An entry is a child number and a weight.
-// bias is per tree node.
+// bias is per tree node. vector_weights: for each inner node a block [columns of the vectors, children]; the
+// children of the inner nodes, in order, are all nodes but the root, so the block of a node with first child c
+// begins at (c - 1) * columns.
 struct PackedWeights {
     Vector<int64_t> feature_ptr{0};
     Vector<int32_t> features;
@@ -32,6 +34,7 @@ struct PackedWeights {
     Vector<int32_t> child;
     Vector<float> weights;
     Vector<float> bias;
+    Vector<float> vector_weights;
     int64_t weight_bytes = 0;  // moved between memory and registers by the solver
 };
 
@@ -89,6 +92,7 @@ class TreeTrainer {
     PackedWeights run() {
         done_.resize(inner_.size());
         packed_.bias.assign(tree_.n_nodes, 0.0f);
+        packed_.vector_weights.assign((tree_.n_nodes - 1) * rows_.vectors.width, 0.0f);
         const int64_t n_workers = std::max(options_.n_threads, 1);
         scratches_.resize(n_workers);
         for (auto& scratch : scratches_) scratch.columns = StampedCounts(x_.n_cols);
@@ -96,8 +100,8 @@ class TreeTrainer {
         Vector<int64_t> work(inner_.size());
         int64_t most = 0;
         for (int64_t i = 0; i < inner_.size(); ++i) {
-            const int64_t entries = entries_of(inner_[i]);
-            work[i] = entries * tree_.n_children(inner_[i]);
+            const int64_t entries = entries_of(inner_[i]), of_vectors = rows_.vectors.width * members_.count(inner_[i]);
+            work[i] = (entries + of_vectors) * tree_.n_children(inner_[i]);
             if (options_.most_entries == 0 || entries <= options_.most_entries) most = std::max(most, entries);
         }
         // Reserve for the largest node: growing arrays leave holes in memory, and unused room takes none.
@@ -223,6 +227,7 @@ class TreeTrainer {
                     bias[child] = o.offset + (o.bias != 0.0f ? weight * o.bias : 0.0f);
                 });
                 trainer.dense() ? keep_all(finished) : keep_large(finished, scratch);
+                keep_vector_weights(finished);
             };
             const int32_t id = trainer.part_.ids == nullptr ? node : trainer.part_.ids[node];
             BlockSolver(problem, positives, o, scratch)
@@ -234,6 +239,16 @@ class TreeTrainer {
             for (int64_t f = 0; f < problem.features.size(); ++f) {
                 float* to = out().weights.data() + int64_t{rank[f]} * n_children;
                 const float* from = finished.weights + f * finished.width;
+                finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
+            }
+        }
+
+        void keep_vector_weights(const Finished& finished) {
+            const int64_t n_columns = trainer.rows_.vectors.width;
+            const int64_t block = (trainer.tree_.child_ptr[node] - 1) * n_columns;
+            for (int64_t j = 0; j < n_columns; ++j) {
+                float* to = trainer.packed_.vector_weights.data() + block + j * n_children;
+                const float* from = finished.vector_weights + j * finished.width;
                 finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
             }
         }

@@ -2,6 +2,7 @@
 #include "simd/search.hpp"
 
 #include "simd/lanes.hpp"
+#include "simd/vectors.inl.hpp"
 
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
@@ -64,6 +65,114 @@ void widen(const Half* half, int64_t count, float* out) {
     for (; i < count; ++i) out[i] = labelwood::widen(half[i]);
 }
 
+void widen_block(const StoredBlock& block, float* out) {
+    const int64_t row_bytes = block.n_children * bytes_of(block.type), stride = padded(block.n_children);
+    for (int64_t j = 0; j < block.n_columns; ++j) {
+        widen_row(block.weights + j * row_bytes, block.type, block.n_children, block.factor, out + j * stride);
+    }
+}
+
+// Every sum is taken over the columns in order, in one accumulator: a row's scores do not depend on the rows
+// beside it.
+template <int R, int N>
+inline void product_tile(const float* const* rows, const float* block, int64_t n_columns, int64_t stride, float* out) {
+    using F = Native<kNative>::F;
+    F sum[size_t{R}][size_t{N}] = {};
+    for (int64_t j = 0; j < n_columns; ++j) {
+        F w[size_t{N}];
+        for (int n = 0; n < N; ++n) w[n] = load<F>(block + j * stride + n * kNative);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const float x = rows[r][j];
+            for (int n = 0; n < N; ++n) sum[r][n] += x * w[n];
+        }
+    }
+    for (int r = 0; r < R; ++r) {
+        for (int n = 0; n < N; ++n) store(out + r * stride + n * kNative, sum[r][n]);
+    }
+}
+
+// Columns of tiles: as many vectors as fit, then one at a time; rows are padded to whole vectors.
+template <int R>
+inline void product_rows(const float* const* rows, const float* block, int64_t n_columns, int64_t stride, float* out) {
+    constexpr int N = kNative == 16 ? 4 : 2;
+    int64_t c = 0;
+    for (; c + N * kNative <= stride; c += N * kNative) {
+        product_tile<R, N>(rows, block + c, n_columns, stride, out + c);
+    }
+    for (; c < stride; c += kNative) product_tile<R, 1>(rows, block + c, n_columns, stride, out + c);
+}
+
+void products(const float* const* rows, int64_t n_rows, const float* block, int64_t n_columns, int64_t n_children,
+              float* out) {
+    constexpr int R = kNative == 4 ? 4 : 6;
+    const int64_t stride = padded(n_children);
+    int64_t r = 0;
+    for (; r + R <= n_rows; r += R) product_rows<R>(rows + r, block, n_columns, stride, out + r * stride);
+    for (; r < n_rows; ++r) product_rows<1>(rows + r, block, n_columns, stride, out + r * stride);
+}
+
+template <int N>
+inline void product_of_vectors(const float* row, const StoredBlock& block, int64_t from, float* out) {
+    using L = Lanes<16>;
+    const int64_t size = bytes_of(block.type);
+    L sum[size_t{N}] = {};
+    for (int64_t j = 0; j < block.n_columns; ++j) {
+        const char* weights = block.weights + (j * block.n_children + from) * size;
+        for (int i = 0; i < N; ++i) {
+            L wide;
+            widen_16(weights + i * 16 * size, block.type, &wide);
+            for (int n = 0; n < L::N; ++n) sum[i].v[n] += row[j] * (wide.v[n] * block.factor);
+        }
+    }
+    for (int i = 0; i < N; ++i) {
+        for (int n = 0; n < L::N; ++n) store(out + from + i * 16 + n * L::W, sum[i].v[n]);
+    }
+}
+
+// The same for fewer than 16 children; `out` has room for 16.
+inline void product_of_few(const float* row, const StoredBlock& block, float* out) {
+    using L = Lanes<16>;
+    const int64_t size = bytes_of(block.type);
+    alignas(64) float wide[16] = {};
+    L sum = {};
+    for (int64_t j = 0; j < block.n_columns; ++j) {
+        for (int64_t c = 0; c < block.n_children; ++c) {
+            wide[c] = widen_1(block.weights + (j * block.n_children + c) * size, block.type) * block.factor;
+        }
+        for (int n = 0; n < L::N; ++n) sum.v[n] += row[j] * load<L::F>(wide + n * L::W);
+    }
+    for (int n = 0; n < L::N; ++n) store(out + n * L::W, sum.v[n]);
+}
+
+// The last vector overlaps the one before it: its sums come out the same.
+void product(const float* row, const StoredBlock& block, float* out) {
+    constexpr int N = kNative == 16 ? 8 : kNative == 8 ? 4 : 2;
+    const int64_t count = block.n_children;
+    int64_t c = 0;
+    for (; c + N * 16 <= count; c += N * 16) product_of_vectors<N>(row, block, c, out);
+    for (; c + 16 <= count; c += 16) product_of_vectors<1>(row, block, c, out);
+    if (c < count && count >= 16) {
+        product_of_vectors<1>(row, block, count - 16, out);
+    } else if (c < count) {
+        product_of_few(row, block, out);
+    }
+}
+
+int64_t above(const float* values, int64_t count, float limit, int32_t* found) {
+    using F = Native<kNative>::F;
+    int64_t n = 0, i = 0;
+    for (; i + kNative <= count; i += kNative) {
+        for (uint32_t bits = bits_above(load<F>(values + i), splat<F>(limit)); bits != 0; bits &= bits - 1) {
+            found[n++] = static_cast<int32_t>(i) + __builtin_ctz(bits);
+        }
+    }
+    for (; i < count; ++i) {
+        if (values[i] > limit) found[n++] = static_cast<int32_t>(i);
+    }
+    return n;
+}
+
 template <class Child, class Weight>
 void add_pairs_of(const PairRows& pairs, const int32_t* rows, const float* values, int64_t count, float* scores) {
     const auto* child = static_cast<const Child*>(pairs.child);
@@ -106,6 +215,7 @@ void add_pairs(const PairRows& pairs, const int32_t* rows, const float* values, 
 }  // namespace
 
 extern const SearchKernels search_kernels;
-const SearchKernels search_kernels = {accumulate, match, add_pairs, widen};
+const SearchKernels search_kernels = {accumulate,  match,    add_pairs, widen, widen_row,
+                                      widen_block, products, product,   above};
 
 }  // namespace labelwood::simd::LABELWOOD_ISA

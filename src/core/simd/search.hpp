@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/half.hpp"
+#include "base/vectors.hpp"
 
 namespace labelwood::simd {
 
@@ -29,6 +30,15 @@ struct PairRows {
     bool half;
 };
 
+// A dense block of weights [n_columns, n_children] as it is stored; each weight is multiplied by `factor`.
+struct StoredBlock {
+    const char* weights;
+    VectorType type;
+    float factor;
+    int64_t n_columns;
+    int32_t n_children;
+};
+
 struct SearchKernels {
     // out[0:width] += sum_i values[i] * matrix[rows[i], 0:width].
     void (*accumulate)(const int32_t* rows, const float* values, int64_t count, const float* matrix, int64_t width,
@@ -41,6 +51,18 @@ struct SearchKernels {
     void (*add_pairs)(const PairRows&, const int32_t* rows, const float* values, int64_t count, float* scores);
     // Widens half-precision numbers.
     void (*widen)(const Half* half, int64_t count, float* out);
+    // The numbers of a dense row times `factor`, then zeros up to padded(count).
+    void (*widen_row)(const char* row, VectorType type, int64_t count, float factor, float* out);
+    // Widens a block; its rows are padded(n_children) apart, padded with zeros.
+    void (*widen_block)(const StoredBlock&, float* out);
+    // out[r, 0:n_children] = rows[r] . block for every row, from a widened block; rows of `out` are
+    // padded(n_children) apart.
+    void (*products)(const float* const* rows, int64_t n_rows, const float* block, int64_t n_columns,
+                     int64_t n_children, float* out);
+    // The same for one row, from the block as it is stored: the same bits.
+    void (*product)(const float* row, const StoredBlock&, float* out);
+    // Lists the numbers i with values[i] > limit; `found` has room for `count`. Returns how many.
+    int64_t (*above)(const float* values, int64_t count, float limit, int32_t* found);
 };
 
 const SearchKernels& search();

@@ -2,6 +2,7 @@
 #include "simd/solver.hpp"
 
 #include "simd/lanes.hpp"
+#include "simd/vectors.inl.hpp"
 
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {
@@ -107,54 +108,214 @@ struct Logistic {
     }
 };
 
+// The products of R rows of a batch with the weights of the vectors' columns.
+template <int S, int R>
+inline void multiply_rows(const float* const* rows, int64_t width, const float* weights, Lanes<S>* z) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    F sum[size_t{R}][size_t{L::N}] = {};
+    for (int64_t j = 0; j < width; ++j) {
+        F w[size_t{L::N}];
+        for (int n = 0; n < L::N; ++n) w[n] = load<F>(weights + j * S + n * L::W);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) {
+            const float x = rows[r][j];
+            for (int n = 0; n < L::N; ++n) sum[r][n] += x * w[n];
+        }
+    }
+    for (int r = 0; r < R; ++r) {
+        for (int n = 0; n < L::N; ++n) z[r].v[n] = sum[r][n];
+    }
+}
+
+template <int S>
+inline void multiply_batch(const float* const* rows, int64_t count, int64_t width, const float* weights, Lanes<S>* z) {
+    constexpr int R = Lanes<S>::N == 1 ? 12 : Lanes<S>::N == 2 ? 6 : 3;
+    constexpr int few = R > 4 ? R / 3 : 1;
+    int64_t r = 0;
+    for (; count - r > R - few; r += R) multiply_rows<S, R>(rows + r, width, weights, z + r);
+    for (; r < count; r += few) multiply_rows<S, few>(rows + r, width, weights, z + r);
+}
+
+// Adds R rows of a batch, each times its step, to the weights of the vectors' columns.
+template <int S, int R>
+inline void add_rows(const float* const* moved, int64_t width, const Lanes<S>* steps, float* weights) {
+    using L = Lanes<S>;
+    using F = typename L::F;
+    const float* x[size_t{R}];
+    Lanes<S> step[size_t{R}];
+    for (int r = 0; r < R; ++r) {
+        x[r] = moved[r];
+        step[r] = steps[r];
+    }
+    for (int64_t j = 0; j < width; ++j) {
+        for (int n = 0; n < L::N; ++n) {
+            float* at = weights + j * S + n * L::W;
+            F w = load<F>(at);
+            for (int r = 0; r < R; ++r) w += x[r][j] * step[r].v[n];
+            store(at, w);
+        }
+    }
+}
+
+template <int S>
+inline void add_batch(const float* const* moved, int n_moved, int64_t width, const Lanes<S>* steps, float* weights) {
+    for (; n_moved >= 4; n_moved -= 4, moved += 4, steps += 4) add_rows<S, 4>(moved, width, steps, weights);
+    if (n_moved == 3) add_rows<S, 3>(moved, width, steps, weights);
+    if (n_moved == 2) add_rows<S, 2>(moved, width, steps, weights);
+    if (n_moved == 1) add_rows<S, 1>(moved, width, steps, weights);
+}
+
+// Corrects the margins of the rows after row r of a batch for its step.
+template <int S>
+inline void correct_later(const float* const* rows, int64_t stride, int r, int n, const Lanes<S>& step, Lanes<S>* z) {
+    float products[kBatch];
+    int later = r + 1;
+    for (; later + 4 <= n; later += 4) dots<4>(rows[r], rows + later, stride, products + later);
+    for (; later < n; ++later) dots<1>(rows[r], rows + later, stride, products + later);
+    for (later = r + 1; later < n; ++later) {
+        for (int i = 0; i < Lanes<S>::N; ++i) z[later].v[i] += products[later] * step.v[i];
+    }
+}
+
+// One pass in progress: what it found so far, and the update of a row whose margins are known.
 template <int S, class Loss>
-int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const SiblingLanes& block,
-             GradientSpread* spread, int32_t* restless) {
+class Pass {
     using L = Lanes<S>;
     using F = typename L::F;
     using I = typename L::I;
-    F highest[L::N], lowest[L::N];
-    I active[L::N];
-    for (int n = 0; n < L::N; ++n) {
-        highest[n] = splat<F>(-1e30f);
-        lowest[n] = splat<F>(1e30f);
-        active[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
+
+  public:
+    Pass(const NodeRows& rows, const SiblingLanes& block, GradientSpread* spread, int32_t* restless)
+        : rows_(rows), block_(block), spread_(spread), restless_(restless) {
+        for (int n = 0; n < L::N; ++n) {
+            highest_[n] = splat<F>(-1e30f);
+            lowest_[n] = splat<F>(1e30f);
+            active_[n] = spread_bits<I>(static_cast<uint32_t>(block.active) >> (n * L::W));
+        }
+        spread->read = spread->written = 0;
     }
-    int64_t n_restless = 0;
-    spread->read = spread->written = 0;
-    for (int64_t visit = 0; visit < count; ++visit) {
-        const int32_t row = order[visit];
-        if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
-        const int64_t begin = rows.start[row], length = rows.indptr[row + 1] - rows.indptr[row];
-        const Lanes<S> z = margins<S>(rows.features + begin, rows.values + begin, length, block.weights);
-        spread->read += length;
-        float* duals = block.duals + static_cast<int64_t>(row) * S;
-        Lanes<S> step;
+
+    // Visits a row; `z` are the margins of its vector, or null. Returns true if a lane moved, by `step`.
+    inline bool visit(int32_t row, const L* of_vector, L* step) {
+        // Without sparse features, rows need no look-ups: their only entry is the bias.
+        static constexpr int32_t kFirst = 0;
+        const bool plain = rows_.bias != nullptr;
+        const int64_t begin = plain ? 0 : rows_.start[row];
+        const int64_t length = plain ? (*rows_.bias != 0.0f ? 1 : 0) : rows_.indptr[row + 1] - rows_.indptr[row];
+        const int32_t* features = plain ? &kFirst : rows_.features + begin;
+        const float* values = plain ? rows_.bias : rows_.values + begin;
+        L z = margins<S>(features, values, length, block_.weights);
+        if (of_vector != nullptr) {
+            for (int n = 0; n < L::N; ++n) z.v[n] += of_vector->v[n];
+        }
+        const int64_t entries = length + rows_.vectors.width;
+        spread_->read += entries;
+        float* duals = block_.duals + static_cast<int64_t>(row) * S;
         bool moved = false;
         for (int n = 0; n < L::N; ++n) {
-            const I positive = spread_bits<I>(static_cast<uint32_t>(block.positives[row]) >> (n * L::W));
+            const I positive = spread_bits<I>(static_cast<uint32_t>(block_.positives[row]) >> (n * L::W));
             const F sign = positive ? splat<F>(1.0f) : splat<F>(-1.0f);
             const F dual = load<F>(duals + n * L::W);
             F gradient, projected, next;
-            Loss::template update<F, I>(z.v[n], sign, dual, rows.diagonal[row], block, &gradient, &projected, &next);
-            highest[n] = larger(highest[n], projected);
-            lowest[n] = smaller(lowest[n], projected);
-            const I worth = (magnitude(projected) > splat<F>(block.skip)) & active[n];
+            Loss::template update<F, I>(z.v[n], sign, dual, rows_.diagonal[row], block_, &gradient, &projected, &next);
+            highest_[n] = larger(highest_[n], projected);
+            lowest_[n] = smaller(lowest_[n], projected);
+            const I worth = (magnitude(projected) > splat<F>(block_.skip)) & active_[n];
             next = worth ? next : dual;
-            step.v[n] = worth ? sign * Loss::template change<F, I>(dual, next, block) : F{};
+            step->v[n] = worth ? sign * Loss::template change<F, I>(dual, next, block_) : F{};
             store(duals + n * L::W, next);
-            moved |= any(step.v[n]);
+            moved |= any(step->v[n]);
         }
-        if (!moved) continue;
-        add_row<S>(rows.features + begin, rows.values + begin, length, step, block.weights);
-        restless[n_restless++] = row;
-        spread->written += length;
+        if (!moved) return false;
+        add_row<S>(features, values, length, *step, block_.weights);
+        restless_[n_restless_++] = row;
+        spread_->written += entries;
+        return true;
     }
-    for (int n = 0; n < L::N; ++n) {
-        store(spread->highest + n * L::W, highest[n]);
-        store(spread->lowest + n * L::W, lowest[n]);
+
+    int64_t finish() {
+        for (int n = 0; n < L::N; ++n) {
+            store(spread_->highest + n * L::W, highest_[n]);
+            store(spread_->lowest + n * L::W, lowest_[n]);
+        }
+        return n_restless_;
     }
-    return n_restless;
+
+  private:
+    const NodeRows& rows_;
+    const SiblingLanes& block_;
+    GradientSpread* spread_;
+    int32_t* restless_;
+    F highest_[size_t{L::N}], lowest_[size_t{L::N}];
+    I active_[size_t{L::N}];
+    int64_t n_restless_ = 0;
+};
+
+// Prefetches what the visit of a row with a vector reads.
+template <int S>
+inline void prefetch_visit(const NodeRows& rows, const SiblingLanes& block, int32_t row) {
+    const Vectors& vectors = rows.vectors;
+    const bool is_wide = rows.wide != nullptr;
+    const char* vector = is_wide ? reinterpret_cast<const char*>(rows.wide + row * padded(vectors.width))
+                                 : vectors.row(rows.members[row]);
+    const int64_t bytes = vectors.width * (is_wide ? 4 : bytes_of(vectors.type));
+    for (int64_t j = 0; j < bytes; j += 64) __builtin_prefetch(vector + j, 0, 2);
+    __builtin_prefetch(block.duals + static_cast<int64_t>(row) * S, 1);
+    __builtin_prefetch(block.positives + row);
+    __builtin_prefetch(rows.diagonal + row);
+}
+
+// The weights of the vectors' columns stay as they are within a batch. A row that moves changes the margins of
+// the later rows of its batch by the dot products with them.
+template <int S, class Loss>
+int64_t pass_in_batches(const NodeRows& rows, const int32_t* order, int64_t count, const SiblingLanes& block,
+                        GradientSpread* spread, int32_t* restless) {
+    Pass<S, Loss> pass(rows, block, spread, restless);
+    const Vectors& vectors = rows.vectors;
+    const int64_t stride = padded(vectors.width);
+    Lanes<S> z[size_t{kBatch}], steps[size_t{kBatch}];
+    const float* x[kBatch];
+    const float* moved[kBatch];
+    for (const float*& row : x) row = block.batch;  // a product of fewer rows may read others
+    for (int64_t begin = 0; begin < count; begin += kBatch) {
+        const int n = static_cast<int>(count - begin < kBatch ? count - begin : kBatch);
+        for (int r = 0; r < n; ++r) {
+            const int32_t row = order[begin + r];
+            if (rows.wide != nullptr) {
+                x[r] = rows.wide + row * stride;
+            } else {
+                const int32_t member = rows.members[row];
+                float* to = block.batch + r * stride;
+                widen_row(vectors.row(member), vectors.type, vectors.width, vectors.factor(member), to);
+                x[r] = to;
+            }
+            if (begin + kBatch + r < count) prefetch_visit<S>(rows, block, order[begin + kBatch + r]);
+        }
+        multiply_batch<S>(x, n, vectors.width, block.vector_weights, z);
+        int n_moved = 0;
+        for (int r = 0; r < n; ++r) {
+            Lanes<S>& step = steps[n_moved];
+            if (!pass.visit(order[begin + r], &z[r], &step)) continue;
+            moved[n_moved++] = x[r];
+            correct_later<S>(x, stride, r, n, step, z);
+        }
+        if (n_moved > 0) add_batch<S>(moved, n_moved, vectors.width, steps, block.vector_weights);
+    }
+    return pass.finish();
+}
+
+template <int S, class Loss>
+int64_t pass(const NodeRows& rows, const int32_t* order, int64_t count, const SiblingLanes& block,
+             GradientSpread* spread, int32_t* restless) {
+    if (rows.vectors.width > 0) return pass_in_batches<S, Loss>(rows, order, count, block, spread, restless);
+    Pass<S, Loss> pass(rows, block, spread, restless);
+    Lanes<S> step;
+    for (int64_t visit = 0; visit < count; ++visit) {
+        if (visit + 2 < count) prefetch_row(rows, order[visit + 2]);
+        pass.visit(order[visit], nullptr, &step);
+    }
+    return pass.finish();
 }
 
 template <class Loss>
@@ -205,6 +366,7 @@ int64_t larger_entries(const float* block, int64_t count, int width, uint16_t la
 }  // namespace
 
 extern const SolverKernels solver_kernels;
-const SolverKernels solver_kernels = {pass_of<SquaredHinge>, pass_of<Logistic>, larger_entries};
+const SolverKernels solver_kernels = {
+    pass_of<SquaredHinge>, pass_of<Logistic>, larger_entries, square, add_vector, dot};
 
 }  // namespace labelwood::simd::LABELWOOD_ISA

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "base/vectors.hpp"
+
 namespace labelwood::simd {
 
 // Widest block of siblings solved at once: one AVX-512 register or one cache line of weights per feature.
@@ -20,8 +22,15 @@ struct NodeRows {
     const float* values;
     const float* diagonal;  // per row: squared norm including the bias
     int64_t n_rows;
-    const int64_t* start;  // where each row's entries begin: indptr, unless a window holds only some rows
+    const int64_t* start;              // where each row's entries begin: indptr, unless a window holds only some rows
+    Vectors vectors{};                 // dense columns beside the features; width 0 if there are none
+    const int32_t* members = nullptr;  // the row of `vectors`, for each row
+    const float* wide = nullptr;       // the vectors of all rows, scaled, padded(width) apart; null: too many
+    const float* bias = nullptr;       // if the bias is the only entry of every row, or there is none: its value
 };
+
+// Rows with vectors are visited in batches: their products with the weights are one small matrix product.
+constexpr int kBatch = 12;
 
 // One block of `lanes` siblings in training; arrays are row-major with `lanes` columns.
 struct SiblingLanes {
@@ -33,6 +42,8 @@ struct SiblingLanes {
     float cost;                 // C
     float offset;               // fixed part of every margin
     float skip;                 // a smaller projected gradient causes no update
+    float* vector_weights;      // [vectors.width, lanes]
+    float* batch;               // room for kBatch rows of padded(vectors.width)
 };
 
 // The range of each lane's projected gradients in a pass, from which the solver decides when to stop; `read`
@@ -55,6 +66,11 @@ struct SolverKernels {
     // numbers, and the bits of these lanes. Returns how many; `rows` and `found` need room for one more.
     int64_t (*larger_entries)(const float* block, int64_t count, int width, uint16_t lanes, float threshold,
                               int32_t* rows, uint16_t* found);
+    // The squared length of a dense row.
+    float (*square)(const char* row, VectorType type, int64_t count);
+    // sum[0:width] += a row of `vectors`.
+    void (*add_vector)(const Vectors& vectors, int64_t row, float* sum);
+    float (*dot)(const float* a, const float* b, int64_t width);
 };
 
 // The best kernels this machine can run, or those that the environment variable LABELWOOD_ISA names.

@@ -13,6 +13,7 @@
 
 #include "base/csr.hpp"
 #include "base/span.hpp"
+#include "base/vectors.hpp"
 
 namespace labelwood::sparse {
 
@@ -73,11 +74,16 @@ class Residency {
     Vector<Range> ranges_;
 };
 
-// A matrix whose rows are multiplied by a factor each when they are read.
+// A matrix whose rows are multiplied by a factor each when they are read. A row may have a vector: dense columns
+// beside its sparse ones.
 struct TrainingRows {
     Csr x;
     const float* scale = nullptr;    // null: all factors are 1
     Residency* residency = nullptr;  // null: the rows are in memory
+    Vectors vectors{};               // width 0: none
+
+    // Numbers of a row, those of its vector included.
+    int64_t entries(int64_t row) const { return x.row_nnz(row) + vectors.width; }
 
     // Reports that a row is about to be read, and returns its factor.
     float open(int64_t row) const {

@@ -30,16 +30,18 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator.prediction import Prediction
 from labelwood.estimator.preflight import Planned
 from labelwood.executors import Executor
+from labelwood.hybrid import as_sparse
 from labelwood.label_names import PREFIX as LABEL_NAMES
 from labelwood.label_names import LabelNames
 from labelwood.params import Param, check_parameters
 from labelwood.resources import memory
 from labelwood.run_context import RunContext
 from labelwood.scoring.thresholds import Decisions, is_saved_here
-from labelwood.sparse import CSR, as_features
+from labelwood.sparse import CSR
 from labelwood.storage import model_directory
 from labelwood.validation.column_names import PREFIX as COLUMN_NAMES
 from labelwood.validation.column_names import column_names, names_from_arrays, names_to_arrays
+from labelwood.validation.features import as_features
 from labelwood.validation.label_texts import LabelRows, describe_labels, stacked
 from labelwood.validation.targets import check_sizes, read_labels
 from labelwood.vocabulary.current_labels import current_targets
@@ -205,6 +207,8 @@ class TreeEstimator(Prediction, Planned, BaseEstimator):  # type: ignore[misc]  
         run = RunContext(n_threads=self.n_threads, seed=seed, verbose=bool(self.verbose))
         with run.phase("prepare"):
             features = as_features(X, owner=owner)
+            if not self.takes_vectors:
+                features = as_sparse(features)
             names, targets = read_labels(Y, label_names, owner)
         check_sizes(features, targets, owner)
         return features, names, targets, run

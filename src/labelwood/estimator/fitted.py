@@ -19,8 +19,9 @@ from labelwood.packed.label_tree import LabelledTree
 from labelwood.packed.routed_forest import RoutedForest
 from labelwood.run_context import RunContext, thread_count
 from labelwood.scoring.thresholds import Decisions, Objective
-from labelwood.sparse import CSR, I32, I64, TopK, as_features
+from labelwood.sparse import CSR, I32, I64, TopK
 from labelwood.validation.column_names import check_columns, column_names, n_dimensions
+from labelwood.validation.features import as_features
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows, to_csr
 from labelwood.vocabulary import Vocabulary
 from labelwood.vocabulary.current_labels import CurrentLabels, moved_ids, renames
@@ -34,6 +35,7 @@ class FittedModel:
     can_shrink: ClassVar[bool] = False  # the model has prune, quantize and shrink_curve
     has_label_weights: ClassVar[bool] = False  # trees() are label trees: features have weights for each label
     takes_new_features: ClassVar[bool] = False  # rows may have columns beyond those of training
+    takes_vectors: ClassVar[bool] = False  # learns from dense columns as they are; others get them as sparse entries
 
     n_jobs: int | None
     verbose: bool
@@ -132,6 +134,8 @@ class FittedModel:
     def moved_labels(self) -> dict[int, int]:
         """Label ids that are not suggested under their own name, with the id that stands for each, or -1."""
         names = self.label_names
+        if names.vocabulary is None:
+            return {}
         vocabulary, count, found = self._moved
         if vocabulary is not names.vocabulary or count != len(names):
             found = moved_ids(names)
@@ -179,7 +183,7 @@ class FittedModel:
 
     def knows_any(self, row: CSR) -> bool:
         """True if a feature of the row is known to the model."""
-        return bool(np.any(row.data))
+        return bool(np.any(row.data)) or (row.dense_part is not None and bool(np.any(row.dense_part)))
 
     def feature_namer(self) -> Callable[[int], str | None]:
         """A function from a column of X to the name it had at fit, or None."""

@@ -103,7 +103,8 @@ def fingerprint(facts: Mapping[str, Any], matrices: Iterable[CSR]) -> str:
     total.update(json.dumps(facts, sort_keys=True, default=plain).encode())
     for matrix in matrices:
         total.update(f"{matrix.n_rows} {matrix.n_cols}".encode())
-        for array in (matrix.indptr, matrix.indices, matrix.data):
+        dense = () if matrix.dense_part is None else (matrix.dense_part,)
+        for array in (matrix.indptr, matrix.indices, matrix.data, *dense):
             for start in range(0, len(array), _PIECE):
                 total.update(array[start : start + _PIECE].tobytes())
                 matrix.let_go()

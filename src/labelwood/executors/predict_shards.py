@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.executors.work_unit import Unit, complete
+from labelwood.hybrid import Hybrid, beside
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, Arrays, Progress, TopK
 
@@ -50,6 +51,8 @@ def sharded_topk(model: Predicting, X: CSR, k: int, run: RunContext) -> TopK:
     for start in range(0, X.n_rows, _SHARD_ROWS):
         rows = X.rows(start, min(X.n_rows, start + _SHARD_ROWS))
         own: dict[str, npt.NDArray[Any]] = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
+        if isinstance(rows, Hybrid):
+            own["vectors"] = rows.vectors
         units.append(Unit(f"rows{start}", predict_shard, own, setting, float(rows.nnz + rows.n_rows)))
     found = complete("predict", units, shared, run)
     empty = np.empty((0, k), np.int32), np.empty((0, k), np.float32)
@@ -68,7 +71,11 @@ def predict_shard(
         kind = getattr(import_module(setting["home"]), setting["class"])
         _RESTORED.clear()
         _RESTORED[setting["token"]] = kind.from_saved(setting["manifest"], own, where="a shard's model")
-    rows = CSR(arrays["indptr"], arrays["indices"], arrays["data"], setting["n_cols"])
+    vectors = arrays.get("vectors")
+    n_sparse = setting["n_cols"] - (0 if vectors is None else vectors.shape[1])
+    rows = CSR(arrays["indptr"], arrays["indices"], arrays["data"], n_sparse)
+    if vectors is not None:
+        rows = beside(rows, vectors)
     run = RunContext(n_threads=n_threads)
     run.allowed = None if setting["allowed"] is None else np.array(setting["allowed"], np.int32)
     top = _RESTORED[setting["token"]].topk_rows(rows, setting["k"], run)

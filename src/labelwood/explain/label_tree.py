@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain import Asked, Explanation, Lost, Missed, Path, Place, Rival, Step, Suggestion
+from labelwood.hybrid import as_sparse
 from labelwood.packed.label_tree import NodeWeights, PackedTree
 from labelwood.sparse import CSR, F64, I32, TopK
 
@@ -37,6 +38,7 @@ class RowInTree:
         self, packed: PackedTree, row: CSR, asked: Asked, *, number: int, leaf_labels: I32 | None = None
     ) -> None:
         self._packed, self._asked, self._number = packed, asked, number
+        row = as_sparse(row)
         self._columns, self._values = row.indices, row.data.astype(np.float64)
         label = packed.tree.label
         self._label = label if leaf_labels is None else _renamed(label, leaf_labels)
@@ -147,11 +149,18 @@ def weights_of_node(packed: PackedTree, node: int, columns: npt.NDArray[Any]) ->
     weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
     own = weights.features[weights.feature_ptr[inner] : weights.feature_ptr[inner + 1]]
     n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
-    if len(own) == 0:
-        return np.empty(0, np.intp), np.zeros((0, n_children))
-    at = own.searchsorted(columns)
-    (known,) = (own.take(at, mode="clip") == columns).nonzero()
-    return known, _rows(weights, inner, at[known], n_children)
+    known = np.empty(0, np.intp)
+    found: F64 = np.zeros((0, n_children))
+    if len(own) > 0:
+        at = own.searchsorted(columns)
+        (known,) = (own.take(at, mode="clip") == columns).nonzero()
+        found = _rows(weights, inner, at[known], n_children)
+    first_of_vector = packed.n_features - packed.n_columns
+    (of_vector,) = (columns >= first_of_vector).nonzero()
+    if len(of_vector) == 0:
+        return known, found
+    dense = weights.vector_block(packed.tree, node)[columns[of_vector] - first_of_vector]
+    return np.concatenate([known, of_vector]), np.concatenate([found, dense.astype(np.float64)])
 
 
 def _rows(node_weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:

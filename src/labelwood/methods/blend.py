@@ -57,6 +57,7 @@ class Blend(TreeEstimator):
     """
 
     method_name: ClassVar[str] = "blend"
+    takes_vectors: ClassVar[bool] = True
     members_: list[TreeEstimator]
     mix_: Mix
     held_out_: dict[str, Any]

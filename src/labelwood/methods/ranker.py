@@ -55,6 +55,7 @@ class Ranker(TreeEstimator):
     """
 
     method_name: ClassVar[str] = "ranker"
+    takes_vectors: ClassVar[bool] = True
     ADDED_LATER: ClassVar[dict[str, Any]] = {"similar_rows": 0, "hidden": 0.0}
     members_: list[TreeEstimator]
     second_look_: SecondLook | None

@@ -20,10 +20,14 @@ from labelwood.sparse import F32, I64
 
 _STEPS = 127  # largest int8
 _BISECTIONS = 60
+_NONE = np.empty(0, np.float32)
 
 
 def prune(packed: PackedTree, threshold: float) -> PackedTree:
-    """The tree without the weights of at most this size, and without features that have no weight left."""
+    """The tree without the weights of at most this size, and without features that have no weight left.
+
+    The weights of dense columns stay: without some of them, a block would not be smaller.
+    """
     node_weights, tree = packed.node_weights, packed.tree
     if node_weights.dense:
         node_weights = _sparse(node_weights, tree, threshold)
@@ -40,14 +44,17 @@ def quantize(packed: PackedTree, dtype: str) -> PackedTree:
     node_weights, tree = packed.node_weights, packed.tree
     if node_weights.dense:
         node_weights = _sparse(node_weights, tree, 0.0)
+    of_vectors = _plain_vectors(node_weights, tree)
     if dtype == "int8":
-        return replace(packed, node_weights=_to_int8(node_weights))
+        steps, scale = _steps(of_vectors, _vector_ptr(node_weights, tree)) if len(of_vectors) else (of_vectors, _NONE)
+        return replace(packed, node_weights=replace(_to_int8(node_weights), vector_weights=steps, vector_scale=scale))
     weights = _plain(node_weights)
-    if len(weights) and np.abs(weights).max() > np.finfo(dtype).max:
-        raise LabelwoodError(f"quantize: a weight of {np.abs(weights).max():g} does not fit {dtype}")
-    return replace(
-        packed, node_weights=replace(node_weights, weights=weights.astype(dtype), scale=np.empty(0, np.float32))
-    )
+    for own in (weights, of_vectors):
+        if len(own) and np.abs(own).max() > np.finfo(dtype).max:
+            raise LabelwoodError(f"quantize: a weight of {np.abs(own).max():g} does not fit {dtype}")
+    plain = {"weights": weights.astype(dtype), "scale": _NONE}
+    plain |= {"vector_weights": of_vectors.astype(dtype), "vector_scale": _NONE}
+    return replace(packed, node_weights=replace(node_weights, **plain))
 
 
 def threshold_for(trees: Sequence[PackedTree], target: int) -> float:
@@ -85,7 +92,8 @@ class _Sizes:
         widest = int(np.diff(tree.child_ptr).max(initial=1))
         child = np.dtype(child_type(widest)) if node_weights.dense else node_weights.child
         own = (node_weights.bias, node_weights.feature_ptr, node_weights.weight_ptr, node_weights.scale)
-        fixed = sum(array.nbytes for array in (tree.child_ptr, tree.label, *own))
+        of_vectors = (node_weights.vector_weights, node_weights.vector_scale)
+        fixed = sum(array.nbytes for array in (tree.child_ptr, tree.label, *own, *of_vectors))
         return cls(weights, largest, child.itemsize + node_weights.weights.itemsize, fixed)
 
     def bytes_above(self, threshold: float) -> int:
@@ -105,6 +113,19 @@ def _plain(node_weights: NodeWeights) -> F32:
     weights = node_weights.weights.astype(np.float32)
     if len(node_weights.scale):
         weights *= np.repeat(node_weights.scale, np.diff(node_weights.weight_ptr))
+    return weights
+
+
+def _vector_ptr(node_weights: NodeWeights, tree: LabelTree) -> I64:
+    """Where the weights for dense columns of each inner node start, and the end."""
+    return pointer_to(np.diff(tree.child_ptr)[tree.inner].astype(np.int64) * node_weights.n_columns)
+
+
+def _plain_vectors(node_weights: NodeWeights, tree: LabelTree) -> F32:
+    """All weights for dense columns as float32."""
+    weights = node_weights.vector_weights.astype(np.float32)
+    if len(node_weights.vector_scale):
+        weights *= np.repeat(node_weights.vector_scale, np.diff(_vector_ptr(node_weights, tree)))
     return weights
 
 
@@ -139,6 +160,8 @@ def _sparse(node_weights: NodeWeights, tree: LabelTree, threshold: float) -> Nod
         "child": np.concatenate(children),
         "weights": np.concatenate(weights),
         "bias": node_weights.bias,
+        "vector_weights": node_weights.vector_weights,
+        "vector_scale": node_weights.vector_scale,
     }
     return narrow(arrays, tree, "float32")
 
@@ -167,12 +190,17 @@ def _select(node_weights: NodeWeights, keep: npt.NDArray[np.bool_]) -> NodeWeigh
     )
 
 
-def _to_int8(node_weights: NodeWeights) -> NodeWeights:
-    weights, counts = _plain(node_weights), np.diff(node_weights.weight_ptr)
+def _steps(weights: F32, ptr: I64) -> tuple[npt.NDArray[np.int8], F32]:
+    """The weights of each node as multiples of 1/127 of its largest, and that number."""
+    counts = np.diff(ptr)
     scale = np.ones(len(counts), np.float32)
     filled = counts > 0
     if filled.any():
-        largest = np.maximum.reduceat(np.abs(weights), node_weights.weight_ptr[:-1][filled])
+        largest = np.maximum.reduceat(np.abs(weights), ptr[:-1][filled])
         scale[filled] = np.maximum(largest, np.finfo(np.float32).tiny) / _STEPS
-    steps = np.rint(weights / np.repeat(scale, counts)).astype(np.int8)
+    return np.rint(weights / np.repeat(scale, counts)).astype(np.int8), scale
+
+
+def _to_int8(node_weights: NodeWeights) -> NodeWeights:
+    steps, scale = _steps(_plain(node_weights), node_weights.weight_ptr)
     return _select(replace(node_weights, weights=steps, scale=scale), steps != 0)

@@ -6,6 +6,8 @@ A :class:`PackedTree` is the fitted state of a label-tree method: the tree, and 
 - dense: every weight kept, a block [used features x children] of float32 per node;
 - sparse: after a threshold, per feature the remaining (child, weight) pairs, in float16 by default. Weights in int8
   are multiples of one number per node.
+
+The dense columns of hybrid rows have a block of weights of their own in every node.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from labelwood.sparse import CSR, F32, F64, HEAVIEST, I32, I64, TopK, are_light
 
 _OWNER = "NodeWeights"
 _require = partial(require, _OWNER)
+_OPTIONAL = ("scale", "vector_weights", "vector_scale")  # arrays that are not saved if they are empty
 _CHILD_TYPES: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.int32)
 
 
@@ -39,6 +42,10 @@ class NodeWeights:
     ``n_children`` weights. Sparse: feature ``j``'s pairs start at ``row_start[j]`` (relative to the node) and
     end where the next feature's start; ``child`` counts from the node's first child. ``bias`` is per tree node.
     ``scale`` is empty unless the weights are int8; then node ``i``'s are multiples of ``scale[i]``.
+
+    ``vector_weights`` holds, for each inner node in order, a block [dense columns x children]. The children of all
+    inner nodes are all nodes but the root, so the block of a node with first child c starts at (c - 1) times the
+    number of dense columns. ``vector_scale`` is to them what ``scale`` is to ``weights``.
     """
 
     feature_ptr: I64
@@ -49,6 +56,13 @@ class NodeWeights:
     weights: npt.NDArray[Any]
     bias: F32
     scale: F32 = field(default_factory=lambda: np.empty(0, np.float32))
+    vector_weights: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, np.float32))
+    vector_scale: F32 = field(default_factory=lambda: np.empty(0, np.float32))
+
+    @property
+    def n_columns(self) -> int:
+        """Dense columns that have weights."""
+        return len(self.vector_weights) // max(len(self.bias) - 1, 1)
 
     @property
     def dense(self) -> bool:
@@ -56,9 +70,22 @@ class NodeWeights:
         return len(self.row_start) == 0 and len(self.child) == 0
 
     @property
+    def stored_as(self) -> np.dtype[Any]:
+        """The number format of the weights."""
+        return self.weights.dtype if len(self.weights) or self.n_columns == 0 else self.vector_weights.dtype
+
+    @property
     def n_weights(self) -> int:
         """Number of weights that are not zero, without biases."""
-        return int(np.count_nonzero(self.weights)) if self.dense else len(self.weights)
+        of_vectors = int(np.count_nonzero(self.vector_weights))
+        return of_vectors + (int(np.count_nonzero(self.weights)) if self.dense else len(self.weights))
+
+    def vector_block(self, tree: LabelTree, node: int) -> F32:
+        """The weights of the dense columns in an inner node, [columns, children], scaled if they are stored as int8."""
+        first, last = (int(bound) - 1 for bound in tree.child_ptr[node : node + 2])
+        own = self.vector_weights[first * self.n_columns : last * self.n_columns].reshape(-1, last - first)
+        wide: F32 = own.astype(np.float32)
+        return wide * self.vector_scale[tree.inner_of[node]] if len(self.vector_scale) else wide
 
     def weights_of(self, inner: int) -> npt.NDArray[Any]:
         """The weights of an inner node, scaled if they are stored as int8."""
@@ -68,7 +95,7 @@ class NodeWeights:
     def check(self, tree: LabelTree, n_features: int) -> NodeWeights:
         """Assert every invariant that the search relies on; return self."""
         wanted = {"feature_ptr": np.int64, "features": np.int32, "weight_ptr": np.int64, "row_start": np.uint32}
-        for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32}.items():
+        for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32, "vector_scale": np.float32}.items():
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
         flat = all(getattr(self, part.name).ndim == 1 for part in fields(self))
         _require(flat, "arrays must be one-dimensional")
@@ -77,7 +104,10 @@ class NodeWeights:
         check_pointer(_OWNER, "feature_ptr", self.feature_ptr, n_inner, len(self.features))
         check_pointer(_OWNER, "weight_ptr", self.weight_ptr, n_inner, len(self.weights))
         per_node = np.diff(self.feature_ptr)
-        CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_features).check()
+        self._check_vectors(tree, n_inner)
+        n_sparse = n_features - self.n_columns
+        _require(n_sparse >= 0, "vector_weights must have at most as many columns as the model has features")
+        CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_sparse).check()
         if self.dense:
             _require(self.weights.dtype == np.float32, "weights must be float32")
             _require(np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit")
@@ -90,9 +120,22 @@ class NodeWeights:
             self._check_rows(n_children)
         n_scales = n_inner if self.weights.dtype == np.int8 else 0
         _require(self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none")
-        light = all(are_light(array) for array in (self.bias, self.weights, self.scale))
+        light = all(are_light(array) for array in (self.bias, self.weights, self.scale, *self._of_vectors()))
         _require(light, f"weights must be finite and at most {HEAVIEST:g}")
         return self
+
+    def _of_vectors(self) -> tuple[npt.NDArray[Any], F32]:
+        return self.vector_weights, self.vector_scale
+
+    def _check_vectors(self, tree: LabelTree, n_inner: int) -> None:
+        known = self.vector_weights.dtype in (np.int8, np.float16, np.float32)
+        _require(known, "vector_weights must be int8, float16 or float32")
+        whole = len(self.vector_weights) == self.n_columns * (tree.n_nodes - 1)
+        _require(whole, "vector_weights must have one value per dense column and child")
+        n_scales = n_inner if self.vector_weights.dtype == np.int8 else 0
+        _require(
+            len(self.vector_scale) == n_scales, "vector_scale must have one value per inner node for int8, else none"
+        )
 
     def _check_rows(self, n_children: npt.NDArray[Any]) -> None:
         node_weights, begin, end = np.diff(self.weight_ptr), self.feature_ptr[:-1], self.feature_ptr[1:]
@@ -143,6 +186,11 @@ class PackedTree(PicklesFieldsOnly):
     link: int
     n_features: int
 
+    @property
+    def n_columns(self) -> int:
+        """Dense columns of the rows; the last of the features."""
+        return self.node_weights.n_columns
+
     @cached_property
     def _searcher(self) -> _core.TreeSearcher:
         c = self.node_weights
@@ -150,7 +198,8 @@ class PackedTree(PicklesFieldsOnly):
         weights = c.weights.view(np.uint16) if c.weights.dtype == np.float16 else c.weights
         arrays = {part.name: getattr(c, part.name) for part in fields(NodeWeights)}
         shape = {name: getattr(self.tree, name) for name in ("child_ptr", "label", "inner_of")}
-        own = {"weights": weights, "link": self.link, "n_features": self.n_features}
+        own = {"weights": weights, "link": self.link, "n_features": self.n_features - self.n_columns}
+        own["n_columns"] = self.n_columns
         return _core.TreeSearcher({**shape, **arrays, **own})
 
     def topk(
@@ -172,7 +221,9 @@ class PackedTree(PicklesFieldsOnly):
         # A beam allocates its width for every row, and no level is wider than all nodes.
         width = min(beam_width, len(self.tree.label))
         with run.phase("search", X.nnz) as progress:
-            labels, scores = self._searcher.search(X, k, width, exact, run.n_threads, progress, allowed, per_node)
+            labels, scores = self._searcher.search(
+                X, k, width, exact, run.n_threads, progress, allowed, per_node, vector_scale=X.vector_factors
+            )
         return TopK(labels, scores)
 
     def weights_of(self, child: int) -> tuple[I32, F64]:
@@ -183,17 +234,20 @@ class PackedTree(PicklesFieldsOnly):
         features = own.features[own.feature_ptr[inner] : own.feature_ptr[inner + 1]]
         weights = own.weights_of(inner)
         if own.dense:
-            return features, weights.reshape(-1, last_child - first_child)[:, place].astype(np.float64)
-        start = int(own.weight_ptr[inner])
-        pairs = np.flatnonzero(own.child[start : start + len(weights)] == place)
-        starts = own.row_start[own.feature_ptr[inner] : own.feature_ptr[inner + 1]]
-        return features[np.searchsorted(starts, pairs, side="right") - 1], weights[pairs].astype(np.float64)
+            found = weights.reshape(-1, last_child - first_child)[:, place]
+        else:
+            start = int(own.weight_ptr[inner])
+            pairs = np.flatnonzero(own.child[start : start + len(weights)] == place)
+            starts = own.row_start[own.feature_ptr[inner] : own.feature_ptr[inner + 1]]
+            features, found = features[np.searchsorted(starts, pairs, side="right") - 1], weights[pairs]
+        columns = np.arange(self.n_features - self.n_columns, self.n_features, dtype=np.int32)
+        of_vectors = own.vector_block(self.tree, parent)[:, place]
+        return np.concatenate([features, columns]), np.concatenate([found, of_vectors]).astype(np.float64)
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """The arrays to save, under names that start with ``prefix``."""
         own = {part.name: getattr(self.node_weights, part.name) for part in fields(NodeWeights)}
-        if len(self.node_weights.scale) == 0:
-            del own["scale"]
+        own = {name: array for name, array in own.items() if len(array) or name not in _OPTIONAL}
         own |= {"child_ptr": self.tree.child_ptr, "label": self.tree.label}
         return {prefix + name: array for name, array in own.items()}
 
@@ -206,7 +260,9 @@ class PackedTree(PicklesFieldsOnly):
         for array in (tree.child_ptr, tree.label):
             _require(array.dtype == np.int32 and array.ndim == 1, "a tree's arrays must be int32")
         tree.check(n_labels)
-        names = [part.name for part in fields(NodeWeights) if part.name != "scale" or prefix + "scale" in arrays]
+        names = [
+            part.name for part in fields(NodeWeights) if part.name not in _OPTIONAL or prefix + part.name in arrays
+        ]
         node_weights = NodeWeights(**{name: arrays[prefix + name] for name in names})
         return cls(tree, node_weights.check(tree, n_features), link, n_features)
 

@@ -45,7 +45,7 @@ class TailReranker:
         """The means of prepared rows; ``most`` is the number of entries kept of each mean (0: all)."""
         rows = X.unit_rows()
         with run.phase("label means") as progress:
-            indptr, indices, data = _core.label_vectors(rows, Y, most, run.n_threads, progress)
+            indptr, indices, data, _ = _core.label_vectors(rows, Y, most, run.n_threads, progress)
         means = CSR(indptr, indices, data, X.n_cols)
         return cls(means, np.ones(Y.n_cols, np.float32) if unit else _lengths(rows, Y, means), share)
 

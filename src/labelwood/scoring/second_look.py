@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError
+from labelwood.hybrid import words_of
 from labelwood.packed.base import PicklesFieldsOnly, check_pointer, restored_csr
 from labelwood.packed.boosted_trees import BoostedTrees
 from labelwood.run_context import RunContext
@@ -91,7 +92,7 @@ class LabelTables(PicklesFieldsOnly):
         indptr = np.searchsorted(rows, np.arange(Y.n_cols + 1)).astype(np.int64)
         together = CSR(indptr, shares.indices[kept], shares.data[kept], Y.n_cols)
         ptr, vectors = names or LabelRows(np.zeros(Y.n_cols + 1, np.int64), _no_rows(n_features))
-        return cls(np.log1p(counts).astype(np.float32), together, ptr, vectors.unit_rows())
+        return cls(np.log1p(counts).astype(np.float32), together, ptr, words_of(vectors).unit_rows())
 
     def matches(self, X: CSR, width: int, run: RunContext) -> TopK:
         """The labels whose names stand in each row, at most 20, in a list of the given width."""

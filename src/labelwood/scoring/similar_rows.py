@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError
+from labelwood.hybrid import words_of
 from labelwood.packed.base import PicklesFieldsOnly, restored_csr
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, TopK, from_scipy
@@ -37,7 +38,7 @@ class SimilarRows(PicklesFieldsOnly):
     @classmethod
     def learn(cls, X: CSR, Y: CSR, n_neighbors: int) -> SimilarRows:
         """The index of training rows."""
-        rows = X.unit_rows()
+        rows = words_of(X).unit_rows()
         kept = _core.keep_largest(rows.indptr, np.abs(rows.data), _TERMS)
         columns = rows.indices[kept]
         known = np.bincount(columns, minlength=X.n_cols) <= max(_FEW, _COMMON * X.n_rows)

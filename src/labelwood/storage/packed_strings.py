@@ -41,6 +41,16 @@ def unpack(
         raise FormatError(f"{what} is not UTF-8; the model is damaged") from None
 
 
+def joined(parts: Sequence[tuple[U8, I64]]) -> tuple[U8, I64]:
+    """The strings of several parts, one part after the other.
+
+    >>> joined([pack(["ab"]), pack(["c", "d"])])[1].tolist()
+    [0, 2, 3, 4]
+    """
+    sizes = np.concatenate([np.diff(offsets) for _, offsets in parts])
+    return np.concatenate([utf8 for utf8, _ in parts]), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
 def are_sound(utf8: npt.NDArray[Any], offsets: npt.NDArray[Any], count: int) -> bool:
     """True if two arrays from a file are the bytes and the offsets of ``count`` strings."""
     return bool(

@@ -11,11 +11,12 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from labelwood.errors import LabelwoodError
 from labelwood.params import declared
 from labelwood.progress import Progress
-from labelwood.sparse import CSR, as_features
+from labelwood.sparse import CSR
 from labelwood.text.encoder import TextEncoder, list_texts
 from labelwood.text.fields import Document
 from labelwood.text.hashing import HashingEncoder
 from labelwood.text.tfidf import TfidfEncoder
+from labelwood.validation.features import as_features
 
 _COUNTS = {"use_idf": False, "sublinear_tf": False, "norm": None}  # what TfidfEncoder calls a CountVectorizer
 _ENCODERS: dict[type, tuple[type[TextEncoder], dict[str, Any]]] = {

@@ -115,7 +115,7 @@ class WordReader:
         words = [packed_strings.unpack(*one, what="a word") for one in lists]
         forms = [self._forms(code)(own) if own else [] for code, own in zip(self.languages, words, strict=True)]
         starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
-        all_words, words_offsets = packed_strings.pack([word for own in words for word in own])
+        all_words, words_offsets = packed_strings.joined(lists)
         all_forms, forms_offsets = packed_strings.pack([form for own in forms for form in own])
         return {
             "words": all_words, "words_offsets": words_offsets, "forms": all_forms, "forms_offsets": forms_offsets,

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
+from labelwood.hybrid import Hybrid, as_layout, beside
 from labelwood.label_names import LabelNames
-from labelwood.sparse import CSR, I64, as_features
+from labelwood.sparse import CSR, I64
+from labelwood.validation.features import as_features
 
 
 class LabelTexts(NamedTuple):
@@ -80,7 +82,7 @@ def describe_labels(
                 f"{owner}: label_vectors must have one row for each of the {len(names)} labels; got {vectors.n_rows}"
             )
     order = np.argsort(ids, kind="stable")
-    order = order[np.diff(vectors.indptr)[order] > 0]
+    order = order[(np.diff(vectors.indptr)[order] > 0) | (vectors.width > 0)]
     ptr = np.searchsorted(ids[order], np.arange(len(names) + 1)).astype(np.int64)
     return names, CSR(Y.indptr, Y.indices, Y.data, len(names)), LabelRows(ptr, vectors.take(order))
 
@@ -104,7 +106,10 @@ def without(Y: CSR, hidden: npt.NDArray[np.bool_]) -> CSR:
 def _below(upper: CSR, lower: CSR) -> CSR:
     indptr = np.concatenate([upper.indptr, upper.indptr[-1] + lower.indptr[1:]])
     indices = np.concatenate([upper.indices, lower.indices])
-    return CSR(indptr, indices, np.concatenate([upper.data, lower.data]), upper.n_cols)
+    whole = CSR(indptr, indices, np.concatenate([upper.data, lower.data]), upper.n_cols - upper.width)
+    if not isinstance(upper, Hybrid):
+        return whole
+    return beside(whole, np.concatenate([upper.vectors, as_layout(lower, upper.n_sparse, upper.width).dense_part]))
 
 
 def _with_new_labels(names: LabelNames, labels: list[Hashable], owner: str) -> tuple[LabelNames, npt.NDArray[np.int64]]:

@@ -21,7 +21,8 @@ def label_tree_words(packed: PackedTree, count: int) -> Words:
     for inner, node in enumerate(packed.tree.inner.tolist()):
         first = int(packed.tree.child_ptr[node])
         n_children = int(packed.tree.child_ptr[node + 1]) - first
-        find = _dense if packed.node_weights.dense else _sparse
+        only_vectors = packed.n_columns == packed.n_features
+        find = _of_vectors if only_vectors else _dense if packed.node_weights.dense else _sparse
         for child, words in enumerate(find(packed, inner, n_children, count)):
             found[first + child] = words
     return found
@@ -66,7 +67,17 @@ def _dense(packed: PackedTree, inner: int, n_children: int, count: int) -> Words
     node_weights = packed.node_weights
     first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
     start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
-    block, columns = (node_weights.weights[start:stop].reshape(-1, n_children), node_weights.features[first:last])
+    block = node_weights.weights[start:stop].reshape(-1, n_children)
+    return _of_block(block, node_weights.features[first:last], count)
+
+
+def _of_vectors(packed: PackedTree, inner: int, n_children: int, count: int) -> Words:
+    block = packed.node_weights.vector_block(packed.tree, int(packed.tree.inner[inner]))
+    return _of_block(block, np.arange(len(block)), count)
+
+
+def _of_block(block: npt.NDArray[Any], columns: npt.NDArray[Any], count: int) -> Words:
+    n_children = block.shape[1]
     found: Words = []
     for begin in range(0, n_children, _COLUMNS_AT_ONCE):  # a copy with the children's weights side by side
         part = np.ascontiguousarray(block[:, begin : begin + _COLUMNS_AT_ONCE].T)

@@ -30,7 +30,7 @@ def csr(matrix) -> CSR:
 
 def vectors_of(X, Y, most=0, n_threads=1):
     x, y = csr(X), csr(Y)
-    out = _core.label_vectors(x, y, most, n_threads, None)
+    *out, _ = _core.label_vectors(x, y, most, n_threads, None)
     return CSR(*out, x.n_cols).check()
 
 
@@ -165,7 +165,9 @@ def test_pruned_rows_are_the_dense_blocks_without_small_weights(seed, threshold)
 
 def searcher(tree, arrays, n_features, link):
     named = ("feature_ptr", "features", "weight_ptr", "row_start", "child", "weights", "bias")
-    own = {"scale": np.empty(0, np.float32), "link": link, "n_features": n_features}
+    none = np.empty(0, np.float32)
+    own = {"scale": none, "vector_weights": none, "vector_scale": none, "n_columns": 0}
+    own |= {"link": link, "n_features": n_features}
     shape = {"child_ptr": tree.child_ptr, "label": tree.label, "inner_of": tree.inner_of}
     return _core.TreeSearcher({**shape, **{name: arrays[name] for name in named}, **own})
 

@@ -184,6 +184,18 @@ def test_labels_retire_merge_and_return_in_both_trees():
     np.testing.assert_allclose(frozen.predict_topk(rows, 5)[1], model.predict_topk(rows, 5)[1], rtol=1e-4, atol=1e-5)
 
 
+def test_a_frozen_model_with_few_labels_left():
+    rows, labels = stream(400)
+    model = living().partial_fit(rows, labels)
+    for name in model.classes_[1:]:
+        model.labels.retire(name)
+    one = [str(model.classes_[0])]
+    for each in (model, model.freeze()):
+        assert [name for name in each.predict_topk(rows[:1], 3)[0][0] if name is not None] == one
+    model.labels.retire(one[0])
+    assert model.freeze().predict_topk(rows[:1], 3)[1].tolist() == [[0.0] * 3]
+
+
 def test_learning_goes_on_beside_a_refit():
     rows, labels = stream(900)
     model = living(refits="asked").partial_fit(rows[:500], labels[:500])

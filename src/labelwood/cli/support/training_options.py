@@ -33,6 +33,7 @@ from labelwood.tuning.rules_of_thumb import Auto, rule_of_thumb
 from labelwood.validation.targets import read_labels
 
 AUTO = "auto"
+_WITH_NAMES = "ranker"  # what auto takes if labels have texts
 # Progress bars appear on terminals only, so the command line always asks for them.
 _SET_HERE = {"verbose": True}
 
@@ -106,13 +107,17 @@ def read_task(options: Options, clock: RunContext, prog: str) -> Task:
     if encoder.fields is not None and any(isinstance(text, str) for text in documents.texts[:1]):
         raise UsageError(f"{prog}: fields are columns of CSV, JSON lines or Parquet; {named_data(options)} has none")
     columns = columns_to_keep(options)
-    if options.method == AUTO:
+    method = options.method
+    if method == AUTO and getattr(options, "label_texts", None) is not None:
+        method = _WITH_NAMES
+        remark(f"{method}: the labels have texts, and its second look compares them with each row")
+    if method == AUTO:
         names, targets = read_labels(documents.labels, None, prog)
         with clock.phase("fit"):
             features = encoder.fit_encode(documents.texts)
         chosen = _method(options, given, features, targets)
         return Task(chosen, features, targets, names.array.tolist(), given, encoder_given, encoder, columns)
-    classifier = METHODS[options.method](**{**_SET_HERE, **given})
+    classifier = METHODS[method](**{**_SET_HERE, **given})
     whole = TextClassifier(classifier, encoder)
     return Task(whole, documents.texts, documents.labels, None, given, encoder_given, columns=columns)
 

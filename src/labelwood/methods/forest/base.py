@@ -17,6 +17,7 @@ from labelwood.estimator import TreeEstimator
 from labelwood.executors.work_unit import MILLION
 from labelwood.explain import Asked, Explanation, Missed, Place, Reranked, Suggestion
 from labelwood.explain.forest import RowInForest
+from labelwood.hybrid import as_sparse, topk_in_blocks
 from labelwood.methods.forest import sharding
 from labelwood.packed.routed_forest import Paths, RoutedForest, Routing, narrow, prepare
 from labelwood.params import Param
@@ -122,6 +123,9 @@ class ForestEstimator(TreeEstimator):
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
         """The k labels of highest averaged leaf probability, reranked if asked for."""
+        return topk_in_blocks(X, lambda rows: self._topk_sparse(rows, k, run))
+
+    def _topk_sparse(self, X: CSR, k: int, run: RunContext) -> TopK:
         if not self.rerank:
             return self.forest_.topk(X, k, run)
         top = self.forest_.topk(X, run.width(min(CANDIDATES, self.n_labels_)), run)
@@ -129,6 +133,7 @@ class ForestEstimator(TreeEstimator):
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
         """The routes of the row, and the share of each label in the leaves reached."""
+        row = as_sparse(row)
         top = self.topk_rows(row, k, run)
         prepared = self.forest_.prepare(row)
         view = RowInForest(self.forest_, prepared, self.forest_.paths(row, run), asked)
@@ -149,7 +154,7 @@ class ForestEstimator(TreeEstimator):
 
     def paths(self, X: Any) -> Paths:
         """The leaves each row reaches in each tree; ``forest_.path_to(leaf)`` gives the nodes on the way."""
-        rows = self.encode(X)
+        rows = as_sparse(self.encode(X))
         return self.forest_.paths(rows, self._own_run())
 
     def shrink(

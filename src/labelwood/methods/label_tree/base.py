@@ -19,9 +19,10 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import TreeEstimator
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.hybrid import Hybrid, as_layout
 from labelwood.label_names import LabelNames
 from labelwood.methods.label_tree import subtrees
-from labelwood.methods.label_tree.training_rows import TrainingRows, train_part, train_whole
+from labelwood.methods.label_tree.training_rows import TrainingRows, factors, grown, seed_of, train_part, train_whole
 from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
@@ -39,8 +40,11 @@ Tolerance = Annotated[float, Param("a classifier stops when its projected gradie
 MaxPasses = Annotated[int, Param("maximum passes over a node's rows", ge=1)]
 Intercept = Annotated[float, Param("start of the intercepts; negative, because most labels are rare")]
 Bias = Annotated[float, Param("value of the bias feature; 0 keeps intercepts at their start", ge=0)]
+VectorWeight = Annotated[
+    float, Param("length of a row's vector beside its sparse part; matters for rows that have both", gt=0)
+]
 WeightThreshold = Annotated[
-    float | None, Param("drop weights of at most this size; None keeps every weight exactly", ge=0)
+    float | None, Param("drop weights of sparse columns of at most this size; None keeps all exactly", ge=0)
 ]
 WeightDtype = Annotated[
     Literal["int8", "float16", "float32"],
@@ -73,6 +77,7 @@ class LinearModel(TreeEstimator):
 
     can_shrink: ClassVar[bool] = True
     has_label_weights: ClassVar[bool] = True
+    takes_vectors: ClassVar[bool] = True
     divides_work: ClassVar[bool] = True
 
     trees_: list[PackedTree]
@@ -86,6 +91,7 @@ class LinearModel(TreeEstimator):
     weight_threshold: float | None
     weight_dtype: str
     score_power: int = 2
+    vector_weight: float = 1.0
     candidates: str = "best"
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
@@ -104,11 +110,11 @@ class LinearModel(TreeEstimator):
         return 1
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        rows = TrainingRows.of(X, run, normalize=self.normalize)
+        rows = TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight)
         grow = self._grower(rows, Y, run)
-        trees = [_grown(grow, 0, run)]
+        trees = [grown(grow, 0, run)]
         self._check_memory(rows, Y, trees[0], run)
-        trees += [_grown(grow, number, run) for number in range(1, self._n_trees())]
+        trees += [grown(grow, number, run) for number in range(1, self._n_trees())]
         self.trees_ = self._train(rows, Y, trees, run)
 
     def _check_limit(self, X: CSR, Y: CSR, run: RunContext, *, is_given: bool) -> None:
@@ -141,7 +147,7 @@ class LinearModel(TreeEstimator):
         return rows.count(Y, tree, run), Banded(seconds, 0.5 * seconds, 2.0 * seconds)
 
     def _estimate(self, X: CSR, Y: CSR, run: RunContext) -> Estimate:
-        rows = TrainingRows.of(X, run, normalize=self.normalize)
+        rows = TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight)
         return self._sampled(rows, Y, *self._sketch(rows, Y, run), run)
 
     def _sampled(
@@ -154,7 +160,8 @@ class LinearModel(TreeEstimator):
             setting = {**self._setting(rows, tree, run.seed, run), "threshold": -1.0, "n_labels": n_labels}
             own = {"child_ptr": tree.child_ptr, "label": tree.label, "rows": members}
             arrays = {**rows.shared(), **own, "y_indptr": indptr, "y_indices": labels}
-            return train_part(arrays, setting, 1, None)["weights"].reshape(-1, n_labels)
+            trained = train_part(arrays, setting, 1, None)
+            return np.concatenate([trained[name].reshape(-1, n_labels) for name in ("weights", "vector_weights")])
 
         setting = self._size_setting(run)
         smaller = self._smaller(setting)
@@ -181,7 +188,7 @@ class LinearModel(TreeEstimator):
 
     def _train(self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext) -> list[PackedTree]:
         """The trees with their weights, packed."""
-        settings = [self._setting(rows, tree, _seed_of(number, run), run) for number, tree in enumerate(trees)]
+        settings = [self._setting(rows, tree, seed_of(number, run), run) for number, tree in enumerate(trees)]
         train = subtrees.train_divided if run.is_divided else train_whole
         trained = train(trees, settings, rows.shared(), Y, run)
         moved = sum(int(arrays.pop("weight_bytes")) for arrays in trained)
@@ -269,7 +276,13 @@ class LinearModel(TreeEstimator):
         )
 
     def _prepare(self, X: CSR) -> CSR:
-        return X.unit_rows() if self.normalize else X
+        """Rows as the trees see them: their columns, and their length."""
+        width = self.trees_[0].n_columns
+        rows = as_layout(X, self.n_features_in_ - width, width)
+        if isinstance(rows, Hybrid):
+            scales = factors(rows, normalize=self.normalize, vector_weight=self.vector_weight)
+            return rows.scaled(*scales)
+        return rows.unit_rows() if self.normalize else rows
 
     def _label_depths(self) -> I32 | None:
         """The depth of each label; of several trees the mean, rounded."""
@@ -355,6 +368,8 @@ class LinearModel(TreeEstimator):
             PackedTree.restore(arrays, f"tree{number}.", self._link(), self.n_labels_, self.n_features_in_)
             for number in range(n_trees)
         ]
+        if len({packed.n_columns for packed in self.trees_}) > 1:
+            raise FormatError("the trees must have weights for the same dense columns")
 
     def from_trees(self, trees: Sequence[PackedTree], names: LabelNames, trained: dict[str, Any]) -> Self:
         """A fitted copy of this estimator made of trees that were trained elsewhere; checks every invariant."""
@@ -374,21 +389,5 @@ class LinearModel(TreeEstimator):
             "nodes": sum(packed.tree.n_nodes for packed in self.trees_),
             "inner_nodes": sum(len(packed.tree.inner) for packed in self.trees_),
             "nonzero_weights": sum(packed.node_weights.n_weights for packed in self.trees_),
-            "stored_as": str(self.trees_[0].node_weights.weights.dtype),
+            "stored_as": str(self.trees_[0].node_weights.stored_as),
         }
-
-
-def _grown(grow: Callable[[int], LabelTree], number: int, run: RunContext) -> LabelTree:
-    """The tree of this number, grown or from the checkpoint."""
-    name, checkpoint = f"tree{number}.shape", run.checkpoint
-    found = {} if checkpoint is None else checkpoint.read([name])
-    if name in found:
-        return LabelTree(**found[name])
-    tree = grow(_seed_of(number, run))
-    if checkpoint is not None:
-        checkpoint.write(name, {"child_ptr": tree.child_ptr, "label": tree.label})
-    return tree
-
-
-def _seed_of(number: int, run: RunContext) -> int:
-    return run.seed + number * 2**32  # seeds are below 2^32: no two trees of any two seeds share one

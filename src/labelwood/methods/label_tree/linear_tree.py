@@ -27,6 +27,7 @@ from labelwood.methods.label_tree.base import (
     Loss,
     MaxPasses,
     Tolerance,
+    VectorWeight,
     WeightDtype,
     WeightThreshold,
 )
@@ -72,7 +73,7 @@ class LinearTree(LinearModel):
     """
 
     method_name: ClassVar[str] = "linear-tree"
-    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2, "candidates": "best"}
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"score_power": 2, "candidates": "best", "vector_weight": 1.0}
 
     def __init__(
         self,
@@ -111,6 +112,7 @@ class LinearTree(LinearModel):
         intercept: Intercept = -1.0,
         bias: Bias = 0.3,
         normalize: Normalize = True,
+        vector_weight: VectorWeight = 1.0,
         weight_threshold: WeightThreshold = 0.1,
         weight_dtype: WeightDtype = "float16",
         search: Annotated[
@@ -142,6 +144,7 @@ class LinearTree(LinearModel):
         self.max_depth, self.hierarchy, self.cluster_rounds = max_depth, hierarchy, cluster_rounds
         self.cluster_features, self.loss, self.C, self.tolerance = cluster_features, loss, C, tolerance
         self.max_passes, self.intercept, self.bias, self.normalize = max_passes, intercept, bias, normalize
+        self.vector_weight = vector_weight
         self.weight_threshold, self.weight_dtype, self.search = weight_threshold, weight_dtype, search
         self.beam_width, self.score_power, self.candidates = beam_width, score_power, candidates
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
@@ -209,11 +212,7 @@ class LinearTree(LinearModel):
 
         @cache
         def vectors() -> CSR:
-            with run.phase("label vectors") as progress:
-                indptr, indices, data = _core.label_vectors(
-                    rows.X, Y, self.cluster_features or 0, run.n_threads, progress, scale=rows.scale
-                )
-            return CSR(indptr, indices, data, rows.X.n_cols)
+            return rows.label_vectors(Y, self.cluster_features or 0, run)
 
         def cluster(seed: int) -> LabelTree:
             options = {
@@ -244,6 +243,7 @@ class OneVsRest(LinearModel):
     """
 
     method_name: ClassVar[str] = "one-vs-rest"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"vector_weight": 1.0}
 
     def __init__(
         self,
@@ -255,6 +255,7 @@ class OneVsRest(LinearModel):
         intercept: Intercept = -1.0,
         bias: Bias = 0.3,
         normalize: Normalize = True,
+        vector_weight: VectorWeight = 1.0,
         weight_threshold: WeightThreshold = 0.1,
         weight_dtype: WeightDtype = "float16",
         n_jobs: NJobs = None,
@@ -263,7 +264,8 @@ class OneVsRest(LinearModel):
     ) -> None:
         self.loss, self.C, self.tolerance, self.max_passes = loss, C, tolerance, max_passes
         self.intercept, self.bias, self.normalize = intercept, bias, normalize
-        self.weight_threshold, self.weight_dtype, self.n_jobs = weight_threshold, weight_dtype, n_jobs
+        self.vector_weight, self.weight_threshold = vector_weight, weight_threshold
+        self.weight_dtype, self.n_jobs = weight_dtype, n_jobs
         self.random_state, self.verbose = random_state, verbose
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:

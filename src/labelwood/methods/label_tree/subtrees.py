@@ -185,4 +185,14 @@ def join(tree: LabelTree, division: Division, results: Sequence[Arrays]) -> dict
                 if len(sources[number])
             ]
             joined[name] = np.concatenate(pieces) if pieces else sources[0][:0]
+    joined["vector_weights"] = np.concatenate(
+        [_vector_block(division.parts[number].tree, results[number]["vector_weights"], at) for number, at in where]
+    )
     return joined
+
+
+def _vector_block(tree: LabelTree, weights: npt.NDArray[Any], inner: int) -> npt.NDArray[Any]:
+    """The weights of an inner node for the dense columns of rows."""
+    node, n_columns = tree.inner[inner], len(weights) // (tree.n_nodes - 1)
+    first, last = tree.child_ptr[node : node + 2].astype(np.int64) - 1
+    return weights[first * n_columns : last * n_columns]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.executors.work_unit import MILLION
+from labelwood.hybrid import Hybrid, beside
 from labelwood.packed.label_tree import child_type
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.resources.label_tree import Plan
@@ -28,16 +29,18 @@ _HELD_BYTES = 16  # per non-zero of a node: 8 for itself, 8 while the next rows 
 class TrainingRows:
     """Rows, and the factor by which each row is multiplied when it is read (None: rows are taken as they are).
 
-    ``most_entries`` is for rows in a file: the entries of larger nodes are read in windows. 0: all nodes fit.
+    ``vector_scale`` are the factors of the vectors of a hybrid. ``most_entries`` is for rows in a file: the entries of
+    larger nodes are read in windows. 0: all nodes fit.
     """
 
     X: CSR
     scale: F32 | None = None
     most_entries: int = 0
+    vector_scale: F32 | None = None
 
     @classmethod
-    def of(cls, X: CSR, run: RunContext, *, normalize: bool) -> TrainingRows:
-        """The rows as they are, or of unit length.
+    def of(cls, X: CSR, run: RunContext, *, normalize: bool, vector_weight: float = 1.0) -> TrainingRows:
+        """The rows as they are, or of unit length; vectors are multiplied by ``vector_weight``.
 
         If the rows are in a file, an eighth of the memory that the run's limit leaves goes to pages of the file, a
         quarter to the rows of nodes in training.
@@ -47,8 +50,8 @@ class TrainingRows:
             space = max(_LEAST_SPACE, run.limit.bytes - resident())
             X = replace(X, limit=min(X.limit, max(_LEAST_PAGES, space // 8)))
             most_entries = max(1, space // 4 // (_HELD_BYTES * run.n_threads))
-        scale = _core.unit_factors(X) if normalize else None
-        return cls(X, scale, most_entries)
+        scale, vector_scale = factors(X, normalize=normalize, vector_weight=vector_weight)
+        return cls(X, scale, most_entries, vector_scale)
 
     @property
     def held_bytes(self) -> float:
@@ -59,6 +62,8 @@ class TrainingRows:
         """The features, entries and rows of the nodes of an untrained tree."""
         with run.phase("count") as progress:
             used, entries, members = _core.count_tree(self.X, Y, tree, run.n_threads, progress)
+        rows = members[tree.inner]
+        used, entries = used + self.X.width * (rows > 0), entries + self.X.width * rows
         return Plan(tree, used, entries, members, self.X.n_cols, self.X.resident, self.held_bytes)
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
@@ -66,7 +71,26 @@ class TrainingRows:
         arrays: dict[str, npt.NDArray[Any]] = {
             "x_indptr": self.X.indptr, "x_indices": self.X.indices, "x_data": self.X.data,
         }  # fmt: skip
-        return arrays if self.scale is None else {**arrays, "x_scale": self.scale}
+        own = {"x_scale": self.scale, "x_vectors": self.X.dense_part, "x_vector_scale": self.vector_scale}
+        return arrays | {name: array for name, array in own.items() if array is not None}
+
+    def label_vectors(self, Y: CSR, most: int, run: RunContext) -> CSR:
+        """For each label the sum of its rows, of unit length; at most ``most`` sparse entries each, 0: all."""
+        with run.phase("label vectors") as progress:
+            indptr, indices, data, dense = _core.label_vectors(
+                self.X, Y, most, run.n_threads, progress, scale=self.scale, vector_scale=self.vector_scale
+            )
+        vectors = CSR(indptr, indices, data, self.X.n_cols - self.X.width)
+        return beside(vectors, dense) if self.X.width else vectors
+
+
+def factors(X: CSR, *, normalize: bool, vector_weight: float) -> tuple[F32 | None, F32 | None]:
+    """The factors of the sparse parts of rows and of their vectors."""
+    if isinstance(X, Hybrid):
+        if normalize:
+            return X.unit_factors(_core.unit_factors(X.sparse), vector_weight)
+        return None, np.full(X.n_rows, vector_weight, np.float32)
+    return (_core.unit_factors(X) if normalize else None), None
 
 
 def train_whole(
@@ -94,15 +118,37 @@ def train_part(
     """Train the nodes of a part or of a whole tree; the weights have the type in which they are stored."""
     entries = arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"]
     X = MappedCSR(*entries, maps=(), limit=setting["resident"]) if setting["resident"] else CSR(*entries)
+    if "x_vectors" in arrays:
+        X = Hybrid(*entries, arrays["x_vectors"])
     Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
     tree = LabelTree(arrays["child_ptr"], arrays["label"])
     options = {**setting["solver"], **{name: setting[name] for name in ("threshold", "seed", "most_entries")}}
     trained: dict[str, Any] = _core.train_tree(
         X, Y, tree, options, n_threads, progress,
-        scale=arrays.get("x_scale"), ids=arrays.get("ids"), rows=arrays.get("rows"),
+        scale=arrays.get("x_scale"), vector_scale=arrays.get("x_vector_scale"),
+        ids=arrays.get("ids"), rows=arrays.get("rows"),
     )  # fmt: skip
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
     if len(trained["row_start"]):
         trained["child"] = trained["child"].astype(child_type(setting["widest"]))
         trained["weights"] = trained["weights"].astype(setting["weight_dtype"])
+    if setting["threshold"] >= 0:
+        trained["vector_weights"] = trained["vector_weights"].astype(setting["weight_dtype"])
     return trained
+
+
+def grown(grow: Callable[[int], LabelTree], number: int, run: RunContext) -> LabelTree:
+    """The tree of this number, grown or from the checkpoint."""
+    name, checkpoint = f"tree{number}.shape", run.checkpoint
+    found = {} if checkpoint is None else checkpoint.read([name])
+    if name in found:
+        return LabelTree(**found[name])
+    tree = grow(seed_of(number, run))
+    if checkpoint is not None:
+        checkpoint.write(name, {"child_ptr": tree.child_ptr, "label": tree.label})
+    return tree
+
+
+def seed_of(number: int, run: RunContext) -> int:
+    """The seed of the tree of this number."""
+    return run.seed + number * 2**32  # seeds are below 2^32: no two trees of any two seeds share one

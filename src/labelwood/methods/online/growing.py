@@ -14,6 +14,7 @@ from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.hybrid import as_sparse, topk_in_blocks
 from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.model_lock import reads
 from labelwood.methods.online.saved_state import RECORDS, check_growing, check_records
@@ -105,6 +106,9 @@ class GrowingEstimator(StreamLearner):
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
         """The k best labels of each row: exactly on a live tree, by ``search`` on a frozen one."""
+        return topk_in_blocks(X, lambda rows: self._topk_sparse(rows, k, run))
+
+    def _topk_sparse(self, X: CSR, k: int, run: RunContext) -> TopK:
         if self._packed is not None:
             return self._topk_packed(X, k, run)
         with run.phase("search", X.nnz) as progress:
@@ -151,7 +155,7 @@ class GrowingEstimator(StreamLearner):
 
     def row_in_tree(self, row: CSR, labels: Sequence[int], asked: Asked, *, number: int) -> RowInTree:
         """A row in this tree, as tree ``number`` of an explanation of these labels."""
-        rows = self._packed_rows(row)
+        rows = self._packed_rows(as_sparse(row))
         packed, leaf_labels = self._packed, None if self._packed is None else self._leaf_labels
         if packed is None:
             tree = self._packable_tree()

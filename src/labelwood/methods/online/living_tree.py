@@ -18,10 +18,11 @@ from labelwood.methods.online.model_lock import changes
 from labelwood.methods.online.newness_mix import DEPTHS, WIDTH, no_lists, quality_of, search_newness_mix
 from labelwood.methods.online.row_store import JUDGED_EVERY, Rows, count_recent
 from labelwood.methods.online.stream_inputs import GrowingNames, check_name
-from labelwood.params import Param
+from labelwood.params import Needs, Param
 from labelwood.run_context import RunContext, logger
 from labelwood.sparse import CSR, F64, I32, TopK
 
+_IS_BOUNDED = Needs("max_rows or max_bytes", lambda own: own["max_rows"] is not None or own["max_bytes"] is not None)
 _STEP = 128  # rows between two looks at whether a refit is due
 _JUDGED_STEPS = 8  # steps between two searches of the mix
 
@@ -66,12 +67,18 @@ class LivingTree(LivingState):
         ] = 0.0,
         recent: Annotated[int, Param("rows that judge a refit: this many, every eighth of the last rows", ge=1)] = 1000,
         keep: Annotated[
-            Literal["window", "sample"], Param("rows to keep if there are too many: the last ones, or a random sample")
+            Literal["window", "sample"],
+            Param("rows to keep if there are too many: the last ones, or a random sample", needs=_IS_BOUNDED),
         ] = "window",
         max_rows: Annotated[int | None, Param("most rows to keep; None: all", ge=1)] = None,
         max_bytes: Annotated[int | None, Param("most bytes of rows to keep; None: all", ge=1)] = None,
         half_life: Annotated[
-            int | None, Param("a sample keeps rows this many rows older half as often; None: equally often", ge=1)
+            int | None,
+            Param(
+                "a sample keeps rows this many rows older half as often; None: equally often",
+                ge=1,
+                needs=Needs("keep=sample", lambda own: own["keep"] == "sample"),
+            ),
         ] = None,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
@@ -177,7 +184,7 @@ class LivingTree(LivingState):
         batch, online = self._batch_lists(X, width, self._own_run()), no_lists(X.n_rows)
         try:
             online = self.online_.predict_then_learn(X, Y, width)
-            return self.mix_.combine(batch, online, self._share, k)
+            return self.mix_.combine(batch, online, self._share, k) if k else no_lists(X.n_rows)
         finally:  # after an interrupt too, the store has the rows that the online tree has learned
             done = self.n_seen_ - before
             self._store(X, Y, done)
@@ -302,7 +309,12 @@ class LivingTree(LivingState):
     def _lists_of(self, X: CSR, k: int, run: RunContext) -> tuple[TopK, TopK]:
         """What the batch tree and the online tree list for rows, equally wide."""
         width = run.width(min(max(k, WIDTH), self.n_labels_))
-        return self._batch_lists(X, width, run), self.online_.topk_rows(X, width, run)
+        batch, online = self._batch_lists(X, width, run), self.online_.topk_rows(X, width, run)
+        n_listed = online.labels.shape[1]  # a frozen tree lists only labels that may be suggested
+        if n_listed == width:
+            return batch, online
+        lacking = ((0, 0), (0, width - n_listed))
+        return batch, TopK(np.pad(online.labels, lacking, constant_values=-1), np.pad(online.scores, lacking))
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
         """The k labels of highest mixed score."""

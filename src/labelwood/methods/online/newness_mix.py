@@ -106,10 +106,14 @@ def search_newness_mix(
     """
     judged: dict[NewnessMix, Judgement] = {}
     alone = quality_of(online, truth, share).new_hits
+    shares = {id(top.labels): share(top.labels) for top in (batch, online)}
+
+    def listed(labels: I32) -> F64:
+        return shares[id(labels)]
 
     def value(mix: NewnessMix) -> float:
         if mix not in judged:
-            judged[mix] = quality_of(mix.combine(batch, online, share, max(DEPTHS)), truth, share)
+            judged[mix] = quality_of(mix.combine(batch, online, listed, max(DEPTHS)), truth, share)
         found = judged[mix]
         return found.quality - max(0, alone - found.new_hits) / max(found.n_rows, 1)
 

@@ -226,7 +226,7 @@ class OnlineTree(GrowingEstimator):
         if len(labels) == 0:
             raise LabelwoodError("OnlineTree: warm_share must cover at least one row with a label")
         marks = CSR(targets.indptr, local.astype(np.int32), targets.data, len(labels))
-        indptr, indices, data = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
+        indptr, indices, data, _ = _core.label_vectors(features.unit_rows(), marks, 0, run.n_threads, None)
         options = {
             "balanced": True,
             "arity": self.arity,

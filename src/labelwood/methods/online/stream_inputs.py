@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError, nearest
+from labelwood.hybrid import as_sparse
 from labelwood.label_names import LabelNames, name_problem
-from labelwood.sparse import CSR, MAX_COLUMNS, as_features
+from labelwood.sparse import CSR, MAX_COLUMNS
 from labelwood.validation.column_names import column_names, n_dimensions
+from labelwood.validation.features import as_features
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows
 from labelwood.vocabulary.current_labels import CurrentLabels
 
@@ -167,7 +169,7 @@ def read_features(X: Any, n_known: int, *, owner: str) -> CSR:
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
         return _from_dicts(X, n_known, owner)
     wide = not isinstance(X, CSR) and n_dimensions(X) == 2 and X.shape[1] > MAX_COLUMNS
-    features = _wide(X, owner) if wide else as_features(X, owner=owner)
+    features = _wide(X, owner) if wide else as_sparse(as_features(X, owner=owner))
     if features.n_cols < n_known:
         raise LabelwoodError(
             f"{owner}: X has {features.n_cols} features, but {owner} is expecting {n_known} features as input; "

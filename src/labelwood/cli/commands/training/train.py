@@ -69,7 +69,7 @@ def run(options: Options) -> int:
     if options.label_texts is not None:
         described["label_texts"] = _label_texts(options.label_texts, vocabulary)
     if described and not isinstance(task.model, TextClassifier):
-        raise UsageError(f"{_PROG}: --label-texts needs data of texts and a --method other than auto")
+        raise UsageError(f"{_PROG}: --label-texts needs data of texts")
     with clock.phase("fit"), explained(task, _PROG):
         task.model.fit(
             task.X,

@@ -4,15 +4,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
 #include "base/span.hpp"
+#include "base/vectors.hpp"
+#include "simd/solver.hpp"
 #include "sparse/keep_largest.hpp"
 #include "sparse/row_ops.hpp"
 #include "sparse/training_rows.hpp"
 
-namespace labelwood::sparse {
+namespace labelwood::label_tree {
 
 // A dense accumulator over columns that lists the columns it touched.
 class SparseSum {
@@ -43,11 +46,11 @@ class SparseSum {
         touched_.resize(n_touched_);
         if (may_repeat_) sort_unique(touched_);
         may_repeat_ = false;
-        Cutoff cutoff;
+        sparse::Cutoff cutoff;
         if (most > 0 && touched_.size() > most) {
             values->clear();
             for (const int32_t c : touched_) values->push_back(std::fabs(dense_[c]));
-            cutoff = cutoff_of(*values, most);
+            cutoff = sparse::cutoff_of(*values, most);
             std::erase_if(touched_, [&](int32_t c) {
                 float& cell = dense_[c];
                 const bool small = std::fabs(cell) < cutoff.floor;
@@ -81,17 +84,38 @@ class SparseSum {
     bool may_repeat_ = false;
 };
 
+// A sparse matrix, and the dense columns beside it, [rows, width].
+struct LabelVectors {
+    OwnedCsr sparse;
+    Vector<float> dense;
+    int64_t width = 0;
+};
+
+// Sets all numbers but the `most` largest in size to zero; of equal ones, the first stay.
+inline void keep_largest(float* numbers, int64_t count, int64_t most, Vector<float>& sizes) {
+    sizes.clear();
+    for (int64_t j = 0; j < count; ++j) sizes.push_back(std::fabs(numbers[j]));
+    sparse::Cutoff cutoff = sparse::cutoff_of(sizes, most);
+    for (int64_t j = 0; j < count; ++j) {
+        if (!cutoff.admits(std::fabs(numbers[j]))) numbers[j] = 0.0f;
+    }
+}
+
 // Eq. (2): the representation of a label is the sum of its rows, scaled to unit length. With most > 0 only
-// the largest entries are kept, before scaling. A label without rows, or with empty rows, gets an empty
-// vector.
-inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t most, int n_threads, Monitor& monitor) {
+// the largest entries are kept of its sparse part and of its dense part, before scaling. A label without rows, or with
+// empty rows, gets an empty vector.
+inline LabelVectors label_vectors(const sparse::TrainingRows& rows, const Csr& y, int64_t most, int n_threads,
+                                  Monitor& monitor) {
     const Csr& x = rows.x;
-    const RowLists rows_of = transpose(y);
+    const RowLists rows_of = sparse::transpose(y);
     const int64_t n_labels = y.n_cols;
     Vector<Vector<int32_t>> columns(n_labels);
     Vector<Vector<float>> values(n_labels);
     constexpr int64_t kPiece = 64;
     Vector<SparseSum> sums(std::max(n_threads, 1), SparseSum(x.n_cols));
+    const int64_t width = rows.vectors.width;
+    Vector<float> dense(n_labels * width, 0.0f);
+    Vector<Vector<float>> sizes(std::max(n_threads, 1));
     parallel_for((y.n_cols + kPiece - 1) / kPiece, n_threads, monitor, [&](int64_t piece, int worker) {
         SparseSum& sum = sums[worker];
         const int64_t end = std::min(n_labels, (piece + 1) * kPiece);
@@ -100,8 +124,13 @@ inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t mo
             sum.take(most, &columns[label], &values[label]);
             double square = 0.0;
             for (const float v : values[label]) square += static_cast<double>(v) * v;
+            float* own = dense.data() + label * width;
+            for (const int32_t row : rows_of[label]) simd::solver().add_vector(rows.vectors, row, own);
+            if (most > 0 && width > most) keep_largest(own, width, most, sizes[worker]);
+            for (int64_t j = 0; j < width; ++j) square += static_cast<double>(own[j]) * own[j];
             const float factor = unit_factor(square);
             for (float& v : values[label]) v *= factor;
+            for (int64_t j = 0; j < width; ++j) own[j] *= factor;
         }
     });
     OwnedCsr vectors;
@@ -111,7 +140,7 @@ inline OwnedCsr label_vectors(const TrainingRows& rows, const Csr& y, int64_t mo
         vectors.data.insert(vectors.data.end(), values[label].begin(), values[label].end());
         vectors.indptr.push_back(vectors.indices.size());
     }
-    return vectors;
+    return {std::move(vectors), std::move(dense), width};
 }
 
-}  // namespace labelwood::sparse
+}  // namespace labelwood::label_tree
