@@ -84,6 +84,7 @@ UNSEEN = {
     "online-tree search": "a live model searches exactly",
     "online-tree beam_width": "likewise",
     "one-vs-rest random_state": "the order of rows is not drawn",
+    "ranker hidden": "for labels with texts and without rows; test_ranker.py has its test",
     "craft-forest row_share": "rows of at most 100 entries are not cut",
     "craft-forest centroid_share": "centroids of at most 100 entries are not cut",
 }
