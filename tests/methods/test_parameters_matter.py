@@ -75,7 +75,6 @@ UNSEEN = {
         "it matters when the model learns on; see tests/methods/online",
     ),
     "linear-tree candidates": "few labels are all proposed",
-    "ranker hidden": "it matters for labels that have texts but no rows",
     "words": "stems and lemmas are an extra; see tests/text",
     "drop_stop_words": "likewise",
     "language": "it matters beside words and drop_stop_words",
