@@ -17,7 +17,7 @@ def test_loud_tells_the_phases(labelwood, data, tmp_path):
     loud = labelwood("train", data, "-o", tmp_path / "m", "-v")
     assert loud.code == 0
     assert "train: 0." in loud.err
-    assert labelwood("train", data, "-o", tmp_path / "m").err == ""
+    assert "train: 0." not in labelwood("train", data, "-o", tmp_path / "m").err
 
 
 def test_loud_does_not_list_work_units(labelwood, data, tmp_path):

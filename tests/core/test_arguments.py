@@ -126,6 +126,7 @@ def use_everything(folder, noted):
     save(folder / "a.lw", Dataset(Y, Y))
     load(folder / "a.lw").X.take(np.array([1]))
     _core.lower_text(np.frombuffer(b"One", np.uint8))
+    _core.cbor_tokens(np.frombuffer(b"\x01", np.uint8))
     Y.unit_rows()
     _core.unit_factors(Y)
     _core.keep_largest(Y.indptr, Y.data, 1)

@@ -59,7 +59,7 @@ def test_a_method_page_is_short(page):
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_a_method_page_begins_with_an_example_and_the_parameters(page):
     before, _, after = page.read_text(encoding="utf-8").partition("\n## ")
-    assert "```python" in before
+    assert re.search("^(```|~~~)python$", before, re.MULTILINE)
     assert "labelwood train" in before
     assert after.startswith("Parameters that matter\n\n| parameter | default | effect |")
 

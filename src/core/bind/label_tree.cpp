@@ -8,6 +8,16 @@
 #include "label_tree/tree_trainer.hpp"
 
 namespace labelwood::bind {
+struct HalfFloat;  // stands for NumPy's float16
+}
+namespace nanobind::detail {
+template <>
+struct dtype_traits<labelwood::bind::HalfFloat> {
+    static constexpr dlpack::dtype value{static_cast<uint8_t>(dlpack::dtype_code::Float), 16, 1};
+};
+}  // namespace nanobind::detail
+
+namespace labelwood::bind {
 namespace {
 
 void read(OptionsReader& from, label_tree::ClusterOptions& to) {
@@ -156,7 +166,7 @@ void read(OptionsReader& from, PackedTreeArrays& to) {
     from.read("bias", to.bias);
     from.read("link", to.link);
     from.read("n_features", to.n_features);
-    from.read("vector_weights", to.vector_weights);
+    from.read_any<int8_t, HalfFloat, float>("vector_weights", to.vector_weights);
     from.read("vector_scale", to.vector_scale);
     from.read("n_columns", to.n_columns);
 }

@@ -24,12 +24,14 @@ FREE = {
     "set_fit_request", "set_partial_fit_request", "set_predict_proba_request", "set_predict_request",
     "set_score_request", "set_threads", "threshold_", "topk_by_tree", "topk_rows", "warm_start_from",
     "with_classifier", "objective",
+    "batch_rows_and_age", "begin_refit", "can_refit", "drop_refit", "end_refit", "refit_due", "refit_under_way",
+    "moved_labels", "vocabulary_",
 }  # fmt: skip
 READING = {
     "classes_", "coef_of", "encode_labels", "explain", "freeze", "predict", "predict_proba", "predict_topk", "score",
     "thresholds_of", "to_saved", "top_features", "topk_ids", "trees",
 }  # fmt: skip
-CHANGING = {"calibrate", "choose_thresholds", "partial_fit", "progressive", "test_then_learn"}
+CHANGING = {"calibrate", "choose_thresholds", "partial_fit", "progressive", "test_then_learn", "use_vocabulary"}
 
 
 def takes_lock(kind, name, wrap):

@@ -200,7 +200,7 @@ def test_a_wrong_request_is_refused_at_its_first_errors(running, what, kind):
 
 
 def test_a_long_form_is_decoded_beside_the_event_loop(vast_service):
-    route = next(one for one in annif_routes(vast_service, {}, {}).routes if one.path.endswith("/suggest"))
+    route = next(one for one in annif_routes(vast_service, {}).routes if one.path.endswith("/suggest"))
     body = b"text=" + quote("\u00e4 \u00f6" * 200_000).encode()
 
     class Form:

@@ -38,7 +38,7 @@ class LivingTree(LivingState):
 
     >>> model = LivingTree(n_jobs=1)
     >>> _ = model.partial_fit([{0: 1.0, 7: 0.5}] * 20, [["red"]] * 20)
-    >>> _ = model.partial_fit([{3: 1.0}], [["blue", "sky"]])
+    >>> _ = model.partial_fit([{3: 1.0}] * 2, [["blue", "sky"]] * 2)
     >>> model.predict_topk([{3: 1.0}], k=1)[0].tolist()
     [['blue']]
     >>> model.refit().taken
