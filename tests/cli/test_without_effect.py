@@ -1,4 +1,4 @@
-"""An option without effect is told, never ignored: every flag of every command, taken from the parsers.
+"""The user hears of an option without effect: every flag of every command, taken from the parsers.
 
 Each flag is added to command lines on texts, on vectors, on a literal text, on standard input and so on. Either the
 output or the files change, or the command says that the flag has no effect.

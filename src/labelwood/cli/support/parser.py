@@ -1,6 +1,6 @@
 """An argparse parser whose error messages are one line, and options that know whether they have an effect.
 
-One rule holds for every command: an option without effect is told, never ignored. Where an option cannot matter,
+One rule holds for every command: the user hears of an option without effect. Where an option cannot matter,
 because of other options, the data or the model, the command calls :meth:`Options.refuse` (an error) or
 :meth:`Options.remark` (a line on stderr). What no command thought of is found at the end: an option that was given and
 that nobody read.
@@ -73,7 +73,7 @@ class Options(argparse.Namespace):
         wanted = set(flags)
         for dest, flag in self._given.items():
             if flag in wanted or dest in wanted:
-                self._read.add(dest)  # it is told
+                self._read.add(dest)  # the user is told so
                 yield flag
 
 
