@@ -1,0 +1,1 @@
+"""Which rows people should label next."""

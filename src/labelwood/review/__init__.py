@@ -1,0 +1,1 @@
+"""People tag documents with the suggestions of a model: ``labelwood review``."""
