@@ -1,7 +1,7 @@
 """What a ranker costs beside its members: training, model bytes, prediction in a batch and alone.
 
-    python benchmarks/ranker.py eurlex57k
-    python benchmarks/ranker.py yso_finna_en --rounds 3
+    python -m benchmarks.ranker eurlex57k
+    python -m benchmarks.ranker yso_finna_en --rounds 3
 
 The data set is a folder of experiments/ranker/texts.py with texts and names of labels; the ranker is the one of that
 script, with one thread. Prints CPU seconds of the trainings, which leave encoding out, and the best CPU milliseconds
@@ -12,19 +12,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 
 from sklearn.base import clone
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from experiments.common import find, model_bytes  # noqa: E402 - needs the path above
-from experiments.ranker.texts import ENCODERS, read, settings_of, thinned  # noqa: E402 - likewise
-from labelwood import Ranker, TfidfEncoder  # noqa: E402 - likewise
-from labelwood.validation.label_texts import LabelVectors, read_label_texts  # noqa: E402 - likewise
+from experiments.common import ROOT, model_bytes
+from experiments.ranker.texts import ENCODERS, load_texts, settings_of
+from labelwood import Ranker, TfidfEncoder
+from labelwood.validation.label_texts import LabelVectors, read_label_texts
 
 
 def cpu_seconds(action) -> float:
@@ -39,13 +35,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rows", type=int, help="train on the first rows only")
     given = parser.parse_args()
-    folder = find(Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")), given.data)
-    if folder is None:
-        raise SystemExit(f"{given.data}: no such data set")
-    texts = read(folder)
-    texts = texts if given.rows is None else thinned(texts, given.rows)
+    texts = load_texts(Path(os.environ.get("LABELWOOD_DATA", ROOT.parent / "shared" / "data")), given.data, given.rows)
     described = read_label_texts(texts.names, owner="ranker.py")
-    encoder = TfidfEncoder(min_df=2, n_jobs=1, **ENCODERS.get(given.data, {}))
+    encoder = TfidfEncoder(**{"min_df": 2, **ENCODERS.get(given.data, {})}, n_jobs=1)
     rows = encoder.fit_encode([*texts.train, *described.texts])
     X, names = rows.rows(0, len(texts.train)), rows.rows(len(texts.train), rows.n_rows)
     label_vectors = LabelVectors(described.labels, names)

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
-from aggregate import Record
+if TYPE_CHECKING:  # the scripts of this folder import each other by name, modules elsewhere by package
+    from aggregate import Record
 
 DRIVERS = Path(__file__).resolve().parent / "drivers"
 PHASES = ("train", "predict")
+WATCH_SECONDS = 0.2
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -46,8 +48,12 @@ class Plan:
     run: str
 
 
-def measure(configuration: Configuration, python: str, data: Path, threads: int, seconds: float) -> Record:
+def measure(
+    configuration: Configuration, python: str, data: Path, threads: int, seconds: float, memory: int | None = None
+) -> Record:
     """Run one training process and one prediction process; a failure gives a record with its reason.
+
+    A process that takes more than ``seconds`` in all, or more than ``memory`` bytes, is ended.
 
     The thread count is passed to the driver and, in environment variables, to the common thread pools.
     taskset binds the process to as many cores, in case the peer starts more threads.
@@ -67,18 +73,53 @@ def measure(configuration: Configuration, python: str, data: Path, threads: int,
         command += ["--result", str(result)]
         left = max(deadline - time.monotonic(), 1.0)
         with log.open("w") as output:
-            try:
-                done = subprocess.run(
-                    command, stdout=output, stderr=subprocess.STDOUT, env=environment, timeout=left, check=False
-                )
-            except subprocess.TimeoutExpired:
-                return {"failure": f"{phase} did not finish within the {seconds:.0f} s left of the time budget"}
-        if done.returncode or not result.exists():
+            code = watched(command, output, environment, left, memory)
+        if code is None:
+            return {"failure": f"{phase} did not finish within the {seconds:.0f} s left of the time budget"}
+        if isinstance(code, OverMemory):
+            return {"failure": f"{phase} took more than {memory / 1e9:.0f} GB after {code.seconds:.0f} s"}
+        if code or not result.exists():
             lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
             last = lines[-1][:200] if lines else "no output"
-            return {"failure": f"{phase} ended with exit code {done.returncode}: {last}"}
+            return {"failure": f"{phase} ended with exit code {code}: {last}"}
         record |= json.loads(result.read_text())
     return record | {"predictions": str(work / "predictions.npz")}
+
+
+@dataclass(frozen=True)
+class OverMemory:
+    """A process was ended because it took too much memory, this long after its start."""
+
+    seconds: float
+
+
+def watched(
+    command: Sequence[str], output: IO[str], environment: Mapping[str, str], seconds: float, memory: int | None
+) -> int | OverMemory | None:
+    """Run a command; return its exit code, or end it and return None after ``seconds``, OverMemory above ``memory``."""
+    started = time.monotonic()
+    with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment) as process:
+        try:
+            while True:
+                try:
+                    return process.wait(timeout=WATCH_SECONDS)
+                except subprocess.TimeoutExpired:
+                    passed = time.monotonic() - started
+                if memory is not None and peak_of(process.pid) > memory:
+                    return OverMemory(passed)
+                if passed > seconds:
+                    return None
+        finally:
+            process.kill()
+
+
+def peak_of(pid: int) -> int:
+    """Peak memory of a process in bytes; 0 if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def interleave(

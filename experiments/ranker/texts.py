@@ -2,15 +2,17 @@
 
     python -m experiments.ranker.texts --sets yso_finna_en
     python -m experiments.ranker.texts --sets eurlex57k --models linear-tree,ranker --held-out
+    python -m experiments.ranker.texts --sets eurlex57k --models ranker+names --held-out --set folds=1
     python -m experiments.ranker.texts --sets tibkat --models ranker+names
     python -m experiments.ranker.texts --sets eurlex57k --models ranker+names --hide 0.1
 
 A data set is a folder with texts of training and test rows: ``*.raw.txt.xz`` beside ``*.txt.xz`` and ``labels.txt``,
 or ``*.jsonl.xz`` beside ``labels.tsv``. All models read the same tf-idf vectors, those of ``ENCODERS``. With --hide, a
 share of the labels has no training row: the rows lose them. With --held-out, a tenth of the training rows replaces the
-test rows: everything is chosen on these. F1@5 and NDCG are those of ``annif eval``; ``R@10, unseen`` is the share of
-the true labels without a training row, but with a name, that are among the first ten; ``P@1, seen`` is the precision of
-the best label that has training rows, in the rows with such a label.
+test rows: everything is chosen on these. --set changes a parameter of the model, --encode one of the encoder. F1@5 and
+NDCG are those of ``annif eval``; ``R@10, unseen`` is the share of the true labels without a training row, but with a
+name, that are among the first ten; ``P@1, seen`` is the precision of the best label that has training rows, in the rows
+with such a label.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ import lzma
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.common import KS, QUALITY, Options, find, kept, model_bytes, parse
+from experiments.common import KS, QUALITY, QUICK_ROWS, Options, find, kept, literal, model_bytes, parse
 from experiments.report import Report
 from experiments.settings import RANKED, key_with, parameters
 from labelwood import METHODS, TextClassifier, TfidfEncoder, metrics
@@ -33,7 +35,7 @@ from labelwood.sparse import TopK
 
 HELD_OUT = 0.1
 ENCODERS: dict[str, dict[str, Any]] = {
-    "tibkat": {"fields": {"title": 3.0, "abstract": 1.0}, "words": "stems", "language": "de"}
+    "tibkat": {"fields": {"title": 3.0, "abstract": 1.0}, "words": "stems", "language": "de", "min_df": 1}
 }
 TREES = {"method": "linear-tree", "n_trees": 3}
 RANKERS: dict[str, dict[str, Any]] = {"tibkat": {"models": [TREES]}, "yso_finna_en": {"models": RANKED}}
@@ -48,6 +50,13 @@ class Texts:
     test: list[Any]
     test_labels: list[list[str]]
     names: dict[str, list[str]]
+
+
+class Settings(NamedTuple):
+    """Parameters of a model and of its encoder."""
+
+    model: dict[str, Any]
+    encoder: dict[str, Any]
 
 
 def lines_of(path: Path) -> list[str]:
@@ -107,6 +116,15 @@ def hiding(texts: Texts, share: float, seed: int) -> Texts:
     return Texts(train, labels, texts.test, texts.test_labels, texts.names)
 
 
+def load_texts(data: Path, name: str, n_rows: int | None = None) -> Texts:
+    """The texts of a folder below ``data``, or the first rows of them."""
+    folder = find(data, name)
+    if folder is None:
+        raise SystemExit(f"{name}: no such folder below {data}; --data names another place")
+    texts = read(folder)
+    return texts if n_rows is None else thinned(texts, n_rows)
+
+
 def thinned(texts: Texts, n_rows: int) -> Texts:
     """The first rows, for a quick run."""
     n_test = n_rows // 2
@@ -115,10 +133,12 @@ def thinned(texts: Texts, n_rows: int) -> Texts:
     )
 
 
-def one_run(name: str, texts: Texts, model: str, *, with_names: bool, seed: int, threads: int) -> dict[str, float]:
+def one_run(
+    texts: Texts, model: str, settings: Settings, *, with_names: bool, seed: int, threads: int
+) -> dict[str, float]:
     """Quality and cost of one training; the encoder is not counted."""
-    classifier = METHODS[model](**settings_of(model, name), n_jobs=threads, random_state=seed)
-    whole = TextClassifier(classifier, TfidfEncoder(min_df=2, n_jobs=threads, **ENCODERS.get(name, {})))
+    classifier = METHODS[model](**settings.model, n_jobs=threads, random_state=seed)
+    whole = TextClassifier(classifier, TfidfEncoder(**{"min_df": 2, **settings.encoder}, n_jobs=threads))
     start = time.process_time()
     whole.fit(texts.train, texts.train_labels, label_texts=texts.names if with_names else None)
     fitted = time.process_time()
@@ -176,17 +196,21 @@ def recall_of(truth: Any, top: TopK, which: np.ndarray) -> float:
 
 def runs(name: str, texts: Texts, model: str, options: Options, *, with_names: bool) -> Any:
     """The figures of one model, stored by seed."""
-    key = {**key_with(model, name, options, **settings_of(model, name)), "names": with_names}
-    key |= {"method": f"{model}-texts", "encoder": ENCODERS.get(name, {})}
-    if options.extra.hide:
-        key["hidden"] = options.extra.hide
-    if options.extra.held_out:
+    extra = options.extra
+    settings = Settings(
+        {**settings_of(model, name), **dict(extra.set)}, {**ENCODERS.get(name, {}), **dict(extra.encode)}
+    )
+    key = {**key_with(model, name, options, **settings.model), "names": with_names}
+    key |= {"method": f"{model}-texts", "encoder": settings.encoder}
+    if extra.hide:
+        key["hidden"] = extra.hide
+    if extra.held_out:
         key["held out of"] = len(texts.train)
 
     def one(seed: int) -> dict[str, float]:
-        rows = held_out(texts, seed) if options.extra.held_out else texts
-        rows = hiding(rows, options.extra.hide, seed) if options.extra.hide else rows
-        return one_run(name, rows, model, with_names=with_names, seed=seed, threads=options.threads)
+        rows = held_out(texts, seed) if extra.held_out else texts
+        rows = hiding(rows, extra.hide, seed) if extra.hide else rows
+        return one_run(rows, model, settings, with_names=with_names, seed=seed, threads=options.threads)
 
     return kept(options, key, one)
 
@@ -197,16 +221,14 @@ def main() -> None:
     def extra(parser: Any) -> None:
         parser.add_argument("--models", default="linear-tree,linear-tree+names,ranker,ranker+names")
         parser.add_argument("--held-out", action="store_true")
+        parser.add_argument("--set", action="append", default=[], type=literal, metavar="NAME=VALUE")
+        parser.add_argument("--encode", action="append", default=[], type=literal, metavar="NAME=VALUE")
         parser.add_argument("--hide", type=float, default=0.0, metavar="SHARE")
 
     options = parse(__doc__, sets=("yso_finna_en", "eurlex57k", "tibkat"), extra=extra)
     report = Report("ranker", "texts", "Label texts and the second look", options)
     for name in options.sets:
-        folder = find(options.data, name)
-        if folder is None:
-            raise SystemExit(f"{name}: no such folder below {options.data}; --data names another place")
-        texts = read(folder)
-        texts = thinned(texts, 2000) if options.quick else texts
+        texts = load_texts(options.data, name, QUICK_ROWS if options.quick else None)
         rows = []
         for entry in options.extra.models.split(","):
             model, _, names = entry.partition("+")

@@ -157,11 +157,11 @@ def widened(vectors: npt.NDArray[Any]) -> F32:
     return vectors.astype(np.float32, copy=False)
 
 
-def check_vectors(vectors: npt.NDArray[Any], owner: str) -> None:
+def check_vectors(vectors: npt.NDArray[Any], owner: str, what: str = "X") -> None:
     """Refuse vectors with NaN or infinity, some rows at a time."""
     for start in range(0, len(vectors), _BLOCK):
         if not np.isfinite(widened(vectors[start : start + _BLOCK])).all():
-            raise LabelwoodError(f"{owner}: X must be finite; it contains NaN or infinity")
+            raise LabelwoodError(f"{owner}: {what} must be finite; it contains NaN or infinity")
 
 
 def inverse(lengths: F64) -> F64:

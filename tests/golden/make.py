@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import labelwood
-from labelwood import METHODS, HashingEncoder, LinearTree, OnlineTree, Ranker, TextClassifier, TfidfEncoder
+from labelwood import METHODS, Embedded, HashingEncoder, LinearTree, OnlineTree, Ranker, TextClassifier, TfidfEncoder
 from labelwood.storage.model_directory import FORMAT_VERSION
 
 HERE = Path(__file__).parent
@@ -26,6 +27,12 @@ K = 3
 def rows() -> Any:
     """Six rows of twelve features; row i has features 2i and 2i + 1, and a little of feature i."""
     return sp.csr_array(np.repeat(np.eye(6, dtype=np.float32), 2, axis=1) + 0.25 * np.eye(6, 12, dtype=np.float32))
+
+
+def blocks() -> dict[str, Any]:
+    """The same six rows, with vectors of four numbers beside them."""
+    place = np.arange(24, dtype=np.float32).reshape(6, 4)
+    return {"words": rows(), "vectors": (np.cos(place) + 0.5).astype(np.float16)}
 
 
 def models() -> dict[str, Any]:
@@ -55,12 +62,30 @@ def models() -> dict[str, Any]:
     found["texts-ranker"] = TextClassifier(named, TfidfEncoder(n_jobs=1)).fit(
         TEXTS * 12, LABELS * 12, label_texts={"pets": ["pets", "dogs and cats"], "zebra": "zebras"}
     )
+    found["texts-ranker-rows"] = TextClassifier(clone(named), TfidfEncoder(n_jobs=1)).fit(
+        TEXTS * 12, LABELS * 12, label_texts={"pets": ["pets", "dogs and cats"], "zebra": "zebras"}
+    )
+    both, dense = blocks(), blocks()["vectors"]
+    found["linear-tree-vectors"] = LinearTree(n_jobs=1, arity=2, max_leaf=2).fit(np.tile(dense, (4, 1)), Y)
+    found["one-vs-rest-vectors-int8"] = labelwood.OneVsRest(n_jobs=1).fit(np.tile(dense, (4, 1)), Y).quantize("int8")
+    many = {"words": sp.vstack([both["words"]] * 4).tocsr(), "vectors": np.tile(both["vectors"], (4, 1))}
+    found["linear-tree-blocks"] = LinearTree(n_jobs=1, arity=2, max_leaf=2, vector_weight=0.5).fit(many, Y)
+    texts = Embedded(TEXTS * 12, np.tile(dense, (12, 1)))
+    found["texts-vectors"] = TextClassifier(LinearTree(n_jobs=1, vector_weight="auto"), TfidfEncoder(n_jobs=1)).fit(
+        texts, LABELS * 12
+    )
     found["ranker-similar"] = Ranker(["linear-tree"], n_jobs=1, n_boosted=3, similar_rows=5).fit(X, Y)
     return found
 
 
 def inputs(name: str) -> Any:
-    """The input of a golden model: texts or rows."""
+    """The input of a golden model: texts, rows, vectors, or two of these."""
+    if name == "texts-vectors":
+        return Embedded(TEXTS, blocks()["vectors"])
+    if name.endswith("blocks"):
+        return blocks()
+    if "vectors" in name:
+        return blocks()["vectors"]
     return TEXTS if name.startswith("texts") else rows()
 
 

@@ -92,6 +92,8 @@ def swapped(children):
         ("tables.log_counts", lambda a: a[:-1]),
         ("tables.name_ptr", lambda a: a + 1),
         ("tables.together.indices", lambda a: a + 10**6),
+        ("tables.log_name_rows", lambda a: np.append(a, np.float32(1))),
+        ("tables.log_name_rows", lambda a: a.astype(np.float64)),
         ("tables.names.indptr", lambda a: np.array([0, 3])),
     ],
 )  # fmt: skip
@@ -163,3 +165,55 @@ def test_labels_are_hidden_while_the_second_look_learns():
     )
     assert all_seen
     assert not some_unseen
+
+
+def test_labels_without_rows_are_suggested_more_often_if_they_weigh_less():
+    texts, labels, names = named_topics()
+    rows = [row for row, (label,) in enumerate(labels) if label not in {f"t{topic}" for topic in range(10)}]
+    chances = []
+    for unseen in (1.0, 0.0):
+        model = TextClassifier(Ranker(["linear-tree"], n_jobs=1, hidden=0.3, unseen=unseen), TfidfEncoder(n_jobs=1))
+        model.fit([texts[row] for row in rows], [labels[row] for row in rows], label_texts=names)
+        found = model.predict_proba([texts[0]])
+        chances.append(found[0, model.label_names.index["t0"]])
+    assert chances[0] < chances[1]
+
+
+@pytest.mark.parametrize("text_rows", [0, 1, 3])
+def test_texts_of_labels_as_training_rows_of_the_members(text_rows):
+    """Each text counts as so many rows; without any, the second look still suggests a label by its name."""
+    texts, labels, names = named_topics()
+    model = TextClassifier(Ranker(["linear-tree"], n_jobs=1, text_rows=text_rows), TfidfEncoder(n_jobs=1))
+    model.fit(texts, labels, label_texts={**names, "zebra": "zebras"})
+    own = model.classifier_.members_[0]
+    top = own.topk_ids(model.encode(["zebras"]), 1)
+    assert (own.label_names.named(top.labels[0].tolist()) == [model.label_names.index["zebra"]]) == (text_rows > 0)
+    assert "zebra" in model.predict_topk(["zebras"], k=3)[0]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "given", "sizes"),
+    [
+        (19, {}, []),
+        (100, {}, [20] * 5),
+        (30_000, {}, [6000] * 2),
+        (40_000, {}, [12_000]),
+        (40_000, {"folds": 2}, [8000] * 2),
+        (60_000, {}, [12_000]),
+        (60_000, {"held_out": 0.1}, [18_000]),
+    ],
+)
+def test_parts_that_are_held_out(n_rows, given, sizes):
+    """One part if it has 10,000 rows, by a larger share if need be; else the parts take turns."""
+    held_out = []
+
+    class Watched(Ranker):
+        def _held_out_part(self, X, Y, label_rows, out, run):
+            held_out.append(out)
+
+        def _train(self, X, Y, label_rows, run):
+            pass
+
+    Watched(["linear-tree"], n_jobs=1, **given).fit(sp.eye_array(n_rows).tocsr(), sp.csr_array(np.ones((n_rows, 1))))
+    assert [len(part) for part in held_out] == sizes
+    assert len({row for part in held_out for row in part.tolist()}) == sum(sizes)

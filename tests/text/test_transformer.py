@@ -109,7 +109,7 @@ def test_a_transformer_of_the_user(transformer):
 
 @pytest.mark.parametrize("wrong", ["tfidf", TfidfVectorizer, 3])
 def test_what_is_no_transformer_is_refused(wrong):
-    with pytest.raises(LabelwoodError, match="encoder must be a TfidfEncoder, a HashingEncoder or a transformer"):
+    with pytest.raises(LabelwoodError, match="encoder must be a TfidfEncoder, a HashingEncoder, a transformer"):
         as_encoder(wrong)
 
 

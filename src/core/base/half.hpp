@@ -32,4 +32,30 @@ struct Half {
 #endif
 }
 
+inline void narrow(float value, float& to) {
+    to = value;
+}
+// The nearest half, of two equally near ones the even one; numbers too large become infinite. NaN stays NaN.
+inline void narrow(float value, Half& to) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, 4);
+    const uint32_t sign = (bits >> 16) & 0x8000u;
+    bits &= 0x7fffffffu;
+    uint32_t half;
+    if (bits > 0x7f800000u) {
+        half = 0x7e00u;
+    } else if (bits >= 0x477ff000u) {  // 65520, from which rounding gives 65536
+        half = 0x7c00u;
+    } else if (bits >= 0x38800000u) {  // 2^-14, the smallest normal half
+        half = (bits + 0x0fffu + ((bits >> 13) & 1u) - 0x38000000u) >> 13;
+    } else {  // a float of at least 0.5 has a last bit of 2^-24, as a subnormal half has
+        float shifted;
+        __builtin_memcpy(&shifted, &bits, 4);
+        shifted += 0.5f;
+        __builtin_memcpy(&half, &shifted, 4);
+        half -= 0x3f000000u;
+    }
+    to.bits = static_cast<uint16_t>(sign | half);
+}
+
 }  // namespace labelwood

@@ -46,6 +46,21 @@ void read(OptionsReader& from, label_tree::TrainOptions& to) {
     from.read("threshold", to.threshold);
     from.read("seed", to.seed);
     from.read("most_entries", to.most_entries);
+    from.read("child_bytes", to.child_bytes);
+    from.read("half_weights", to.half_weights);
+}
+
+// Hands bytes to NumPy as an array of numbers of the given type, without a copy.
+nb::object as_numbers(label_tree::Bytes&& bytes, nb::dlpack::dtype type) {
+    auto* held = new label_tree::Bytes(std::move(bytes));
+    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<label_tree::Bytes*>(p); });
+    const size_t count = static_cast<size_t>(held->size()) / (type.bits / 8);
+    return nb::cast(nb::ndarray<nb::numpy>(held->data(), {count}, owner, {}, type));
+}
+
+nb::dlpack::dtype child_type(int bytes) {
+    if (bytes == 1) return nb::dtype<uint8_t>();
+    return bytes == 2 ? nb::dtype<uint16_t>() : nb::dtype<int32_t>();
 }
 
 nb::tuple vectors(const HybridArrays& x, const PatternArrays& y, int64_t most, int n_threads,
@@ -80,15 +95,16 @@ nb::dict train(const HybridArrays& x, const PatternArrays& y, const LabelTreeArr
     given.n_threads = n_threads;
     const GivenRows features(x, scale, vector_scale);
     const label_tree::TreePart part{tree.view(), data_or_null(ids), data_or_null(rows)};
-    label_tree::PackedWeights out =
+    label_tree::TrainedWeights out =
         without_gil([&] { return label_tree::TreeTrainer(features.rows(), y.view(), part, given, monitor).run(); });
     nb::dict arrays;
     arrays["feature_ptr"] = to_numpy(std::move(out.feature_ptr));
     arrays["features"] = to_numpy(std::move(out.features));
     arrays["weight_ptr"] = to_numpy(std::move(out.weight_ptr));
     arrays["row_start"] = to_numpy(std::move(out.row_start));
-    arrays["child"] = to_numpy(std::move(out.child));
-    arrays["weights"] = to_numpy(std::move(out.weights));
+    const bool half = given.half_weights && given.threshold >= 0.0f;
+    arrays["child"] = as_numbers(std::move(out.child), child_type(given.child_bytes));
+    arrays["weights"] = as_numbers(std::move(out.weights), half ? nb::dtype<HalfFloat>() : nb::dtype<float>());
     arrays["bias"] = to_numpy(std::move(out.bias));
     arrays["vector_weights"] = to_numpy(std::move(out.vector_weights));
     arrays["weight_bytes"] = out.weight_bytes;

@@ -16,7 +16,8 @@ struct LabelTables {
     const float* log_counts;  // log(1 + training rows)
     Csr together;             // row c, column l: share of the training rows with label c that have label l
     const int64_t* name_ptr;
-    Csr names;  // rows of unit length
+    Csr names;                   // rows of unit length
+    const float* log_name_rows;  // of each name: log(1 + training rows that have its rarest column)
 };
 
 // The lists that are proposed for a row: n_lists of `width` labels, side by side; short lists end in -1. The
@@ -42,6 +43,7 @@ enum SharedFeature : int64_t {
     kNameFound,
     kNameLength,
     kRowLength,
+    kNameRows,
     kShared
 };
 
@@ -148,7 +150,7 @@ class CandidateDescriber {
     }
 
     // The best of a label's names: its cosine with the row, the share of its squared length in columns that the
-    // row has, and its number of columns.
+    // row has, its number of columns, and how common its rarest column is.
     void add_names(const Query& row) {
         double square = 0.0;
         for (int64_t j = 0; j < row.count; ++j) {
@@ -157,6 +159,7 @@ class CandidateDescriber {
         const auto factor = static_cast<double>(unit_factor(square));
         for (int64_t candidate = 0; candidate < count(); ++candidate) {
             double best_cosine = 0.0, best_found = -1.0, length = 0.0;
+            float log_rows = 0.0f;
             const int64_t label = labels_[candidate];
             for (int64_t name = tables_.name_ptr[label]; name < tables_.name_ptr[label + 1]; ++name) {
                 const Query words = row_of(tables_.names, name);
@@ -171,12 +174,14 @@ class CandidateDescriber {
                 if (found > best_found) {
                     best_found = found;
                     length = static_cast<double>(words.count);
+                    log_rows = tables_.log_name_rows[name];
                 }
             }
             shared(candidate, kNameCosine) = static_cast<float>(best_cosine);
             shared(candidate, kNameFound) = static_cast<float>(std::max(best_found, 0.0));
             shared(candidate, kNameLength) = static_cast<float>(length);
             shared(candidate, kRowLength) = static_cast<float>(row.count);
+            shared(candidate, kNameRows) = log_rows;
         }
     }
 

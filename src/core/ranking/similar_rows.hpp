@@ -9,6 +9,7 @@
 #include "base/parallel.hpp"
 #include "base/span.hpp"
 #include "base/topk.hpp"
+#include "ranking/label_votes.hpp"
 
 namespace labelwood::ranking {
 
@@ -19,46 +20,13 @@ struct RowIndex {
     int64_t n_terms, n_neighbors;
 };
 
-// Two lists of k labels per row: by their share of the votes, and by the similarity of the nearest training row
-// that has them.
-struct VotedLists {
-    int32_t* voted;
-    float* votes;
-    int32_t* nearest;
-    float* similarities;
-};
-
 // Finds the labels of the training rows that are similar to a row. One per thread, for any index.
 class Neighborhood {
   public:
     void find(const RowIndex& index, const Query& row, int64_t k, const VotedLists& out) {
         if (dots_.size() < index.labels.n_rows) dots_.resize(index.labels.n_rows, 0.0);
-        if (votes_.size() < index.labels.n_cols) {
-            votes_.resize(index.labels.n_cols, 0.0);
-            nearest_.resize(index.labels.n_cols, 0.0f);
-        }
         find_neighbors(index, row);
-        labels_.clear();
-        double total = 0.0;
-        for (const Scored& neighbor : pool_) {
-            const auto vote = static_cast<double>(neighbor.score) * static_cast<double>(neighbor.score);
-            total += vote;
-            const int64_t begin = index.labels.indptr[neighbor.id], end = index.labels.indptr[neighbor.id + 1];
-            for (int64_t j = begin; j < end; ++j) {
-                const int32_t label = index.labels.indices[j];
-                if (nearest_[label] == 0.0f) {
-                    labels_.push_back(label);
-                    nearest_[label] = neighbor.score;
-                }
-                votes_[label] += vote;
-            }
-        }
-        write(k, out.voted, out.votes, [&](int32_t label) { return static_cast<float>(votes_[label] / total); });
-        write(k, out.nearest, out.similarities, [&](int32_t label) { return nearest_[label]; });
-        for (const int32_t label : labels_) {
-            votes_[label] = 0.0;
-            nearest_[label] = 0.0f;
-        }
+        votes_.count(index.labels, pool_.data(), pool_.size(), k, out);
     }
 
   private:
@@ -95,19 +63,10 @@ class Neighborhood {
         pool_.resize(kept);
     }
 
-    template <class Score>
-    void write(int64_t k, int32_t* labels, float* scores, Score&& score) {
-        ranked_.clear();
-        for (const int32_t label : labels_) ranked_.push_back({score(label), label});
-        const int64_t kept = std::min(k, ranked_.size());
-        std::partial_sort(ranked_.begin(), ranked_.begin() + kept, ranked_.end(), better);
-        write_topk(ranked_.data(), kept, k, labels, scores, [](float given) { return given; });
-    }
-
-    Vector<double> dots_, votes_;  // of training rows, of labels; zero between rows
-    Vector<float> nearest_;        // of labels; zero between rows
-    Vector<Scored> terms_, pool_, ranked_;
-    Vector<int32_t> reached_, labels_;
+    Vector<double> dots_;  // of training rows; zero between rows
+    Vector<Scored> terms_, pool_;
+    Vector<int32_t> reached_;
+    LabelVotes votes_;
 };
 
 // Writes both lists of every row of x, one row after the other.
@@ -119,9 +78,7 @@ inline void vote(const Csr& x, const RowIndex& index, int64_t k, int n_threads, 
         thread_local Neighborhood neighborhood;
         const int64_t end = std::min(x.n_rows, (part + 1) * kRows);
         for (int64_t row = part * kRows; row < end; ++row) {
-            const int64_t at = row * k;
-            neighborhood.find(index, row_of(x, row), k,
-                              {out.voted + at, out.votes + at, out.nearest + at, out.similarities + at});
+            neighborhood.find(index, row_of(x, row), k, out.of_row(row, k));
         }
         monitor.add(end - part * kRows);
     });

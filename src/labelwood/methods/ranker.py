@@ -18,7 +18,7 @@ from labelwood.run_context import RunContext
 from labelwood.scoring.mix import even
 from labelwood.scoring.second_look import SHARED_FEATURES, Described, LabelTables, SecondLook, learn_trees
 from labelwood.scoring.similar_rows import SimilarRows
-from labelwood.sparse import CSR, I64, TopK
+from labelwood.sparse import CSR, F32, I32, I64, TopK
 from labelwood.validation.label_texts import LabelRows, LabelVectors, without
 
 # The first members; the time of one-vs-rest grows with the number of labels.
@@ -28,6 +28,7 @@ _SECOND: dict[str, Any] = {"method": "craft-forest", "n_trees": 20}
 _FEW_LABELS = 6_000
 _FEWEST_ROWS = 20  # with fewer rows, none are held out
 _ENOUGH_ROWS = 10_000  # held-out rows from which one part is enough
+_LARGER_PART = 0.3  # share of the rows that is held out instead, where that makes one part enough
 _MOST_ROWS = 20_000  # more held-out rows do not improve the second look
 _NOT_FOUND = 0.5  # share of a name from which it counts as found in the text
 
@@ -56,7 +57,7 @@ class Ranker(TreeEstimator):
 
     method_name: ClassVar[str] = "ranker"
     takes_vectors: ClassVar[bool] = True
-    ADDED_LATER: ClassVar[dict[str, Any]] = {"similar_rows": 0, "hidden": 0.0}
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"similar_rows": 0, "hidden": 0.0, "text_rows": 1, "unseen": 1.0}
     members_: list[TreeEstimator]
     second_look_: SecondLook | None
 
@@ -73,7 +74,10 @@ class Ranker(TreeEstimator):
         candidates: Annotated[int, Param("labels that each member proposes", ge=1, le=1000)] = 40,
         held_out: Annotated[float, Param("share of the rows that are held out at a time", gt=0, le=0.5)] = 0.2,
         folds: Annotated[
-            int | None, Param("parts held out in turn; None: enough for 10,000 rows, at most 1 / held_out", ge=1)
+            int | None,
+            Param(
+                "parts held out in turn; None: enough for 10,000 rows, at most 1 / held_out; one if 0.3 is enough", ge=1
+            ),
         ] = None,
         n_boosted: Annotated[int, Param("boosted trees of the second look", ge=1, le=10_000)] = 100,
         similar_rows: Annotated[
@@ -88,12 +92,30 @@ class Ranker(TreeEstimator):
                 le=0.5,
             ),
         ] = 0.1,
+        text_rows: Annotated[
+            int,
+            Param(
+                "training rows of the members that each label text becomes; 0: the texts are for the second look alone",
+                ge=0,
+                le=100,
+            ),
+        ] = 1,
+        unseen: Annotated[
+            float,
+            Param(
+                "weight of labels without any row while the second look learns: they are wrong there every time, so "
+                "less suggests them more often",
+                ge=0,
+                le=1,
+            ),
+        ] = 1.0,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
         self.models, self.candidates, self.held_out, self.folds = models, candidates, held_out, folds
-        self.n_boosted, self.similar_rows, self.hidden = n_boosted, similar_rows, hidden
+        self.n_boosted, self.similar_rows = n_boosted, similar_rows
+        self.hidden, self.text_rows, self.unseen = hidden, text_rows, unseen
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
@@ -111,7 +133,9 @@ class Ranker(TreeEstimator):
         if hits.all() or not hits.any():
             return
         with run.phase("second look"):
-            trees = learn_trees(features, hits, n_trees=self.n_boosted, run=run)
+            labels = np.concatenate([described.labels for described, _ in found])
+            weights = self._weights(labels, Y)
+            trees = learn_trees(features, hits, n_trees=self.n_boosted, run=run, weights=weights)
             self.second_look_ = replace(self._untaught(X, Y, label_rows), trees=trees)
 
     def _unfitted(self, n_labels: int, seed: int) -> list[TreeEstimator]:
@@ -125,6 +149,9 @@ class Ranker(TreeEstimator):
         size = int(self.held_out * n_rows) if n_rows >= _FEWEST_ROWS else 0
         if size == 0:
             return
+        larger = int(_LARGER_PART * n_rows)
+        if self.folds is None and size < _ENOUGH_ROWS <= larger:
+            size = larger
         folds = -(-_ENOUGH_ROWS // size) if self.folds is None else self.folds
         order = np.random.default_rng(run.seed).permutation(n_rows)
         for fold in range(min(folds, n_rows // size)):
@@ -150,7 +177,7 @@ class Ranker(TreeEstimator):
     def _untaught(self, X: CSR, Y: CSR, label_rows: LabelRows | None) -> SecondLook:
         """What the second look knows of training rows, before it learns."""
         similar = SimilarRows.learn(X, Y, self.similar_rows) if self.similar_rows else None
-        return SecondLook.untaught(LabelTables.learn(Y, X.n_cols, label_rows), len(self.members_), similar)
+        return SecondLook.untaught(LabelTables.learn(X, Y, label_rows), len(self.members_), similar)
 
     def _hidden_labels(self, Y: CSR, label_rows: LabelRows | None, seed: list[int]) -> npt.NDArray[np.bool_]:
         """Some of the labels with texts, if the model shall suggest labels of which it knows the texts only."""
@@ -160,8 +187,17 @@ class Ranker(TreeEstimator):
         share = self.hidden if (has_text & ~has_rows).any() else 0.0
         return has_text & (np.random.default_rng(seed).random(Y.n_cols) < share)
 
+    def _weights(self, labels: I32, Y: CSR) -> F32 | None:
+        """The weight of each candidate while the second look learns; None: all count the same."""
+        if self.unseen == 1:
+            return None
+        return np.where(np.isin(labels, Y.indices), 1, self.unseen).astype(np.float32)
+
     def _train(self, X: CSR, Y: CSR, label_rows: LabelRows | None, run: RunContext) -> None:
-        vectors = None if label_rows is None else LabelVectors(label_rows.targets.indices.tolist(), label_rows.vectors)
+        vectors = None
+        if label_rows is not None and self.text_rows:
+            rows = np.repeat(np.arange(label_rows.vectors.n_rows), self.text_rows)
+            vectors = LabelVectors(label_rows.targets.indices[rows].tolist(), label_rows.vectors.take(rows))
         for member in self.members_:
             with run.phase(member.method_name):
                 member.fit(X, Y.to_scipy(), label_vectors=vectors)
@@ -241,7 +277,8 @@ class Ranker(TreeEstimator):
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         manifests, arrays = saved_members(self.members_, "member")
         look = self.second_look_
-        return {"members": manifests, "second_look": look is not None}, {**arrays, **(look.arrays() if look else {})}
+        facts = {"members": manifests, "second_look": look is not None, "name_rows": True}
+        return facts, {**arrays, **(look.arrays() if look else {})}
 
     def _restore(self, facts: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         if not isinstance(facts["members"], list) or not facts["members"]:
@@ -249,7 +286,12 @@ class Ranker(TreeEstimator):
         self.members_, self.second_look_ = restored_members(self, facts["members"], arrays), None
         if facts["second_look"]:
             self.second_look_ = SecondLook.restore(
-                arrays, len(self.members_), self.similar_rows, self.n_labels_, self.n_features_in_
+                arrays,
+                len(self.members_),
+                self.similar_rows,
+                self.n_labels_,
+                self.n_features_in_,
+                name_rows=bool(facts.get("name_rows")),
             )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy.typing as npt
@@ -20,7 +19,7 @@ from labelwood.resources.estimate import Estimate
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, TopK
 from labelwood.storage import model_directory
-from labelwood.text import Document, TfidfEncoder, as_encoder
+from labelwood.text import Document, Embedded, TfidfEncoder, VectorEncoder, as_encoder
 from labelwood.text.registry import describe, read_encoder, with_fields
 from labelwood.validation.label_texts import LabelVectors, read_label_texts
 from labelwood.vocabulary import Vocabulary
@@ -38,8 +37,10 @@ class TextClassifier(TextPrediction):
     """A model of texts: an encoder turns texts into vectors, a classifier learns from the vectors.
 
     ``classifier`` is any method of the library (default: ``LinearTree()``), ``encoder`` a text encoder (default:
-    ``TfidfEncoder()``) or a transformer of scikit-learn that takes texts. Both stay as they are; ``classifier_`` and
-    ``encoder_`` are the fitted copies. The parameters of both are parameters of the model: ``encoder__min_df``.
+    ``TfidfEncoder()``), a transformer of scikit-learn that takes texts, or an object with ``encode(texts)``, such as a
+    ``SentenceTransformer``: the model then reads words and vectors, see :class:`VectorEncoder`. If the vectors are made
+    already, pass :class:`Embedded` in place of texts. Both parts stay as they are; ``classifier_`` and ``encoder_`` are
+    the fitted copies. The parameters of both are parameters of the model: ``encoder__min_df``.
     ``fields`` are weights of the fields of a record, such as ``{"title": 2.0, "abstract": 1.0}``: texts are then
     records (dicts) or a table, and a plain text is that of the first field. ``columns_`` names the columns of the table
     that the texts came from, if the command line was told them: it reads other tables alike.
@@ -134,6 +135,8 @@ class TextClassifier(TextPrediction):
                 f"TextClassifier: {type(classifier).__name__} does not learn from a stream; "
                 "for partial_fit, classifier must be a LivingTree, an OnlineTree or an OnlineForest"
             )
+        if not is_fitted:
+            encoder = _encoder_for(texts, encoder)
         vectors = self.encode(texts) if is_fitted else as_encoder(encoder).fit_encode(texts)
         classifier.partial_fit(vectors, Y, label_names=label_names)
         self.encoder_, self.classifier_ = encoder, classifier
@@ -149,7 +152,10 @@ class TextClassifier(TextPrediction):
     ) -> tuple[Any, TreeEstimator, CSR, RunContext]:
         """A fitted encoder, a classifier to fit, and the encoded texts, with ``more`` texts behind them."""
         encoder, classifier = self._unfitted_parts()
-        texts = chain(as_encoder(encoder).listed(texts), more) if more else texts
+        encoder = _encoder_for(texts, encoder)
+        if more:
+            listed: Any = as_encoder(encoder).listed(texts)
+            texts = listed.followed_by(more) if isinstance(listed, Embedded) else [*listed, *more]
         run = RunContext(verbose=bool(classifier.verbose))
         with run.phase("encode", _MILLION) as progress:
             features = as_encoder(encoder).fit_encode(texts, progress=progress)
@@ -160,7 +166,9 @@ class TextClassifier(TextPrediction):
         encoder, classifier = (
             default() if getattr(self, part) is None else getattr(self, part) for part, default in _DEFAULTS.items()
         )
-        as_encoder(encoder)
+        reader = as_encoder(encoder)
+        if isinstance(reader, VectorEncoder):
+            encoder = reader
         if not isinstance(classifier, TreeEstimator):
             raise LabelwoodError(
                 f"TextClassifier: classifier must be a method of this library, such as LinearTree(); got {classifier!r}"
@@ -245,7 +253,12 @@ class TextClassifier(TextPrediction):
     @property
     def field_names(self) -> tuple[str, ...]:
         """The fields of a record that the model reads; none if it reads plain texts."""
-        return tuple(getattr(self.encoder_, "fields", None) or ())
+        return as_encoder(self.encoder_).field_names
+
+    @property
+    def vector_width(self) -> int:
+        """The numbers of the vector that must stand beside each text; 0 if the model reads texts only."""
+        return as_encoder(self.encoder_).vector_width
 
     @property
     def can_learn(self) -> bool:
@@ -280,8 +293,7 @@ class TextClassifier(TextPrediction):
     def set_threads(self, n_jobs: int) -> None:
         """Encode and predict with this many threads from here on."""
         self.classifier_.set_threads(n_jobs)
-        if hasattr(self.encoder_, "n_jobs"):
-            self.encoder_.n_jobs = n_jobs
+        as_encoder(self.encoder_).set_threads(n_jobs)
 
     def with_classifier(self, classifier: TreeEstimator) -> Self:
         """A model that reads texts as this one does and predicts by ``classifier``."""
@@ -296,6 +308,13 @@ class TextClassifier(TextPrediction):
 
 
 Model = TreeEstimator | TextClassifier
+
+
+def _encoder_for(texts: Iterable[Document], encoder: Any) -> Any:
+    """The encoder; for texts with vectors, one that puts the vectors beside its words."""
+    if not isinstance(texts, Embedded) or isinstance(encoder, VectorEncoder):
+        return encoder
+    return VectorEncoder(word_encoder=as_encoder(encoder))
 
 
 def estimator_of(model: Model) -> TreeEstimator:

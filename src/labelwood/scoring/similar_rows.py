@@ -1,4 +1,7 @@
-"""The training rows most similar to a row vote for their labels: an inverted index, without training."""
+"""The training rows most similar to a row vote for their labels, without training.
+
+Words are compared through an inverted index, vectors with those of all training rows, exactly.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy.typing as npt
 
 from labelwood import _core
 from labelwood.errors import FormatError
-from labelwood.hybrid import words_of
+from labelwood.hybrid import Hybrid, as_layout, inverse, widened, words_of
 from labelwood.packed.base import PicklesFieldsOnly, restored_csr
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, TopK, from_scipy
@@ -19,6 +22,7 @@ from labelwood.sparse import CSR, TopK, from_scipy
 PREFIX = "similar."
 _TERMS = 20  # entries of a row that are compared, the largest
 _COMMON = 0.05  # share of the rows from which a column says too little to be looked up
+_BLOCK = 4096  # rows that are widened at a time
 _FEW = 100  # rows of a column that is never too common
 
 
@@ -28,12 +32,23 @@ class SimilarRows(PicklesFieldsOnly):
 
     ``postings`` has, in row c, the training rows with column c and their values there; of each training row the 20
     largest entries are kept, of the row scaled to unit length. Columns in more than a twentieth of the rows are left
-    out. ``labels`` is the label matrix. ``n_neighbors`` training rows vote.
+    out. ``labels`` is the label matrix. ``n_neighbors`` training rows vote. ``vectors`` are the vectors of the training
+    rows, of unit length; None if rows have none.
     """
 
     postings: CSR
     labels: CSR
     n_neighbors: int
+    vectors: npt.NDArray[np.float16] | None = None
+
+    @property
+    def n_lists(self) -> int:
+        """The lists of labels for a row: two by words, two by vectors."""
+        return 2 * (self._has_words + (self.vectors is not None))
+
+    @property
+    def _has_words(self) -> bool:
+        return self.vectors is None or self.postings.n_rows > self.vectors.shape[1]
 
     @classmethod
     def learn(cls, X: CSR, Y: CSR, n_neighbors: int) -> SimilarRows:
@@ -46,18 +61,33 @@ class SimilarRows(PicklesFieldsOnly):
         owners = np.searchsorted(rows.indptr, kept, side="right") - 1
         indptr = np.searchsorted(owners, np.arange(X.n_rows + 1)).astype(np.int64)
         small = CSR(indptr, rows.indices[kept], rows.data[kept], X.n_cols)
-        return cls(from_scipy(small.to_scipy().T.tocsr()), Y, n_neighbors)
+        return cls(from_scipy(small.to_scipy().T.tocsr()), Y, n_neighbors, _unit_vectors(X))
 
-    def lists(self, X: CSR, width: int, run: RunContext) -> tuple[TopK, TopK]:
-        """The labels of similar rows by their share of the votes, and by the similarity of the nearest row.
+    def lists(self, X: CSR, width: int, run: RunContext) -> list[TopK]:
+        """The labels of similar rows by their share of the votes, then by the similarity of the nearest row.
 
-        A vote is a squared similarity.
+        Each of the two by words, by vectors, or by both. A vote is a squared similarity.
         """
-        with run.phase("similar rows", X.n_rows) as progress:
-            voted, votes, nearest, similarities = _core.vote_of_similar_rows(
-                X, self.postings, self.labels, _TERMS, self.n_neighbors, width, run.n_threads, progress
-            )
-        return TopK(voted, votes), TopK(nearest, similarities)
+        by_votes, by_nearest = [], []
+        if self._has_words:
+            with run.phase("similar rows", X.n_rows) as progress:
+                found = _core.vote_of_similar_rows(
+                    X, self.postings, self.labels, _TERMS, self.n_neighbors, width, run.n_threads, progress
+                )
+            by_votes.append(TopK(*found[:2]))
+            by_nearest.append(TopK(*found[2:]))
+        if self.vectors is not None:
+            n_columns = self.vectors.shape[1]
+            rows = as_layout(X, self.postings.n_rows - n_columns, n_columns)
+            assert isinstance(rows, Hybrid)
+            bits = self.vectors.view(np.uint16)
+            with run.phase("similar vectors", X.n_rows) as progress:
+                found = _core.vote_of_similar_vectors(
+                    widened(rows.vectors), bits, self.labels, self.n_neighbors, width, run.n_threads, progress
+                )
+            by_votes.append(TopK(*found[:2]))
+            by_nearest.append(TopK(*found[2:]))
+        return [*by_votes, *by_nearest]
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""
@@ -67,6 +97,8 @@ class SimilarRows(PicklesFieldsOnly):
             "labels.indptr": self.labels.indptr,
             "labels.indices": self.labels.indices,
         }
+        if self.vectors is not None:
+            found["vectors"] = self.vectors
         return {PREFIX + name: array for name, array in found.items()}
 
     @classmethod
@@ -78,4 +110,23 @@ class SimilarRows(PicklesFieldsOnly):
         postings = restored_csr(arrays, PREFIX, labels.n_rows)
         if postings.n_rows != n_features:
             raise FormatError(f"the index of similar rows must have {n_features} columns; got {postings.n_rows}")
-        return cls(postings, labels, n_neighbors)
+        vectors = arrays.get(PREFIX + "vectors")
+        if vectors is not None and not _are_sound(vectors, labels.n_rows, n_features):
+            raise FormatError(f"the vectors of similar rows must be {labels.n_rows} finite rows of float16")
+        return cls(postings, labels, n_neighbors, vectors)
+
+
+def _unit_vectors(X: CSR) -> npt.NDArray[np.float16] | None:
+    """The vectors of rows, of unit length; None if rows have none."""
+    if not isinstance(X, Hybrid):
+        return None
+    found = np.empty(X.vectors.shape, np.float16)
+    for start in range(0, X.n_rows, _BLOCK):
+        part = X.rows(start, min(start + _BLOCK, X.n_rows))
+        found[start : start + _BLOCK] = widened(part.vectors) * inverse(part.lengths())[:, None]
+    return found
+
+
+def _are_sound(vectors: npt.NDArray[Any], n_rows: int, n_features: int) -> bool:
+    has_shape = vectors.dtype == np.float16 and vectors.ndim == 2 and len(vectors) == n_rows
+    return has_shape and 1 <= vectors.shape[1] <= n_features and bool(np.isfinite(vectors).all())

@@ -81,8 +81,11 @@ def _joined(dense: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return dense[0] if len(dense) == 1 else np.hstack([widened(part) for part in dense])
 
 
-def as_vectors(given: Any, *, owner: str) -> npt.NDArray[Any]:
-    """Checked vectors, row by row in memory: float32 and float16 as they are, bfloat16 as bits, others as float32."""
+def as_vectors(given: Any, *, owner: str, what: str = "X") -> npt.NDArray[Any]:
+    """Checked vectors, row by row in memory: float32 and float16 as they are, bfloat16 as bits, others as float32.
+
+    Error messages start with ``owner`` and call the vectors ``what``.
+    """
     array = _as_array(given)
     if array.ndim != 2:
         raise LabelwoodError(f"{owner}: vectors must be two-dimensional (rows x columns); got {array.ndim}-d input")
@@ -94,12 +97,12 @@ def as_vectors(given: Any, *, owner: str) -> npt.NDArray[Any]:
         try:
             array = np.asarray(array.tolist(), np.float32)
         except (TypeError, ValueError):
-            raise LabelwoodError(f"{owner}: X must hold real numbers; got dtype {array.dtype}") from None
+            raise LabelwoodError(f"{owner}: {what} must hold real numbers; got dtype {array.dtype}") from None
     elif array.dtype not in _KEPT:
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise LabelwoodError(f"{owner}: X must be finite; it contains NaN or infinity")
+            raise LabelwoodError(f"{owner}: {what} must be finite; it contains NaN or infinity")
         array = array.astype(np.float32)
-    check_vectors(array, owner)
+    check_vectors(array, owner, what)
     return np.ascontiguousarray(array)
 
 
@@ -113,7 +116,10 @@ def _as_array(given: Any) -> npt.NDArray[Any]:
         whole = given.combine_chunks() if hasattr(given, "combine_chunks") else given
         flat: npt.NDArray[Any] = whole.flatten().to_numpy(zero_copy_only=False)
         return flat.reshape(-1, size)
-    return np.asarray(given)
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise LabelwoodError("X: all rows must have the same length") from None
 
 
 def _refuse_complex(values: Any, owner: str) -> None:

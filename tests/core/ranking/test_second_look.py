@@ -34,8 +34,9 @@ def problem(seed, n_members, n_rows=70):
     n_names = random.integers(0, 3, N_LABELS)
     vectors = (random.random((n_names.sum(), N_COLS)) * (random.random((n_names.sum(), N_COLS)) < 0.4)) + 1e-3
     names = LabelRows(np.concatenate([[0], np.cumsum(n_names)]), from_scipy(sparse.csr_array(vectors)))
-    tables = LabelTables.learn(from_scipy(sparse.csr_array(Y)), N_COLS, names)
-    return X, Y, tables, [lists_of(random, n_rows) for _ in range(n_members)]
+    known = (random.random((30, N_COLS)) < 0.3).astype(np.float32)
+    tables = LabelTables.learn(*(from_scipy(sparse.csr_array(part)) for part in (known, Y)), names)
+    return X, Y, known.sum(axis=0), tables, [lists_of(random, n_rows) for _ in range(n_members)]
 
 
 def named(top, row):
@@ -53,7 +54,7 @@ def tree_at(trees, node):
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), n_members=st.integers(1, 3), n_threads=st.integers(1, 2))
 def test_features_are_those_of_the_twin(seed, n_members, n_threads):
-    X, Y, tables, lists = problem(seed, n_members)
+    X, Y, n_rows, tables, lists = problem(seed, n_members)
     look = SecondLook.untaught(tables, n_members)
     found = look.describe(from_scipy(sparse.csr_array(X)), lists, RunContext(n_threads=n_threads))
     vectors = tables.names.to_scipy().toarray().astype(float)
@@ -63,7 +64,8 @@ def test_features_are_those_of_the_twin(seed, n_members, n_threads):
         by_name = match_names(X[row].astype(float), names, WIDTH)
         proposed = [named(top, row) for top in lists]
         proposed += [by_name] if len(vectors) else []
-        wanted = describe(X[row].astype(float), proposed, n_members, WIDTH, Y.sum(axis=0), together, names)
+        counts = Y.sum(axis=0)
+        wanted = describe(X[row].astype(float), proposed, n_members, WIDTH, counts, together, names, n_rows)
         own = slice(found.ptr[row], found.ptr[row + 1])
         assert found.labels[own].tolist() == list(wanted)
         if wanted:
@@ -74,7 +76,7 @@ def test_features_are_those_of_the_twin(seed, n_members, n_threads):
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 12))
 def test_the_order_is_that_of_the_sums(seed, k):
-    X, _, tables, lists = problem(seed, 2)
+    X, _, _, tables, lists = problem(seed, 2)
     rows = from_scipy(sparse.csr_array(X))
     empty = SecondLook.untaught(tables, 2)
     found = empty.describe(rows, lists, RunContext())
@@ -116,3 +118,12 @@ def test_packed_trees_are_those_of_the_library():
     for vector in features[:20]:
         base, added = trees.contributions(vector)
         assert base + added.sum() == pytest.approx(trees.sums(vector[None])[0])
+
+
+def test_many_candidates_give_the_same_trees_with_any_number_of_threads():
+    """From 200,000 candidates on, scikit-learn may use the threads of the run."""
+    random = np.random.default_rng(0)
+    features = random.random((200_000, 3)).astype(np.float32)
+    hits = random.random(200_000) < features[:, 0] ** 3
+    one, two = (learn_trees(features, hits, n_trees=3, run=RunContext(n_threads=n)).arrays() for n in (1, 2))
+    assert {name: array.tobytes() for name, array in one.items()} == {n: a.tobytes() for n, a in two.items()}

@@ -122,7 +122,7 @@ def test_an_interrupt_stops_training_within_a_second():
     sent = []
 
     def interrupt():
-        sent.append(time.monotonic())
+        sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -131,7 +131,7 @@ def test_an_interrupt_stops_training_within_a_second():
     try:
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y)
-        assert time.monotonic() - sent[0] < 5.0  # a second on an idle machine
+        assert time.process_time() - sent[0] < 4.0  # a second of two threads, and room
         assert not hasattr(model, "trees_")
     finally:
         timer.cancel()

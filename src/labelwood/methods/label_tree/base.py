@@ -1,33 +1,34 @@
 """What LinearTree and OneVsRest share: label trees with a linear classifier on every edge.
 
-``_fit`` grows the trees, checks that training fits in memory, trains the classifiers and packs them. A packed model can
-be shrunk: ``prune`` drops small weights, ``quantize`` stores them in fewer bits.
+``_fit`` grows the trees, checks that training fits in memory, trains the classifiers and packs them.
 """
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
-from labelwood.errors import FormatError, LabelwoodError
-from labelwood.estimator import TreeEstimator
+from labelwood.errors import FormatError
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.explain.tree_weights import PackedTreeWeights
 from labelwood.hybrid import Hybrid, as_layout
 from labelwood.label_names import LabelNames
 from labelwood.methods.label_tree import subtrees
+from labelwood.methods.label_tree.block_weight import AUTO, chosen_weight
+from labelwood.methods.label_tree.shrinkable import DTYPES, Shrinkable
 from labelwood.methods.label_tree.training_rows import TrainingRows, factors, grown, seed_of, train_part, train_whole
 from labelwood.packed import compress, tree_shape
 from labelwood.packed.label_tree import LOGISTIC, LabelledTree, PackedTree, average, narrow
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.params import Needs, Param, check_parameters
-from labelwood.resources import label_tree, memory
+from labelwood.resources import label_tree
 from labelwood.resources.estimate import Banded, Estimate, fewer_trees
 from labelwood.run_context import RunContext, logger
 from labelwood.sparse import CSR, I32, I64, TopK
@@ -41,7 +42,11 @@ MaxPasses = Annotated[int, Param("maximum passes over a node's rows", ge=1)]
 Intercept = Annotated[float, Param("start of the intercepts; negative, because most labels are rare")]
 Bias = Annotated[float, Param("value of the bias feature; 0 keeps intercepts at their start", ge=0)]
 VectorWeight = Annotated[
-    float, Param("length of a row's vector beside its sparse part; matters for rows that have both", gt=0)
+    float | Literal["auto"],
+    Param(
+        "length of a row's vector beside its sparse part, for rows that have both; auto chooses it on held-out rows",
+        gt=0,
+    ),
 ]
 WeightThreshold = Annotated[
     float | None, Param("drop weights of sparse columns of at most this size; None keeps all exactly", ge=0)
@@ -60,27 +65,14 @@ _SKIP = 0.1
 _THRESHOLDS = (0.1, 0.3)  # to propose where a model does not fit
 _ENSEMBLE_CANDIDATES = 4  # times k: labels that each tree contributes to an average
 
-Dtype = Literal["float32", "float16", "int8"]
-DTYPES: tuple[Dtype, ...] = ("float32", "float16", "int8")
 
+class LinearModel(Shrinkable):
+    """A label tree, or several, whose nodes are linear classifiers."""
 
-class Shrunk(NamedTuple):
-    """One point of a curve: a setting, the bytes of the model's arrays, and precision at each k."""
-
-    setting: str
-    model_bytes: int
-    precision: dict[int, float]
-
-
-class LinearModel(TreeEstimator):
-    """A method whose fitted state is a list of packed label trees, ``trees_``."""
-
-    can_shrink: ClassVar[bool] = True
     has_label_weights: ClassVar[bool] = True
     takes_vectors: ClassVar[bool] = True
     divides_work: ClassVar[bool] = True
 
-    trees_: list[PackedTree]
     loss: str
     C: float
     tolerance: float
@@ -91,7 +83,8 @@ class LinearModel(TreeEstimator):
     weight_threshold: float | None
     weight_dtype: str
     score_power: int = 2
-    vector_weight: float = 1.0
+    vector_weight: float | str = 1.0
+    _chosen_weight: float = 1.0  # if vector_weight is auto
     candidates: str = "best"
 
     def _grower(self, rows: TrainingRows, Y: CSR, run: RunContext) -> Callable[[int], LabelTree]:
@@ -110,12 +103,29 @@ class LinearModel(TreeEstimator):
         return 1
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        rows = TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight)
+        if self.vector_weight == AUTO:
+            with run.phase("vector weight"):
+                self._chosen_weight = chosen_weight(X, Y, self._answers_with, run.seed)
+        rows = self._training_rows(X, run)
         grow = self._grower(rows, Y, run)
         trees = [grown(grow, 0, run)]
         self._check_memory(rows, Y, trees[0], run)
         trees += [grown(grow, number, run) for number in range(1, self._n_trees())]
         self.trees_ = self._train(rows, Y, trees, run)
+
+    @property
+    def vector_weight_(self) -> float:
+        """The weight of vectors beside sparse columns: the parameter, or what was chosen on held-out rows."""
+        return self._chosen_weight if isinstance(self.vector_weight, str) else self.vector_weight
+
+    def _training_rows(self, X: CSR, run: RunContext) -> TrainingRows:
+        return TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight_)
+
+    def _answers_with(self, weight: float, X: CSR, Y: CSR, rows: CSR) -> TopK:
+        """The answers of one tree that learned with a weight of the vectors."""
+        changes = {"vector_weight": weight, "verbose": False, **({"n_trees": 1} if self._n_trees() > 1 else {})}
+        model: Self = clone(self).set_params(**changes).fit(X, Y.to_scipy())
+        return model.topk_ids(rows, min(5, Y.n_cols))
 
     def _check_limit(self, X: CSR, Y: CSR, run: RunContext, *, is_given: bool) -> None:
         """Nothing here: memory is checked once the first tree has grown."""
@@ -147,7 +157,7 @@ class LinearModel(TreeEstimator):
         return rows.count(Y, tree, run), Banded(seconds, 0.5 * seconds, 2.0 * seconds)
 
     def _estimate(self, X: CSR, Y: CSR, run: RunContext) -> Estimate:
-        rows = TrainingRows.of(X, run, normalize=self.normalize, vector_weight=self.vector_weight)
+        rows = self._training_rows(X, run)
         return self._sampled(rows, Y, *self._sketch(rows, Y, run), run)
 
     def _sampled(
@@ -265,7 +275,10 @@ class LinearModel(TreeEstimator):
         prepared = self._prepare(row)
         beam_width, exact = self._search()
         members = self._members(prepared, k, run)
-        views = [RowInTree(tree, prepared, asked, number=number) for number, tree in enumerate(self.trees_)]
+        views = [
+            RowInTree(PackedTreeWeights(tree, tree.tree.label), prepared, asked, number=number)
+            for number, tree in enumerate(self.trees_)
+        ]
         return explain_row(
             views,
             [members_of(member) for member in members],
@@ -280,7 +293,7 @@ class LinearModel(TreeEstimator):
         width = self.trees_[0].n_columns
         rows = as_layout(X, self.n_features_in_ - width, width)
         if isinstance(rows, Hybrid):
-            scales = factors(rows, normalize=self.normalize, vector_weight=self.vector_weight)
+            scales = factors(rows, normalize=self.normalize, vector_weight=self.vector_weight_)
             return rows.scaled(*scales)
         return rows.unit_rows() if self.normalize else rows
 
@@ -292,67 +305,6 @@ class LinearModel(TreeEstimator):
             leaves = np.flatnonzero(tree.label >= 0)
             total[tree.label[leaves]] += np.searchsorted(tree.level_ptr, leaves, side="right") - 1
         return np.round(total / len(self.trees_)).astype(np.int32)
-
-    def prune(self, *, threshold: float | None = None, target_size: str | int | None = None) -> Self:
-        """Drop small weights of the fitted model, in place: those of at most ``threshold``, or as many as needed.
-
-        ``target_size``, such as ``"10MB"``, is the most that the model's arrays may take. Returns the estimator. What
-        quality it costs depends on the data: :meth:`shrink_curve` measures it.
-        """
-        self._check_fitted()
-        owner = type(self).__name__
-        if (threshold is None) == (target_size is None):
-            raise LabelwoodError(f"{owner}: prune takes either threshold or target_size")
-        if threshold is None:
-            assert target_size is not None
-            wanted = memory.parse_bytes(target_size, owner=owner, name="target_size")
-            if self._model_bytes() <= wanted:
-                return self
-            threshold = compress.threshold_for(self.trees_, wanted - self._names_bytes())
-        elif not 0 <= threshold < float("inf"):
-            raise LabelwoodError(f"{owner}: threshold must be finite and at least 0; got {threshold!r}")
-        self.trees_ = [compress.prune(packed, threshold) for packed in self.trees_]
-        return self
-
-    def quantize(self, dtype: Dtype) -> Self:
-        """Store the weights of the fitted model as ``"float16"`` or ``"int8"``, in place; returns the estimator."""
-        self._check_fitted()
-        if dtype not in DTYPES:
-            raise LabelwoodError(f"{type(self).__name__}: dtype must be one of {', '.join(DTYPES)}; got {dtype!r}")
-        self.trees_ = [compress.quantize(packed, dtype) for packed in self.trees_]
-        return self
-
-    def shrink_curve(
-        self,
-        X: Any,
-        Y: Any,
-        *,
-        thresholds: Sequence[float] = (0.05, 0.1, 0.2, 0.3, 0.5),
-        dtypes: Sequence[Dtype] = ("float16", "int8"),
-        ks: Sequence[int] = (1, 3, 5),
-    ) -> list[Shrunk]:
-        """Bytes and precision on held-out rows, as the model is and after each way of shrinking a copy of it.
-
-        Thresholds are tried in the present number format, number formats at the present threshold.
-        """
-        rows, truth = self.encode(X), self.encode_labels(Y)
-        points = [self.measured("as it is", rows, truth, ks)]
-        for threshold in thresholds:
-            pruned = copy.copy(self).prune(threshold=threshold)
-            points.append(pruned.measured(f"threshold {threshold:g}", rows, truth, ks))
-        points += [copy.copy(self).quantize(dtype).measured(dtype, rows, truth, ks) for dtype in dtypes]
-        return points
-
-    def measured(self, setting: str, rows: CSR, truth: CSR, ks: Sequence[int]) -> Shrunk:
-        """The point of this model on a curve; ``truth`` has its label ids."""
-        from labelwood.metrics import precision_at_k  # noqa: PLC0415 - fitting and serving do without the metrics
-
-        top = self.topk_ids(rows, max(ks))
-        return Shrunk(setting, self._model_bytes(), {k: float(precision_at_k(truth, top, k)) for k in ks})
-
-    def _model_bytes(self) -> int:
-        """Bytes of all arrays of a saved model."""
-        return self._names_bytes() + sum(array.nbytes for array in self._state()[1].values())
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         arrays: dict[str, npt.NDArray[Any]] = {}
@@ -368,6 +320,11 @@ class LinearModel(TreeEstimator):
             PackedTree.restore(arrays, f"tree{number}.", self._link(), self.n_labels_, self.n_features_in_)
             for number in range(n_trees)
         ]
+        if self.vector_weight == AUTO:
+            weight = facts["vector_weight"]
+            if type(weight) is not float or not 0 < weight < float("inf"):
+                raise FormatError(f"vector_weight must be a positive number; got {weight!r}")
+            self._chosen_weight = weight
         if len({packed.n_columns for packed in self.trees_}) > 1:
             raise FormatError("the trees must have weights for the same dense columns")
 
@@ -390,4 +347,5 @@ class LinearModel(TreeEstimator):
             "inner_nodes": sum(len(packed.tree.inner) for packed in self.trees_),
             "nonzero_weights": sum(packed.node_weights.n_weights for packed in self.trees_),
             "stored_as": str(self.trees_[0].node_weights.stored_as),
+            **({"vector_weight": self.vector_weight_} if self.vector_weight == AUTO else {}),
         }

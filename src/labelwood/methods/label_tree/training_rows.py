@@ -122,16 +122,20 @@ def train_part(
         X = Hybrid(*entries, arrays["x_vectors"])
     Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
     tree = LabelTree(arrays["child_ptr"], arrays["label"])
-    options = {**setting["solver"], **{name: setting[name] for name in ("threshold", "seed", "most_entries")}}
+    options = {
+        **setting["solver"],
+        **{name: setting[name] for name in ("threshold", "seed", "most_entries")},
+        "child_bytes": np.dtype(child_type(setting["widest"])).itemsize,
+        "half_weights": setting["weight_dtype"] == "float16",
+    }
     trained: dict[str, Any] = _core.train_tree(
         X, Y, tree, options, n_threads, progress,
         scale=arrays.get("x_scale"), vector_scale=arrays.get("x_vector_scale"),
         ids=arrays.get("ids"), rows=arrays.get("rows"),
     )  # fmt: skip
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
-    if len(trained["row_start"]):
-        trained["child"] = trained["child"].astype(child_type(setting["widest"]))
-        trained["weights"] = trained["weights"].astype(setting["weight_dtype"])
+    if not len(trained["row_start"]):  # dense, or no weight at all
+        trained["weights"] = trained["weights"].astype(np.float32, copy=False)
     if setting["threshold"] >= 0:
         trained["vector_weights"] = trained["vector_weights"].astype(setting["weight_dtype"])
     return trained

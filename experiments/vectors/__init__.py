@@ -1,0 +1,1 @@
+"""Words, vectors, or both: what sentence embeddings add to tf-idf."""

