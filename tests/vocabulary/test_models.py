@@ -1,5 +1,7 @@
 """Every method keeps a vocabulary: saved, loaded, updated without training, replaced and retired labels left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from animals import ANIMALS, EX
@@ -7,7 +9,7 @@ from animals import ANIMALS, EX
 from labelwood import METHODS, load
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.vocabulary import Concept, Vocabulary
-from labelwood.vocabulary.concept import PREFERRED, REPLACED_BY, Link, Text
+from labelwood.vocabulary.concept import ALTERNATIVE, PREFERRED, REPLACED_BY, Link, Text
 from labelwood.vocabulary.update import update_model
 
 LABELS = [EX + name for name in ("cat", "dog", "hound", "fish", "beast", "other")]
@@ -60,6 +62,25 @@ def test_a_vocabulary_is_kept_and_updated(method, tmp_path):
     assert loaded.predict_topk(X, k=4)[0].tolist() == labels.tolist()
     truth = updated.encode_labels([[EX + "hound"], [EX + "cat"], [EX + "fish"]])
     assert [updated.classes_[label] for label in truth.indices] == [EX + "canine", EX + "other"]
+
+
+@pytest.mark.parametrize("new_language", [False, True])
+def test_an_update_names_what_changed_and_writes_no_classifier(new_language, tmp_path):
+    X, Y = rows()
+    METHODS["linear-tree"](n_jobs=1).fit(X, Y, vocabulary=Vocabulary.of(ANIMALS)).save(tmp_path / "model")
+    files = {file.name: file.stat().st_ino for file in (tmp_path / "model").iterdir()}
+    concepts = {concept.uri: concept for concept in ANIMALS}
+    cat, mark = concepts[EX + "cat"], Text(ALTERNATIVE, "aa" if new_language else "en", "mog")
+    concepts[EX + "cat"] = replace(cat, texts=(*cat.texts, mark))  # another name, the same preferred one
+    concepts[EX + "dog"] = replace(concepts[EX + "dog"], texts=(Text(PREFERRED, "en", "hound dog"),))
+    concepts[EX + "whale"] = Concept(EX + "whale", (Text(PREFERRED, "en", "whale"),))
+    changes = update_model(tmp_path / "model", Vocabulary.of(concepts.values()))
+    assert changes == ([EX + "whale"], [EX + "dog"], [], 0, 0, 0)
+    written = {file.name for file in (tmp_path / "model").iterdir() if file.stat().st_ino != files.get(file.name)}
+    assert written
+    assert not [name for name in written if name.startswith("tree0.")]
+    del concepts[EX + "whale"]
+    assert update_model(tmp_path / "model", Vocabulary.of(concepts.values())).deprecated == [EX + "whale"]
 
 
 def test_names_become_uris_and_columns_stay():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.vocabulary import Vocabulary, load_vocabulary, read_vocabulary, save_vocabulary
-from labelwood.vocabulary.concept import ALTERNATIVE, NOTATION, PREFERRED, Concept, Text
+from labelwood.vocabulary.concept import ALTERNATIVE, LINK_KINDS, NOTATION, PREFERRED, Concept, Link, Text
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".tsv.xz"])
@@ -112,6 +112,15 @@ def test_a_key_with_a_tab_needs_csv(tmp_path):
         save_vocabulary(odd, tmp_path / "v.tsv")
     save_vocabulary(odd, tmp_path / "v.csv")
     assert load_vocabulary(tmp_path / "v.csv") == odd
+
+
+def test_a_key_keeps_its_own_brackets(tmp_path):
+    odd = Vocabulary.of(
+        [Concept("<>"), Concept("<a>", links=(Link(LINK_KINDS.index("broader"), "<>"),)), Concept("<b")]
+    )
+    for name in ("v.csv", "v.tsv"):
+        save_vocabulary(odd, tmp_path / name)
+        assert load_vocabulary(tmp_path / name) == odd
 
 
 names = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp", "Zs"]), min_size=1, max_size=8)

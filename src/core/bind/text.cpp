@@ -3,6 +3,7 @@
 #include "bind/options.hpp"
 #include "text/count_terms.hpp"
 #include "text/hash_terms.hpp"
+#include "text/read_words.hpp"
 #include "text/weigh.hpp"
 
 namespace labelwood::bind {
@@ -43,31 +44,27 @@ void read(OptionsReader& from, Weighing& to) {
 
 // The arrays of the forms of words, and the table over them; empty if there are none.
 struct GivenForms {
-    Array<uint8_t> words, forms, languages;
-    Array<int64_t> words_offsets, forms_offsets, starts;
+    Span<const uint8_t> lines;
+    Span<const int32_t> tokens;
+    Span<const int64_t> starts;
     std::optional<WordForms> table;
 };
 
 void read(OptionsReader& from, GivenForms& to) {
-    from.read("words", to.words);
-    from.read("words_offsets", to.words_offsets);
-    from.read("forms", to.forms);
-    from.read("forms_offsets", to.forms_offsets);
-    from.read("starts", to.starts);
-    from.read("languages", to.languages);
+    from.view("lines", to.lines);
+    from.view("tokens", to.tokens);
+    from.view("starts", to.starts);
 }
 
 Strings strings(const Array<uint8_t>& utf8, const Array<int64_t>& offsets) {
     return {reinterpret_cast<const char*>(utf8.data()), offsets.data(), length(offsets) - 1};
 }
 
-GivenForms read_forms(const std::optional<nb::dict>& given, int64_t n_documents) {
+GivenForms read_forms(const std::optional<nb::dict>& given, const Strings& texts) {
     if (!given) return {};
     auto read_in = options_from<GivenForms>(*given, read);
-    if (length(read_in.languages) != n_documents) throw nb::value_error("a document lacks a language");
-    read_in.table.emplace(strings(read_in.words, read_in.words_offsets), strings(read_in.forms, read_in.forms_offsets),
-                          read_in.starts.data(), length(read_in.starts) - 1, read_in.languages.data(),
-                          length(read_in.languages));
+    read_in.table.emplace(read_in.lines, read_in.tokens, read_in.starts);
+    if (read_in.table->n_strings() != texts.count) throw nb::value_error("a text lacks its words");
     return read_in;
 }
 
@@ -88,7 +85,7 @@ nb::tuple learn(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const
     Monitor monitor = monitor_of(progress);
     auto given = options_from<LearnOptions>(options, read);
     const Strings texts = documents(utf8, offsets, given.analyzer);
-    const GivenForms held = read_forms(forms, texts.count / given.analyzer.n_fields());
+    const GivenForms held = read_forms(forms, texts);
     given.analyzer.forms = held.table ? &*held.table : nullptr;
     LearntTerms learnt = without_gil([&] { return learn_terms(texts, given, n_threads, monitor); });
     return nb::make_tuple(rows_out(std::move(learnt.rows)), to_numpy(std::move(learnt.utf8)),
@@ -106,7 +103,7 @@ nb::tuple find(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const 
     Call call(length(utf8) < kSmallBytes, n_threads, progress);
     auto given = options_from<AnalyzerOptions>(options, read);
     const Strings texts = documents(utf8, offsets, given);
-    const GivenForms held = read_forms(forms, texts.count / given.n_fields());
+    const GivenForms held = read_forms(forms, texts);
     given.forms = held.table ? &*held.table : nullptr;
     return rows_out(without_gil([&] {
         return find_terms(texts, given, strings(terms_utf8, terms_offsets), slots.data(), length(slots), call.n_threads,
@@ -119,13 +116,13 @@ nb::tuple hash(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const 
     Call call(length(utf8) < kSmallBytes, n_threads, progress);
     auto given = options_from<HashOptions>(options, read);
     const Strings texts = documents(utf8, offsets, given.analyzer);
-    const GivenForms held = read_forms(forms, texts.count / given.analyzer.n_fields());
+    const GivenForms held = read_forms(forms, texts);
     given.analyzer.forms = held.table ? &*held.table : nullptr;
     return rows_out(without_gil([&] { return hash_terms(texts, given, call.n_threads, call.monitor); }));
 }
 
-nb::list words(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const nb::dict& options,
-               const Array<uint8_t>& languages, int n_languages, int n_threads) {
+nb::tuple words(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const nb::dict& options,
+                const Array<uint8_t>& languages, int n_languages, int n_threads) {
     Call call(length(utf8) < kSmallBytes, n_threads, nb::none());
     const auto given = options_from<AnalyzerOptions>(options, read);
     const Strings texts = documents(utf8, offsets, given);
@@ -134,20 +131,10 @@ nb::list words(const Array<uint8_t>& utf8, const Array<int64_t>& offsets, const 
     if (length(languages) * given.n_fields() != texts.count || !std::all_of(languages.data(), end, is_known)) {
         throw nb::value_error("one known language a document");
     }
-    const Vector<Vocabulary> found = without_gil(
-        [&] { return distinct_words(texts, given, languages.data(), n_languages, call.n_threads, call.monitor); });
-    nb::list lists;
-    for (const Vocabulary& of_language : found) {
-        Vector<uint8_t> text;
-        Vector<int64_t> ends{0};
-        for (uint32_t id = 0; id < of_language.size(); ++id) {
-            const char* const word = of_language.text(of_language[id]);
-            text.insert(text.end(), word, word + of_language[id].size);
-            ends.push_back(text.size());
-        }
-        lists.append(nb::make_tuple(to_numpy(std::move(text)), to_numpy(std::move(ends))));
-    }
-    return lists;
+    ReadWords found = without_gil(
+        [&] { return read_words(texts, given, languages.data(), n_languages, call.n_threads, call.monitor); });
+    return nb::make_tuple(to_numpy(std::move(found.lines)), to_numpy(std::move(found.languages)),
+                          to_numpy(std::move(found.tokens)), to_numpy(std::move(found.starts)));
 }
 
 Out<float> weigh_counts(const Array<int64_t>& indptr, const Array<int32_t>& indices, const Array<int32_t>& counts,
@@ -201,8 +188,10 @@ Out<uint8_t> lower(const Array<uint8_t>& utf8) {
 }  // namespace
 
 void bind_text(nb::module_& m) {
-    m.def("distinct_words", &words, arg("utf8"), arg("offsets"), arg("options"), arg("languages"), arg("n_languages"),
-          arg("n_threads"), "The distinct words of the texts of each language: UTF-8 and offsets.");
+    m.def("read_words", &words, arg("utf8"), arg("offsets"), arg("options"), arg("languages"), arg("n_languages"),
+          arg("n_threads"),
+          "The distinct words of texts, one per line; the first word of each language and the end; the texts as "
+          "numbers of words; where each text starts in these.");
     m.def("learn_terms", &learn, arg("utf8"), arg("offsets"), arg("options"), arg("forms").none(), arg("n_threads"),
           arg("progress") = nb::none(),
           "Count the terms of texts: (indptr, indices, counts), the vocabulary's UTF-8 and offsets, and for "

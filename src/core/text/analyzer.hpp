@@ -28,6 +28,12 @@ struct AnalyzerOptions {
     const WordForms* forms = nullptr;  // for words only; may be null
 
     int64_t n_fields() const { return fields.size(); }
+
+    // The forms if every form is a term by itself, else null.
+    const WordForms* single_forms() const {
+        const bool single = std::all_of(fields.begin(), fields.end(), [](const Ngrams& n) { return n.longest == 1; });
+        return single ? forms : nullptr;
+    }
 };
 
 // A stretch of an analyzer's buffer.
@@ -47,6 +53,11 @@ class Analyzer {
         ngrams_ = options_.fields[number % options_.n_fields()];
         reserve(buffer_, lowered_bound(size) + kPad);
         spans_.clear();
+        if (options_.forms != nullptr) {
+            take_forms(*options_.forms, number);
+            join_words();
+            return spans_;
+        }
         if (options_.lowercase) {
             size_ = lower_text(unicode_, text, size, buffer_.data()) - buffer_.data();
         } else {
@@ -54,7 +65,8 @@ class Analyzer {
             size_ = size;
         }
         if (options_.unit == Unit::word) {
-            words(number / options_.n_fields());
+            find_words();
+            join_words();
         } else {
             options_.unit == Unit::character ? characters() : characters_in_words();
         }
@@ -145,31 +157,21 @@ class Analyzer {
         return n_codes;
     }
 
-    // Replaces the words by their forms.
-    void take_forms(const WordForms& forms, int64_t language) {
+    // The words are the forms of a string's words.
+    void take_forms(const WordForms& forms, int64_t string) {
         int64_t end = 0;
-        Stretch* kept = spans_.data();
-        for (const Stretch& word : spans_) {
-            const char* from = buffer_.data() + word.begin;
-            int64_t size = word.size;
-            if (const int64_t form = forms.find(from, size, language); form >= 0) {
-                from = forms.forms().begin(form);
-                size = forms.forms().size(form);
-            }
-            reserve(padded_, end + size + 1 + kPad);
-            std::copy(from, from + size, padded_.data() + end);
-            *kept = {end, size};
-            kept += size > 0;
+        for (const int32_t word : forms.words(string)) {
+            const int64_t size = forms.size(word);
+            if (size == 0) continue;
+            reserve(buffer_, end + size + 1 + kPad);
+            std::copy_n(forms.form(word), size, buffer_.data() + end);
+            spans_.push_back({end, size});
             end += size + 1;  // room for the blank of an n-gram
         }
-        spans_.resize(kept - spans_.data());
-        buffer_.swap(padded_);
-        size_ = end;
     }
 
-    void words(int64_t document) {
-        find_words();
-        if (options_.forms != nullptr) take_forms(*options_.forms, options_.forms->language_of(document));
+    // N-grams of the words.
+    void join_words() {
         if (ngrams_.longest == 1) return;
         starts_.clear();
         char* const text = buffer_.data();

@@ -58,24 +58,38 @@ inline int64_t table_size(int64_t count) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(2 * count, 16))));
 }
 
-struct Term {
+// A string, without counts.
+struct Word {
     uint64_t head, tail;  // with the size, these identify strings of up to sixteen bytes
     int64_t offset;       // in the arena
-    int64_t total;        // occurrences
     int32_t size;
-    int32_t n_documents;
-    Seen seen;
+    int32_t n_documents;  // of a Term only
+
+    void add(const Word&) {}
 };
 
-class Vocabulary {
+// A string with counts.
+struct Term : Word {
+    int64_t total = 0;  // occurrences
+    Seen seen{};
+
+    // Adds the counts of another part of the documents.
+    void add(const Term& other) {
+        n_documents += other.n_documents;
+        total += other.total;
+    }
+};
+
+template <class Item>
+class VocabularyOf {
   public:
-    Vocabulary() : slots_(table_size(1 << 12)) {}
+    VocabularyOf() : slots_(table_size(1 << 12)) {}
 
     // The id of a string, added if new; `hash` is its hash_string.
     uint32_t intern(const char* text, int64_t size, uint64_t hash) {
         const uint64_t head = head_of(text, size), tail = tail_of(text, size);
         const int64_t at = find_slot(slots_.data(), mask(), hash, [&](uint32_t id) {
-            const Term& term = terms_[id];
+            const Word& term = terms_[id];
             return term.head == head && term.tail == tail && term.size == size &&
                    (size <= 16 || std::memcmp(arena_.data() + term.offset, text, static_cast<size_t>(size)) == 0);
         });
@@ -91,14 +105,14 @@ class Vocabulary {
         __builtin_prefetch(terms_.data() + id - (id > 0));
     }
 
-    Term& operator[](uint32_t id) { return terms_[id]; }
-    const Term& operator[](uint32_t id) const { return terms_[id]; }
+    Item& operator[](uint32_t id) { return terms_[id]; }
+    const Item& operator[](uint32_t id) const { return terms_[id]; }
     uint32_t size() const { return static_cast<uint32_t>(terms_.size()); }
-    const char* text(const Term& term) const { return arena_.data() + term.offset; }
+    const char* text(const Word& term) const { return arena_.data() + term.offset; }
 
     // True if one string sorts before another, by bytes, which is also the order of code points.
     bool before(uint32_t one, uint32_t other) const {
-        const Term &a = terms_[one], &b = terms_[other];
+        const Word &a = terms_[one], &b = terms_[other];
         if (a.head != b.head) return __builtin_bswap64(a.head) < __builtin_bswap64(b.head);
         const int order = std::memcmp(text(a), text(b), static_cast<size_t>(std::min(a.size, b.size)));
         return order != 0 ? order < 0 : a.size < b.size;
@@ -111,7 +125,8 @@ class Vocabulary {
         if (terms_.size() >= kMaxTerms) throw std::length_error("too many terms");
         const uint32_t id = this->size();
         const int64_t offset = arena_.size();
-        terms_.push_back({head_of(text, size), tail_of(text, size), offset, 0, static_cast<int32_t>(size), 0, {}});
+        Word& added = terms_.emplace_back();
+        added = {head_of(text, size), tail_of(text, size), offset, static_cast<int32_t>(size), 0};
         arena_.insert(arena_.end(), text, text + size);
         slots_[at] = slot_of(hash, id);
         if (2 * terms_.size() > slots_.size()) grow();
@@ -133,8 +148,11 @@ class Vocabulary {
     uint64_t mask() const { return static_cast<uint64_t>(slots_.size() - 1); }
 
     Vector<uint64_t> slots_;
-    Vector<Term> terms_;
+    Vector<Item> terms_;
     Vector<char> arena_;
 };
+
+using Vocabulary = VocabularyOf<Term>;
+using WordList = VocabularyOf<Word>;
 
 }  // namespace labelwood::text

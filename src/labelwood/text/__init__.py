@@ -10,5 +10,16 @@ from labelwood.text.fields import Document
 from labelwood.text.hashing import HashingEncoder
 from labelwood.text.registry import ENCODERS, as_encoder
 from labelwood.text.tfidf import TfidfEncoder
+from labelwood.text.vectors import VectorEncoder
+from labelwood.validation.embedded import Embedded
 
-__all__ = ["ENCODERS", "Document", "HashingEncoder", "TextEncoder", "TfidfEncoder", "as_encoder"]
+__all__ = [
+    "ENCODERS",
+    "Document",
+    "Embedded",
+    "HashingEncoder",
+    "TextEncoder",
+    "TfidfEncoder",
+    "VectorEncoder",
+    "as_encoder",
+]

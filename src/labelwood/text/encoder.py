@@ -19,6 +19,7 @@ from labelwood.storage import packed_strings
 from labelwood.text.fields import Document, Field, list_records, read_fields, strings_of, weights_of
 from labelwood.text.words import WordReader
 from labelwood.validation.column_names import n_dimensions
+from labelwood.validation.embedded import Embedded
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -105,6 +106,30 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Raise if one of the texts is none that the encoder takes."""
         self._strings(texts)
 
+    def described(self) -> dict[str, Any]:
+        """The parameters as JSON has them."""
+        given = self.get_params().items()
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given}
+
+    def with_fields(self, fields: Mapping[str, Any]) -> Self:
+        """The encoder, told the fields of a record."""
+        self.set_params(fields=dict(fields))
+        return self
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields of a record that are read; none if the encoder reads plain texts."""
+        return tuple(self.fields or ())
+
+    @property
+    def vector_width(self) -> int:
+        """The numbers of a vector that must stand beside each text: none."""
+        return 0
+
+    def set_threads(self, n_jobs: int) -> None:
+        """Encode with this many threads from here on."""
+        self.n_jobs = n_jobs
+
     def _check(self) -> None:
         check_parameters(self)
         self._fields()
@@ -161,6 +186,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
 def list_texts(texts: Iterable[Any], *, owner: str) -> list[str]:
     """Texts as a list; a table of one column gives its column, anything else is refused with advice."""
+    Embedded.refuse(texts, owner)
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise LabelwoodError(
             f"{owner}: texts must be a list of strings; got {type(texts).__name__}. "

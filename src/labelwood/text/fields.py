@@ -12,6 +12,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.params import Param
 from labelwood.sparse import F64
 from labelwood.validation.column_names import column_names, n_dimensions
+from labelwood.validation.embedded import Embedded
 
 Fields = Annotated[
     dict[str, Any] | None,
@@ -102,6 +103,7 @@ def strings_of(documents: Sequence[Document], fields: Sequence[Field], *, owner:
 
 def list_records(documents: Any, fields: Sequence[Field], *, owner: str) -> list[Document]:
     """Records as a list; of a table, the columns of the fields."""
+    Embedded.refuse(documents, owner)
     if isinstance(documents, str | bytes | Mapping) or not isinstance(documents, Iterable):
         raise LabelwoodError(
             f"{owner}: documents must be a list of records or a table; got {type(documents).__name__}. "

@@ -71,6 +71,11 @@ class TransformerEncoder(TextEncoder):
         """Raise if one of the texts is no string."""
         list_texts(texts, owner=self._owner)
 
+    def set_threads(self, n_jobs: int) -> None:
+        """Encode with this many threads from here on, if the transformer has threads."""
+        if hasattr(self.transformer, "n_jobs"):
+            self.transformer.n_jobs = n_jobs
+
     @property
     def _owner(self) -> str:
         return type(self.transformer).__name__

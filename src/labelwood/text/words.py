@@ -47,7 +47,7 @@ AUTO_LANGUAGES = (
 )  # fmt: skip
 _LOOKED_AT = 200  # characters of a document by which its language is guessed: 98.6 % right on German and English
 
-Forms = Callable[[list[str]], list[str]]  # words to their forms; an empty form drops the word
+Forms = Callable[[list[bytes]], list[bytes]]  # words to their forms, in UTF-8; an empty form drops the word
 
 
 @dataclass(frozen=True)
@@ -107,27 +107,23 @@ class WordReader:
     def forms_of(
         self, strings: Sequence[str], n_fields: int, packed: tuple[U8, I64], cut: dict[str, Any], threads: int
     ) -> dict[str, Any]:
-        """The distinct words of the strings and the form of each, for the kernels; ``cut`` are their options."""
-        languages = self.languages_of(strings, n_fields)
+        """The texts as numbers of words and the form of each word, for the kernels; ``cut`` are their options."""
         ones = np.ones(n_fields, np.int64)
         single = {**cut, "shortest": ones, "longest": ones}
-        lists = _core.distinct_words(*packed, single, languages, len(self.languages), threads)
-        words = [packed_strings.unpack(*one, what="a word") for one in lists]
-        forms = [self._forms(code)(own) if own else [] for code, own in zip(self.languages, words, strict=True)]
-        starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
-        all_words, words_offsets = packed_strings.joined(lists)
-        all_forms, forms_offsets = packed_strings.pack([form for own in forms for form in own])
-        return {
-            "words": all_words, "words_offsets": words_offsets, "forms": all_forms, "forms_offsets": forms_offsets,
-            "starts": starts, "languages": languages,
-        }  # fmt: skip
+        languages = self.languages_of(strings, n_fields)
+        lines, ends, tokens, starts = _core.read_words(*packed, single, languages, len(self.languages), threads)
+        words = packed_strings.split_lines(lines)
+        forms: list[bytes] = []
+        for code, first, last in zip(self.languages, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            forms += self._forms(code)(words[first:last]) if first < last else []
+        return {"lines": packed_strings.join_lines(forms), "tokens": tokens, "starts": starts}
 
     def _forms(self, language: str) -> Forms:
         """The function from words of a language to their forms: without stop words, then form, then accents."""
         change = _CHANGES[self.words](language, self.owner)
         stopped = _stop_words(language, self.owner) if self.drop_stop_words else frozenset()
 
-        def forms(words: list[str]) -> list[str]:
+        def forms(words: list[bytes]) -> list[bytes]:
             kept = [word for word in words if word not in stopped] if stopped else words
             found = change(kept)
             if self.fold_accents:
@@ -135,7 +131,7 @@ class WordReader:
             if not stopped:
                 return found
             form_of = dict(zip(kept, found, strict=True))
-            return [form_of.get(word, "") for word in words]
+            return [form_of.get(word, b"") for word in words]
 
         return forms
 
@@ -161,19 +157,20 @@ def _lemmas(language: str, owner: str) -> Forms:
         lemmatizer.lemmatize("a", lang=code)
     except ValueError:
         raise LabelwoodError(f"{owner}: simplemma has no lemmas for the language {language!r}; try stems") from None
-    return lambda words: [lemmatizer.lemmatize(word, lang=code) for word in words]
+    return lambda words: [lemmatizer.lemmatize(word.decode(), lang=code).encode() for word in words]
 
 
 _CHANGES: dict[str, Callable[[str, str], Forms]] = {"forms": _unchanged, "stems": _stems, "lemmas": _lemmas}
 
 
 @cache
-def _stop_words(language: str, owner: str) -> frozenset[str]:
+def _stop_words(language: str, owner: str) -> frozenset[bytes]:
     package = _package("stop_words", "drop_stop_words=True needs stop-words", owner)
     try:
-        return frozenset(package.get_stop_words("nb" if language in ("no", "nn") else language))
+        words: list[str] = package.get_stop_words("nb" if language in ("no", "nn") else language)
     except package.StopWordError:
         raise LabelwoodError(f"{owner}: stop-words has no list for the language {language!r}") from None
+    return frozenset(word.encode() for word in words)
 
 
 @cache
@@ -194,5 +191,6 @@ def _package(name: str, what: str, owner: str) -> Any:
         raise LabelwoodError(f"{owner}: {what}: pip install 'labelwood[words]'") from None
 
 
-def _without_accents(word: str) -> str:
-    return "".join(mark for mark in unicodedata.normalize("NFKD", word) if not unicodedata.combining(mark))
+def _without_accents(word: bytes) -> bytes:
+    marks = unicodedata.normalize("NFKD", word.decode())
+    return "".join(mark for mark in marks if not unicodedata.combining(mark)).encode()

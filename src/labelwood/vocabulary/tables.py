@@ -163,7 +163,16 @@ def _read_names(drafts: Drafts, row: Row, language: str, path: Path) -> None:
 
 def _plain_uri(cell: str) -> str:
     uri = cell.strip()
-    return uri[1:-1] if uri.startswith("<") and uri.endswith(">") else uri
+    return uri[1:-1] if _in_brackets(uri) else uri
+
+
+def _written_uri(uri: str) -> str:
+    """A URI as a cell. A key that has brackets of its own gets another pair, because the reader removes one."""
+    return f"<{uri}>" if _in_brackets(uri) else uri
+
+
+def _in_brackets(uri: str) -> bool:
+    return uri.startswith("<") and uri.endswith(">")
 
 
 def _several(cell: str) -> list[str]:
@@ -206,7 +215,10 @@ def _header(vocabulary: Vocabulary) -> list[str]:
 
 
 def _row(concept: Concept, columns: Sequence[str]) -> list[str]:
-    cells: dict[str, list[str]] = {"uri": [concept.uri], "deprecated": ["1"] if concept.deprecated else []}
+    cells: dict[str, list[str]] = {
+        "uri": [_written_uri(concept.uri)],
+        "deprecated": ["1"] if concept.deprecated else [],
+    }
     word = {kind: name for name, kind in _WORDS.items()}
     for text in concept.texts:
         named = (
@@ -214,7 +226,7 @@ def _row(concept: Concept, columns: Sequence[str]) -> list[str]:
         )
         cells.setdefault(named, []).append(text.text)
     for link in concept.links:
-        cells.setdefault(LINK_KINDS[link.kind], []).append(link.uri)
+        cells.setdefault(LINK_KINDS[link.kind], []).append(_written_uri(link.uri))
     return [
         "".join(cells.get(column, [])) if column.startswith(("uri", "label")) else _joined(cells.get(column, []))
         for column in columns

@@ -41,9 +41,9 @@ def update_model(path: str | os.PathLike[str], new: Vocabulary) -> Changes:
     if names.kind == "ids":
         raise LabelwoodError(f"{path}: the labels are columns without names; a vocabulary needs names or URIs")
     old = Vocabulary.restore(arrays) or Vocabulary.of([])
-    known, current = {one.uri: one for one in old}, {one.uri: one for one in new}
-    gone = [replace(one, deprecated=True) for uri, one in known.items() if uri not in current]
-    whole = Vocabulary.of([*current.values(), *gone]) if gone else new
+    known, current = _numbers(old), _numbers(new)
+    gone = [replace(old.concept(number), deprecated=True) for uri, number in known.items() if uri not in current]
+    whole = Vocabulary.of([*new, *gone]) if gone else new
     names.vocabulary = old
     before = moved_ids(names)
     renamed = renames(names, whole)
@@ -54,16 +54,36 @@ def update_model(path: str | os.PathLike[str], new: Vocabulary) -> Changes:
     change_model(
         path, {**manifest, "labels": facts}, {**whole.arrays(), **label_arrays}, instead_of=(PREFIX, LABEL_NAMES)
     )
+    was_deprecated, is_deprecated = old.deprecated.tolist(), new.deprecated.tolist()
     return Changes(
-        added=[uri for uri, one in current.items() if uri not in known and not one.deprecated],
-        renamed=[uri for uri, one in current.items() if uri in known and _preferred(one) != _preferred(known[uri])],
+        added=[uri for uri, number in current.items() if uri not in known and not is_deprecated[number]],
+        renamed=_renamed(old, new, known, current),
         deprecated=[
-            uri for uri in known if not known[uri].deprecated and (uri not in current or current[uri].deprecated)
+            uri
+            for uri, number in known.items()
+            if not was_deprecated[number] and (uri not in current or is_deprecated[current[uri]])
         ],
         labels_renamed=len(renamed),
         labels_merged=sum(target >= 0 for target in moved.values()),
         labels_retired=sum(target < 0 for target in moved.values()),
     )
+
+
+def _numbers(vocabulary: Vocabulary) -> dict[str, int]:
+    return {uri: number for number, uri in enumerate(vocabulary.uris_of(range(len(vocabulary))))}
+
+
+def _renamed(old: Vocabulary, new: Vocabulary, known: dict[str, int], current: dict[str, int]) -> list[str]:
+    """The concepts with other preferred names. Concepts whose packed texts are the same need no closer look."""
+    same_languages = old.languages == new.languages
+    before, after = old.packed_texts(), new.packed_texts()
+    return [
+        uri
+        for uri, number in current.items()
+        if uri in known
+        and not (same_languages and before(known[uri]) == after(number))
+        and _preferred(old.concept(known[uri])) != _preferred(new.concept(number))
+    ]
 
 
 def _preferred(concept: Concept) -> list[tuple[str, str]]:

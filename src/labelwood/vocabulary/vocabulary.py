@@ -6,7 +6,7 @@ equal arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -171,6 +171,26 @@ class Vocabulary:
             kept &= self.text_language[span] == self._tags.get(language, -1)
         found = packed_strings.unpack(self.texts, self.text_ends, span[kept], what="a name")
         return list(dict.fromkeys(found))
+
+    def packed_texts(self) -> Callable[[int], tuple[bytes, ...]]:
+        """A function from a concept to its texts as bytes: kinds, languages, sizes and characters.
+
+        Between vocabularies of the same languages, equal bytes mean equal texts.
+        """
+        places, ends = self.text_ptr.tolist(), self.text_ends[self.text_ptr].tolist()
+        columns = (
+            (self.text_kind.tobytes(), 1),
+            (self.text_language.tobytes(), self.text_language.itemsize),
+            (np.diff(self.text_ends).tobytes(), self.text_ends.itemsize),
+        )
+        characters = self.texts.tobytes()
+
+        def packed(concept: int) -> tuple[bytes, ...]:
+            begin, end = places[concept], places[concept + 1]
+            facts = (column[size * begin : size * end] for column, size in columns)
+            return (*facts, characters[ends[concept] : ends[concept + 1]])
+
+        return packed
 
     def linked(self, concept: int, kind: int = BROADER) -> list[int]:
         """The concepts of the vocabulary that a kind of link leads to; by default the broader ones."""
