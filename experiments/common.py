@@ -3,10 +3,12 @@
     python -m experiments.PAPER.NAME [--quick] [--data FOLDER] [--sets NAME,...] [--seeds N] [--out FOLDER]
 
 Run them from the root of the checkout. Data sets are folders below --data (else LABELWOOD_DATA, else ../shared/data),
-in any layout that the extreme classification repository uses. A paper's data set that is missing is replaced by a
-small generated one of its shape, and the row says so. Results are out/experiments/PAPER/NAME.json, .md and .png; JSON
-holds the figure of every seed, Markdown their mean and standard deviation. Trainings are stored in
-out/experiments/runs, one seed at a time; --again repeats those that are there.
+in any layout that the extreme classification repository uses. A table beside published figures has only sets that are
+there. A figure replaces a paper's data set that is missing by a small generated one of its shape, and says so.
+
+Results are out/experiments/PAPER/NAME.json, .md and .png; JSON holds the figure of every seed, Markdown their mean and
+standard deviation. Trainings are stored in out/experiments/runs, one seed at a time; --again repeats those that are
+there.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ QUALITY = tuple(f"P@{k}" for k in KS)
 NDCG = tuple(f"nDCG@{k}" for k in KS)
 PSP = tuple(f"PSP@{k}" for k in KS)
 AT_HAND = ("bibtex/xmc_split0", "delicious/xmc_split0", "eurlex57k", "yso_finna_en")
+GENERATED = " (generated stand-in: not reproduced)"
 QUICK_ROWS, QUICK_TREES, STAND_IN_ROWS = 2000, 4, 1200
 
 # The papers' data sets: training rows, features, labels, labels of a row.
@@ -67,7 +70,7 @@ class Split:
     @property
     def title(self) -> str:
         """The name, with a warning where the rows are not the named ones."""
-        return f"{self.name} (generated stand-in: not reproduced)" if self.generated else self.name
+        return f"{self.name}{GENERATED}" if self.generated else self.name
 
 
 @dataclass
@@ -86,6 +89,14 @@ class Options:
     def trees(self, full: int) -> int:
         """``full`` trees, or a few in a quick run."""
         return min(full, QUICK_TREES) if self.quick else full
+
+    def sets_at_hand(self) -> list[str]:
+        """The data sets that are below --data."""
+        return [name for name in self.sets if find(self.data, name) is not None]
+
+    def published(self, of_sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The rows of a table of published figures, of the sets that are not below --data."""
+        return [{"data": name, **row} for name, row in of_sets.items() if find(self.data, name) is None]
 
     def load(self, name: str) -> Split:
         """A data set: some of its rows in a quick run, a stand-in if a set of a paper is missing."""

@@ -16,12 +16,13 @@ from typing import Any
 
 from experiments import user_tables
 from experiments.common import AT_HAND, ROOT, kept_file
-from experiments.grand_table import key, report_of
-from experiments.report import page_lines
+from experiments.grand_table import draw, key, report_of
+from experiments.report import Report, page_lines
 from experiments.user_tables import RECORDS
 
 TABLES, PAGES = RECORDS / "tables", ROOT / "notebook" / "papers"
 RESULTS, FRONTIER = ROOT / "notebook" / "results.md", ROOT / "docs" / "frontier.png"
+START, START_SET = ROOT / "docs" / "start.png", "eurlex57k"  # the picture of the start page
 PAPERS = {
     "ldsm": "LdSM (Majzoubi and Choromanska 2020)",
     "oplt": "OPLT (Jasinska-Kobus and others 2021)",
@@ -77,6 +78,14 @@ def page(paper: str) -> str:
     return "\n".join(lines)
 
 
+def start_picture() -> Any:
+    """The frontier of one data set."""
+    report = Report("start", "publish", "The frontier of one data set", user_tables.options_of(RECORDS))
+    rows = [row for row in user_tables.rows() if row.data == START_SET]
+    draw(report, rows, [START_SET])
+    return report.figure
+
+
 def all_figures(text: str) -> tuple[str, Any]:
     """The page of all figures with fresh tables between its marks, and the picture of the frontier."""
     report = report_of(user_tables.rows(), user_tables.options_of(RECORDS))
@@ -97,6 +106,7 @@ def main() -> None:
     pages |= {path: user_tables.filled(path.read_text(encoding="utf-8")) for path in user_tables.PAGES}
     pages[RESULTS], frontier = all_figures(RESULTS.read_text(encoding="utf-8"))
     frontier.savefig(FRONTIER, dpi=70)
+    start_picture().savefig(START, dpi=90)
     for path, text in pages.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

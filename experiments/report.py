@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.common import Options
+from experiments.common import GENERATED, Options
+
+NOT_AT_HAND = "Published figures of sets that are not at hand"
+
+
+def _generated(row: Mapping[str, Any]) -> bool:
+    return str(row.get("data", "")).endswith(GENERATED)
+
+
+def _without_paper(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: cell for name, cell in row.items() if not name.startswith("paper")}
 
 
 def shown(value: Any) -> str:
@@ -53,8 +63,15 @@ class Report:
     figure: Any = None
 
     def table(self, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add a table. The first row gives the columns; a list of figures has one figure per seed."""
-        self.tables.append({"title": title, "rows": [dict(row) for row in rows]})
+        """Add a table, if it has rows. The first row gives the columns; a list of figures has one figure per seed.
+
+        Generated stand-ins go into a table of their own, without the columns of a paper's figures.
+        """
+        real = [dict(row) for row in rows if not _generated(row)]
+        made = [_without_paper(row) for row in rows if _generated(row)]
+        for name, part in ((title, real), (f"{title}: generated rows, not the sets that they are named after", made)):
+            if part:
+                self.tables.append({"title": name, "rows": part})
 
     def axes(self, n_columns: int, n_rows: int = 1, *, width: float = 4.2, height: float = 3.4) -> list[Any]:
         """Axes to draw in, row by row."""

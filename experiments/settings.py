@@ -63,7 +63,7 @@ CHOSEN: dict[str, dict[str, dict[str, Any]]] = {
     "ranker": {
         "bibtex": {"models": BLENDED, "similar_rows": 0},
         "delicious": {"models": BLENDED, "similar_rows": 0},
-        "eurlex57k": {"similar_rows": 0},
+        "eurlex57k": {"similar_rows": 0, "folds": 2},
         "yso_finna_en": {"models": RANKED, "similar_rows": 0},
     },
 }  # fmt: skip
@@ -92,12 +92,16 @@ def model(method: str, data: str, **changes: Any) -> TreeEstimator:
 
 def runs(method: str, split: Split, options: Options, **changes: Any) -> Runs:
     """A method with its settings for a data set and changes: trained and evaluated once per seed, and stored."""
+    return alone(method, split, options, **{**parameters(method, split.name), **changes})
+
+
+def alone(method: str, split: Split, options: Options, **given: Any) -> Runs:
+    """A method with these parameters alone: trained and evaluated once per seed, and stored."""
 
     def one(seed: int) -> dict[str, float]:
-        own = model(method, split.name, n_jobs=options.threads, random_state=seed, **changes)
-        return measured(own, split)
+        return measured(METHODS[method](**given, n_jobs=options.threads, random_state=seed), split)
 
-    return kept(options, key_of(method, split.name, options, **changes), one)
+    return kept(options, key_with(method, split.name, options, **given), one)
 
 
 def tried(method: str, split: Split, options: Options, **given: Any) -> Runs:

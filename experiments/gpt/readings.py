@@ -43,6 +43,10 @@ READINGS = {
     "the same, 1 epoch, l1 0.5": {"graph": "idf", "start": "zero", "epochs": 1, "l1": 0.5},
     "the same, features not weighted": {"graph": "idf", "start": "zero", "idf": False},
     "start at zero, 1 epoch, l1 0.5": {"start": "zero", "epochs": 1, "l1": 0.5},
+    "as many negatives as neighbours": {"match_negatives": True},
+    "neighbours filled to 10": {"fill_neighbors": True},
+    "both": {"match_negatives": True, "fill_neighbors": True},
+    "graph by idf, as many negatives as neighbours": {"graph": "idf", "start": "zero", "match_negatives": True},
 }
 AROUND_DEFAULTS = {
     "defaults": {},
@@ -56,6 +60,7 @@ AROUND_DEFAULTS = {
     "rate 0.01": {"learning_rate": 0.01},
     "20 negatives": {"n_negatives": 20},
     "20 neighbours, 20 negatives": {"n_neighbors": 20, "n_negatives": 20},
+    "as many negatives as neighbours": {"match_negatives": True},
     "features of 2 rows": {"feature_rows": 2},
     "features of 5 rows": {"feature_rows": 5},
     "features of 10 rows": {"feature_rows": 10},

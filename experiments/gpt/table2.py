@@ -4,14 +4,14 @@
 
 The paper's competitors are FastXML, PfastreXML (see experiments.fastxml.table) and PLT. CraftForest, LdsmForest and
 LinearTree stand in their place on the four sets at hand. The paper's own five sets run when --data has them.
+printed.py has the settings of the paper beside ours.
 """
 
 from __future__ import annotations
 
 from experiments.common import AT_HAND, QUALITY, chosen, parse
-from experiments.report import Report
+from experiments.report import NOT_AT_HAND, Report
 from experiments.settings import is_forest, parameters, runs
-from labelwood import GraphForest
 
 ABSENT = ("AmazonCat-13K", "Wiki10-31K", "Delicious-200K", "WikiLSHTC-325K", "Amazon-670K")
 # GPT, and the best of FastXML, PfastreXML and PLT.
@@ -22,7 +22,6 @@ PUBLISHED = {
     "WikiLSHTC-325K": ("63.36 / 39.97 / 29.06", "58.10 / 37.61 / 27.69"),
     "Amazon-670K": ("42.36 / 37.25 / 33.84", "39.19 / 35.84 / 33.21"),
 }
-PRINTED_ROWS = 20_000
 METHODS = ("graph-forest", "craft-forest", "ldsm-forest", "linear-tree")
 COLUMNS = (*QUALITY, "train, CPU s", "predict, ms", "MB", "depth")
 
@@ -31,23 +30,16 @@ def main() -> None:
     """Run every method on every set and write the table."""
     options = parse(__doc__, sets=(*AT_HAND, *ABSENT))
     report = Report("gpt", "table2", "GPT, Table 2: quality beside other tree methods", options)
-    report.notes.append(
-        'GPT, printed settings: `GraphForest.preset("paper")`, on the paper\'s own sets and on those of fewer than '
-        f"{PRINTED_ROWS:,} rows: ten epochs cost hours on the others. The other rows as in experiments/settings.py."
-    )
-    for name in options.sets:
+    for name in options.sets_at_hand():
         split, rows = options.load(name), []
-        variants = [(method, method, {}) for method in METHODS]
-        if name in PUBLISHED or split.train.n_rows < PRINTED_ROWS:
-            printed = dict(GraphForest.PRESETS["paper"])
-            variants.insert(0, ("graph-forest, printed settings", "graph-forest", printed))
-        for title, method, printed in variants:
+        for method in METHODS:
             trees = {"n_trees": options.trees(parameters(method, name)["n_trees"])} if is_forest(method) else {}
-            changes = {**printed, **trees}
-            rows.append({"": title, **chosen(runs(method, split, options, **changes), COLUMNS)})
+            rows.append({"": method, **chosen(runs(method, split, options, **trees), COLUMNS)})
         gpt, others = PUBLISHED.get(name, (None, None))
         title = f"{split.title}; the paper: GPT {gpt}, best of its others {others}" if gpt else split.title
         report.table(title, rows)
+    absent = {name: {"GPT": gpt, "best of its others": others} for name, (gpt, others) in PUBLISHED.items()}
+    report.table(NOT_AT_HAND, options.published(absent))
     report.write()
 
 

@@ -6,7 +6,7 @@ python -m experiments.linear_tree_size.table3
 from __future__ import annotations
 
 from experiments.common import AT_HAND, QUALITY, Split, chosen, judged, kept, model_bytes, parse
-from experiments.report import Report
+from experiments.report import NOT_AT_HAND, Report
 from experiments.settings import key_with
 from labelwood import LinearTree
 
@@ -39,7 +39,7 @@ def main() -> None:
     options = parse(__doc__, sets=(*AT_HAND, *ABSENT))
     report = Report("linear_tree_size", "table3", "Linear tree size, Table 3: with and without pruning", options)
     rows = []
-    for name in options.sets:
+    for name in options.sets_at_hand():
         split = options.load(name)
         key = key_with("linear-tree", name, options, **LinearTree.PRESETS["paper"])
         found = kept(
@@ -52,10 +52,13 @@ def main() -> None:
                     "data": split.title,
                     "weights": kind,
                     **{key.removeprefix(f"{kind} "): values for key, values in part.items()},
-                    "the paper": paper,
+                    **({"the paper": paper} if paper else {}),
                 }
             )
     report.table("Table 3", rows)
+    kinds = ("every weight", "pruned")
+    absent = {name: dict(zip(kinds, figures, strict=True)) for name, figures in PUBLISHED.items()}
+    report.table(NOT_AT_HAND, options.published(absent))
     report.write()
 
 

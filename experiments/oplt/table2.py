@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.common import PSP, QUALITY, Dataset, Options, Runs, Split, chosen, held_out, kept, measured, parse
-from experiments.report import Report
+from experiments.report import NOT_AT_HAND, Report
 from experiments.settings import key_with
 from labelwood import LinearTree, OnlineTree, TreeEstimator
 
@@ -91,7 +91,7 @@ def main() -> None:
     options = parse(__doc__, sets=("eurlex57k", "yso_finna_en", "bibtex/xmc_split0", "delicious/xmc_split0", *ABSENT))
     report = Report("oplt", "table2", "OPLT, Table 2: online against batch", options)
     report.notes.append("IPLT's time includes building its tree by way of a LinearTree of one pass.")
-    for name in options.sets:
+    for name in options.sets_at_hand():
         split = options.load(name)
         found: dict[str, Runs] = {
             "Parabel": kept(
@@ -111,11 +111,14 @@ def main() -> None:
                     "": title,
                     "passes": int(runs.get("passes", [0])[0]) or "-",
                     **chosen(runs, COLUMNS),
-                    "the paper": paper,
+                    **({"the paper": paper} if paper else {}),
                 }
                 for (title, runs), paper in zip(found.items(), published, strict=True)
             ],
         )
+    titles = ("Parabel", "IPLT", *ONLINE)
+    absent = {name: dict(zip(titles, figures, strict=True)) for name, figures in PUBLISHED.items()}
+    report.table(NOT_AT_HAND, options.published(absent))
     report.write()
 
 

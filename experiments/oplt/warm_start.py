@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from experiments.common import QUALITY, Dataset, Options, Runs, Split, chosen, kept, measured, parse, taken
-from experiments.oplt.passes import once
 from experiments.oplt.table2 import incremental
-from experiments.report import Report
-from experiments.settings import key_with
+from experiments.report import Report, draw
+from experiments.settings import alone, key_with
 from labelwood import OnlineTree, TreeEstimator
 
 SHARES = (0.05, 0.1, 0.2, 0.5)
@@ -24,7 +23,7 @@ SHARES = (0.05, 0.1, 0.2, 0.5)
 
 def warm(split: Split, options: Options, share: float) -> Runs:
     """OPLT-W, one pass."""
-    return once(split, options, warm_share=share)
+    return alone("online-tree", split, options, warm_share=share)
 
 
 def sample_only(split: Split, options: Options, share: float) -> Runs:
@@ -44,13 +43,18 @@ def main() -> None:
     """Run both for every share on every set."""
     options = parse(__doc__, sets=("bibtex/xmc_split0", "delicious/xmc_split0", "eurlex57k"))
     report = Report("oplt", "warm_start", "OPLT, Appendix G: size of the warm-up sample", options)
-    for name in options.sets:
+    shares = SHARES[:2] if options.quick else SHARES
+    for name, axis in zip(options.sets, report.axes(len(options.sets)), strict=True):
         split, rows = options.load(name), []
-        for share in SHARES[:2] if options.quick else SHARES:
-            for title, runs in (("OPLT-W", warm), ("IPLT, sample only", sample_only)):
-                found = chosen(runs(split, options, share), (*QUALITY, "train, CPU s", "depth"))
-                rows.append({"": title, "share of the rows": share, **found})
+        for title, runs in (("OPLT-W", warm), ("IPLT, sample only", sample_only)):
+            found = [runs(split, options, share) for share in shares]
+            for share, figures in zip(shares, found, strict=True):
+                told = chosen(figures, (*QUALITY, "train, CPU s", "depth"))
+                rows.append({"": title, "share of the rows": share, **told})
+            draw(axis, shares, [figures["P@1"] for figures in found], title)
         report.table(split.title, rows)
+        axis.set(xlabel="share of the rows in the sample", ylabel="P@1, percent", title=split.title)
+        axis.legend()
     report.write()
 
 

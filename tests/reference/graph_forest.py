@@ -40,6 +40,8 @@ class Options:
 
     n_neighbors: int = 10
     n_negatives: int = 10
+    match_negatives: bool = False
+    fill_neighbors: bool = False
     label_threshold: int = 50
     graph: str = "tail"
     epochs: int = 3
@@ -52,16 +54,18 @@ class Options:
     max_leaf: int = 10
 
 
-def label_graph(Y: npt.NDArray[Any], k: int, threshold: int, kind: str) -> tuple[Graph, list[list[float]]]:
+def label_graph(
+    Y: npt.NDArray[Any], k: int, threshold: int, kind: str, fill: bool = False
+) -> tuple[Graph, list[list[float]]]:
     """The neighbours of every row and their similarity; the threshold doubles until a row has neighbours."""
-    graph, alike = _connect(Y, k, threshold, kind)
+    graph, alike = _connect(Y, k, threshold, kind, fill)
     while not any(graph) and threshold <= Y.sum(axis=0).max(initial=0) and len(Y) > 1:
         threshold *= 2
-        graph, alike = _connect(Y, k, threshold, kind)
+        graph, alike = _connect(Y, k, threshold, kind, fill)
     return graph, alike
 
 
-def _connect(Y: npt.NDArray[Any], k: int, threshold: int, kind: str) -> tuple[Graph, list[list[float]]]:
+def _connect(Y: npt.NDArray[Any], k: int, threshold: int, kind: str, fill: bool) -> tuple[Graph, list[list[float]]]:
     n = len(Y)
     sizes = Y.sum(axis=0)
     idf = np.log(np.float32(n) / np.maximum(sizes, 1).astype(np.float32)).astype(np.float32)
@@ -72,19 +76,25 @@ def _connect(Y: npt.NDArray[Any], k: int, threshold: int, kind: str) -> tuple[Gr
         norm = np.sqrt([sum(gain[np.flatnonzero(row)], np.float32(0)) for row in Y], dtype=np.float32)
     graph, alike = [], []
     for i in range(n):
-        shared = np.zeros(n, np.float32)
-        for label in np.flatnonzero(Y[i]):
-            if sizes[label] >= threshold and kind == "tail":
-                continue
-            posting = np.flatnonzero(Y[:, label])
-            place = int(np.searchsorted(posting, i))
-            steps = min(len(posting), threshold) - 1
-            shared[np.roll(posting, -place)[1 : steps + 1]] += gain[label]
-        found = np.flatnonzero(shared > 0)
-        likeness = shared[found] / norm[found]
-        best = np.lexsort([(found - i) % n, -likeness])[:k]
-        graph.append(found[best].tolist())
-        alike.append((likeness[best] / norm[i]).tolist())
+        near: list[int] = []
+        likely: list[float] = []
+        own = np.flatnonzero(Y[i])
+        rounds = [own[sizes[own] < threshold]] if kind == "tail" else [own]
+        for labels in [*rounds, *([own[sizes[own] >= threshold]] if kind == "tail" and fill else [])]:
+            shared = np.zeros(n, np.float32)
+            for label in labels:
+                posting = np.flatnonzero(Y[:, label])
+                place = int(np.searchsorted(posting, i))
+                steps = min(len(posting), threshold) - 1
+                shared[np.roll(posting, -place)[1 : steps + 1]] += gain[label]
+            shared[near] = 0
+            found = np.flatnonzero(shared > 0)
+            likeness = shared[found] / norm[found]
+            best = np.lexsort([(found - i) % n, -likeness])[: k - len(near)]
+            near += found[best].tolist()
+            likely += (likeness[best] / norm[i]).tolist()
+        graph.append(near)
+        alike.append(likely)
     return graph, alike
 
 
@@ -135,7 +145,8 @@ def cut(X: F64, graph: Graph, o: Options, rng: Rng) -> F64:
     for _ in range(o.epochs if order else 0):
         rng.shuffle(order)
         for i in order:
-            negatives = [rng.below(len(X)) for _ in range(o.n_negatives)]
+            drawn = min(o.n_negatives, len(graph[i])) if o.match_negatives else o.n_negatives
+            negatives = [rng.below(len(X)) for _ in range(drawn)]
             c = 1.0 if X[i] @ w >= 0 else -1.0
             near, far = X[graph[i]], X[negatives]
             gradient = -(c / (1 + np.exp(c * (near @ w)))) @ near + (c / (1 + np.exp(-c * (far @ w)))) @ far
@@ -177,7 +188,7 @@ def _grow(X: F64, Y: npt.NDArray[Any], rows: npt.NDArray[np.int64], o: Options, 
 
 
 def _split(X: F64, Y: npt.NDArray[Any], o: Options, key: int) -> tuple[F64, float]:
-    graph, _ = label_graph(Y, o.n_neighbors, o.label_threshold, o.graph)
+    graph, _ = label_graph(Y, o.n_neighbors, o.label_threshold, o.graph, o.fill_neighbors)
     w, bias = cut(X, graph, o, Rng(key)), 0.0
     rng = Rng(key, 1)
     for _ in range(_SEPARATIONS):

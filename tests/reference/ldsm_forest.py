@@ -49,7 +49,11 @@ class Options:
     optimizer: str = "nag"
     learning_rate: float = 0.1
     weight_threshold: float = 0.0
-    squared_loss: bool = False
+    loss: str = "logistic"
+    start_weights: float = 0.0
+    first_of_ties: bool = False
+    partial_splits: bool = False
+    leaf_votes: bool = False
     shuffle_epoch: bool = True
     divide_by_rows: bool = True
 
@@ -116,7 +120,7 @@ def build_tree(X: list[Row], Y: list[list[int]], o: Options, rng: Rng) -> Node:
         v = heapq.heappop(queue)[2]
         T, S, C = train_regressors(v, X, Y, o, rng)
         parts = create_children(v, X, o)
-        if any(not part or len(part) == len(v.rows) for part in parts):
+        if not is_split(parts, len(v.rows), o):
             v.weights = None  # a child would repeat its parent: no split
             continue
         v.running = _running_objective(T, S, C, o)
@@ -135,11 +139,18 @@ def build_tree(X: list[Row], Y: list[list[int]], o: Options, rng: Rng) -> Node:
     return root
 
 
+def is_split(parts: list[list[int]], n_rows: int, o: Options) -> bool:
+    """True if the children are not their parent again; as printed, if two of them have rows."""
+    if o.partial_splits:
+        return sum(bool(part) for part in parts) > 1
+    return all(part and len(part) < n_rows for part in parts)
+
+
 def train_regressors(
     v: Node, X: list[Row], Y: list[list[int]], o: Options, rng: Rng
 ) -> tuple[list[float], dict[int, list[float]], float]:
     """Algorithm 2: set the weights of ``v``; return the sums ``T`` and ``S``, and ``C_v``."""
-    C, steps = 0.0, Regressors(o)  # lines 1-5
+    C, steps = 0.0, Regressors(o, rng)  # lines 1-5
     T: list[float] = [0.0] * o.arity
     S: dict[int, list[float]] = {}
     order = list(v.rows)
@@ -183,19 +194,20 @@ def optimize_objective(T: list[float], S: list[list[float]], C: float, o: Option
             lowest, best = J, []
         if lowest == J:
             best.append(sent)
-    return best[rng.below(len(best)) if len(best) > 1 else 0]
+    return best[rng.below(len(best)) if len(best) > 1 and not o.first_of_ties else 0]
 
 
 class Regressors:
     """The M regressors of a node and their optimizer; NAG is Algorithm 2 of Ross et al. (2013)."""
 
-    def __init__(self, o: Options) -> None:
-        self._o = o
+    def __init__(self, o: Options, rng: Rng) -> None:
+        self._o, self._rng = o, rng
         self.weights = np.zeros((o.n_features + 1, o.arity), np.float32)
         self._squares = np.zeros_like(self.weights)
         self._scale = np.zeros(o.n_features + 1, np.float32)
         self._scale[-1] = 1
         self._visits, self._norms = 0, 0.0
+        self._draw(-1)
 
     def see(self, row: Row) -> F32:
         """The margins before the step. NAG scales a weight down if its feature is larger than ever before."""
@@ -204,7 +216,9 @@ class Regressors:
         norms, margins = 0.0, self.weights[-1].copy()
         for column, x in zip(*row, strict=True):
             if abs(x) > self._scale[column]:
-                if self._scale[column] > 0 and self._o.optimizer == "nag":
+                if self._scale[column] == 0:
+                    self._draw(column)
+                elif self._o.optimizer == "nag":
                     self.weights[column] *= self._scale[column] / abs(x)
                 self._scale[column] = abs(x)
             ratio = x / self._scale[column]
@@ -215,7 +229,8 @@ class Regressors:
 
     def train(self, row: Row, margins: F32, target: list[int]) -> F32:
         """Take one step towards the targets on one row; return the margins after it."""
-        values = [float(z) if self._o.squared_loss else _sigmoid(float(z)) for z in margins]
+        predicted = {"squared": float, "clamped": lambda z: min(max(float(z), 0.0), 1.0), "logistic": _sigmoid}
+        values = [predicted[self._o.loss](z) for z in margins]
         gradient = np.array([v - t for v, t in zip(values, target, strict=True)], np.float32)
         rate = np.float32(self._o.learning_rate)
         if self._o.optimizer == "nag":
@@ -226,6 +241,11 @@ class Regressors:
             self._move(column, x, rate, gradient)
             after += x * self.weights[column]
         return after
+
+    def _draw(self, column: int) -> None:
+        if self._o.start_weights:
+            drawn = [np.float32(2.0 * self._rng.uniform() - 1.0) for _ in range(self._o.arity)]
+            self.weights[column] = np.float32(self._o.start_weights) * np.array(drawn)
 
     def pruned(self) -> F32:
         """The weights without those too small to change a margin by the threshold; the bias is kept."""
@@ -243,8 +263,8 @@ class Regressors:
         self.weights[column] -= rate * g / (scale * np.sqrt(self._squares[column] + TINY))
 
 
-def _sigmoid(z: float) -> float:
-    return 1.0 / (1.0 + math.exp(min(-z, 709.0)))
+def _sigmoid(z: Any) -> float:
+    return 1.0 / (1.0 + math.exp(min(-float(z), 709.0)))
 
 
 def _running_objective(T: list[float], S: dict[int, list[float]], C: float, o: Options) -> float:
@@ -292,7 +312,11 @@ def get_leaves(v: Node, row: Row) -> list[Node]:
 
 
 def predict(trees: list[Node], row: Row, Y: list[list[int]], o: Options) -> F64:
-    """Algorithm 5 for an ensemble: average the leaves of each tree, then the trees."""
+    """Algorithm 5 for an ensemble: average the leaves of each tree, then the trees, or all leaves at once."""
+    if o.leaf_votes:
+        every = [leaf_values(v, Y, o) for tree in trees for v in get_leaves(tree, row)]
+        summed: F64 = np.mean(every, axis=0)
+        return summed
     means: Any = [np.mean([leaf_values(v, Y, o) for v in get_leaves(tree, row)], axis=0) for tree in trees]
     averaged: F64 = np.mean(means, axis=0)
     return averaged

@@ -88,12 +88,13 @@ def route(forest: Any, row: npt.NDArray[np.float64], tree: int) -> list[int]:
 
 
 def scores(forest: Any, row: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The label distributions of the leaves that a row reaches, averaged within trees, then over trees."""
+    """The label distributions of the leaves that a row reaches, averaged within trees, then over trees, or at once."""
     total = np.zeros(forest.n_labels)
-    for tree in range(forest.n_trees):
-        leaves = route(forest, row, tree)
+    reached = [route(forest, row, tree) for tree in range(forest.n_trees)]
+    every = sum(map(len, reached))
+    for leaves in reached:
         for node in leaves:
             labels, values = forest.leaf(node)
-            total[labels] += values.astype(np.float64) / len(leaves)
-    averaged: npt.NDArray[np.float64] = total / forest.n_trees
-    return averaged
+            votes = every if forest.routing.leaf_votes else len(leaves) * forest.n_trees
+            total[labels] += values.astype(np.float64) / votes
+    return total

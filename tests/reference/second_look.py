@@ -19,11 +19,13 @@ def describe(
     counts: F64,
     together: F64,
     names: Sequence[Sequence[F64]],
+    n_rows: F64,
 ) -> dict[int, list[float]]:
     """The features of each candidate of one row.
 
     ``lists`` has labels and scores, best first; the first ``n_members`` are those of members. ``together[c, l]`` is
-    the share of the rows with label c that have label l; ``names[l]`` are the vectors of the names of label l.
+    the share of the rows with label c that have label l; ``names[l]`` are the vectors of the names of label l;
+    ``n_rows[c]`` is the number of training rows that have column c.
     """
     found: dict[int, list[float]] = {}
     for label in dict.fromkeys(label for proposed in lists for label, _ in proposed):
@@ -45,14 +47,16 @@ def describe(
     most = max([1e-9, *support.values()])
     length = float(np.linalg.norm(row))
     for label, own in found.items():
-        cosine, share, n_words = 0.0, -1.0, 0.0
+        cosine, share, n_words, rarest = 0.0, -1.0, 0.0, 0.0
         for name in names[label]:
             cosine = max(cosine, float(name @ row) / length if length else 0.0)
             here = float((name[row != 0] ** 2).sum())
             if here > share:
                 share, n_words = here, float(np.count_nonzero(name))
+                rarest = float(np.log1p(n_rows[name != 0].min()))
         own += [*means[label], by_share.index(label) + 1.0, float(np.log1p(counts[label]))]
         own += [support[label], support[label] / most, cosine, max(share, 0.0), n_words, float(np.count_nonzero(row))]
+        own.append(rarest)
     return found
 
 

@@ -54,6 +54,7 @@ void read(OptionsReader& from, forest::RoutingOptions& to) {
     from.read("seed_per_node", to.seed_per_node);
     from.read("several", to.several);
     from.read("threshold", to.threshold);
+    from.read("leaf_votes", to.leaf_votes);
 }
 
 void read(OptionsReader& from, forest::RerankOptions& to) {

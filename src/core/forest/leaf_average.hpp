@@ -1,4 +1,5 @@
-// The top-k labels of rows from the leaves they reach: averages over the leaves of a tree, then over trees.
+// The top-k labels of rows from the leaves they reach: averages over the leaves of a tree, then over trees; or over
+// all leaves at once.
 #pragma once
 
 #include <algorithm>
@@ -64,8 +65,9 @@ inline void place_alike(int64_t n_rows, RouterScratch& scratch) {
 template <class Label, class Value>
 class LeafAverager {
   public:
-    LeafAverager(const LeafTable<Label, Value>& leaves, int32_t n_trees, int32_t k, const uint8_t* allowed)
-        : leaves_(leaves), n_trees_(n_trees), k_(k), allowed_(allowed) {}
+    LeafAverager(const LeafTable<Label, Value>& leaves, const RoutingOptions& routing, int32_t k,
+                 const uint8_t* allowed)
+        : leaves_(leaves), n_trees_(routing.n_trees), leaf_votes_(routing.leaf_votes), k_(k), allowed_(allowed) {}
 
     void average(int64_t n_rows, int64_t n_labels, RouterScratch& scratch, int32_t* labels, float* scores) const {
         place_alike(n_rows, scratch);
@@ -83,9 +85,11 @@ class LeafAverager {
             scratch.row_at[scratch.place[row]] = static_cast<int32_t>(row);
         }
         for (int64_t place = 0; place < n_rows; ++place) {
-            sum_leaves(scratch.reached_ptr[place], scratch.reached_ptr[place + 1], count, all, scratch.sums);
+            const int64_t from = scratch.reached_ptr[place], to = scratch.reached_ptr[place + 1];
+            sum_leaves(from, to, count, all, scratch.sums);
             const int64_t at = scratch.row_at[place] * static_cast<int64_t>(k_);
-            write_best(scratch, labels + at, scores + at);
+            const auto votes = static_cast<float>(leaf_votes_ ? to - from : n_trees_);
+            write_best(votes, scratch, labels + at, scores + at);
         }
     }
 
@@ -98,7 +102,7 @@ class LeafAverager {
         for (int64_t i = from; i < to;) {
             int64_t stop = i;
             while (stop < to && all[stop].tree == all[i].tree) ++stop;
-            const float share = 1.0f / static_cast<float>(stop - i);
+            const float share = leaf_votes_ ? 1.0f : 1.0f / static_cast<float>(stop - i);
             for (; i < stop; ++i) {
                 if (i + kPointersAhead < end) {
                     __builtin_prefetch(leaves_.ptr + all[i + kPointersAhead].number);
@@ -110,16 +114,18 @@ class LeafAverager {
         }
     }
 
-    void write_best(RouterScratch& scratch, int32_t* labels, float* scores) const {
+    void write_best(float votes, RouterScratch& scratch, int32_t* labels, float* scores) const {
         int32_t size = 0;
         BestOf heap(scratch.best.data(), &size, k_);
-        scratch.sums.drain(static_cast<float>(n_trees_), allowed_, heap);
+        scratch.sums.drain(votes, allowed_, heap);
         heap.sort();
         write_topk(scratch.best.data(), size, k_, labels, scores, std::identity());
     }
 
     const LeafTable<Label, Value> leaves_;
-    const int32_t n_trees_, k_;
+    const int32_t n_trees_;
+    const bool leaf_votes_;
+    const int32_t k_;
     const uint8_t* allowed_;
 };
 

@@ -67,7 +67,7 @@ class PackedForest {
             std::visit(
                 [&]<class Label, class Value>(const Label* leaf_labels, const Value* leaf_values) {
                     const LeafTable<Label, Value> leaves{leaf_ptr_.data(), leaf_labels, leaf_values};
-                    LeafAverager<Label, Value>(leaves, routing_.n_trees, k, allowed)
+                    LeafAverager<Label, Value>(leaves, routing_, k, allowed)
                         .average(end - begin, routing_.n_labels, scratch, labels + begin * k, scores + begin * k);
                 },
                 view_.leaf_labels, view_.leaf_values);

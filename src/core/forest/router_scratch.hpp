@@ -25,6 +25,7 @@ struct RoutingOptions {
     bool seed_per_node;
     bool several;  // go to every child above the threshold, or to the best if there is none; else to the best
     float threshold;
+    bool leaf_votes;  // every leaf that a row reaches has one vote; else every tree has one
 };
 
 // The forest without its vectors. Ids are breadth-first over the whole forest: the roots are 0 ..

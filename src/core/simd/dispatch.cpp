@@ -4,6 +4,7 @@
 
 #include "simd/cut.hpp"
 #include "simd/forest.hpp"
+#include "simd/ldsm.hpp"
 #include "simd/online.hpp"
 #include "simd/search.hpp"
 #include "simd/solver.hpp"
@@ -16,6 +17,7 @@ namespace labelwood::simd {
     extern const SearchKernels search_kernels; \
     extern const CutKernels cut_kernels;       \
     extern const ForestKernels forest_kernels; \
+    extern const LdsmKernels ldsm_kernels;     \
     extern const OnlineKernels online_kernels; \
     }
 
@@ -85,6 +87,10 @@ const CutKernels& cut() {
 
 const ForestKernels& forest() {
     return LABELWOOD_CHOOSE(forest_kernels);
+}
+
+const LdsmKernels& ldsm() {
+    return LABELWOOD_CHOOSE(ldsm_kernels);
 }
 
 const OnlineKernels& online() {

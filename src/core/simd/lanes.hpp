@@ -68,6 +68,22 @@ inline F magnitude(F a) {
     return larger(a, -a);
 }
 
+// Rounded to the nearest, unlike the estimates of some instruction sets.
+template <class F>
+inline F square_root(F x) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(F) == 64) return reinterpret_cast<F>(_mm512_sqrt_ps(reinterpret_cast<__m512>(x)));
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(F) == 32) return reinterpret_cast<F>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
+#endif
+#if defined(__SSE2__)
+    if constexpr (sizeof(F) == 16) return reinterpret_cast<F>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
+#endif
+    for (unsigned i = 0; i < sizeof(F) / 4; ++i) x[i] = __builtin_sqrtf(x[i]);
+    return x;
+}
+
 // True if any lane differs from zero.
 template <class F>
 inline bool any(F v) {

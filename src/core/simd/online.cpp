@@ -43,21 +43,6 @@ void gradients(const float* margins, const float* signs, int32_t lanes, float* o
     gradients_of<16>(margins, signs, lanes, out);
 }
 
-template <class F>
-inline F square_root(F x) {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(F) == 64) return reinterpret_cast<F>(_mm512_sqrt_ps(reinterpret_cast<__m512>(x)));
-#endif
-#if defined(__AVX2__)
-    if constexpr (sizeof(F) == 32) return reinterpret_cast<F>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x)));
-#endif
-#if defined(__SSE2__)
-    if constexpr (sizeof(F) == 16) return reinterpret_cast<F>(_mm_sqrt_ps(reinterpret_cast<__m128>(x)));
-#endif
-    for (unsigned i = 0; i < sizeof(F) / 4; ++i) x[i] = __builtin_sqrtf(x[i]);
-    return x;
-}
-
 template <int S>
 void update_rows(float* const* rows, const float* values, int64_t count, const float* gradients, int32_t lanes,
                  float rate, float inside, float outside) {

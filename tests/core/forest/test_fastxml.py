@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from forest_leaves import leaves_of, twin_leaves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import fastxml_forest as twin
@@ -79,25 +80,6 @@ def test_the_separator_is_the_optimum(C):
     assert twin.objective(X, positive, w, C) == pytest.approx(twin.objective(X, positive, peer.coef_[0], C), rel=1e-6)
     np.testing.assert_allclose(w, peer.coef_[0], atol=2e-3)
     assert (w == 0).any()
-
-
-def leaves_of(forest, tree):
-    """Leaves from left to right as (labels, values)."""
-    pending, found = [tree], []
-    while pending:
-        node = pending.pop()
-        children = range(forest.child_ptr[node], forest.child_ptr[node + 1])
-        if not children:
-            found.append(tuple(part.tolist() for part in forest.leaf(node)))
-        pending += reversed(children)
-    return found
-
-
-def twin_leaves(node):
-    if node.children:
-        return [leaf for child in node.children for leaf in twin_leaves(child)]
-    labels = np.flatnonzero(node.values)
-    return [(labels.tolist(), node.values[labels].tolist())]
 
 
 @given(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from forest_leaves import leaves_of, twin_leaves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import graph_forest as twin
@@ -28,7 +29,7 @@ def random_rows(random, n, n_features, density):
 
 
 CUT_OPTIONS = (
-    "n_negatives", "epochs", "l1", "learning_rate", "beta", "tolerance", "start", "feature_rows",
+    "n_negatives", "match_negatives", "epochs", "l1", "learning_rate", "beta", "tolerance", "start", "feature_rows",
 )  # fmt: skip
 
 
@@ -56,11 +57,14 @@ def kernel_cut(X, graph, options, seed):
     k=st.integers(1, 12),
     threshold=st.integers(2, 30),
     kind=st.sampled_from(["tail", "idf"]),
+    fill=st.booleans(),
 )
-def test_the_graph_is_the_twins(seed, n, k, threshold, kind):
+def test_the_graph_is_the_twins(seed, n, k, threshold, kind, fill):
     Y = random_labels(np.random.default_rng(seed), n, 12)
-    ptr, neighbors, alike = label_graph(from_scipy(sp.csr_array(Y)), k, label_threshold=threshold, graph=kind)
-    wanted, likeness = twin.label_graph(Y, k, threshold, kind)
+    ptr, neighbors, alike = label_graph(
+        from_scipy(sp.csr_array(Y)), k, label_threshold=threshold, graph=kind, fill=fill
+    )
+    wanted, likeness = twin.label_graph(Y, k, threshold, kind, fill)
     if kind == "tail":  # by idf, two libraries' logarithms may break ties differently
         assert [near.tolist() for near in np.split(neighbors, ptr[1:-1])] == wanted
     np.testing.assert_array_equal(np.diff(ptr), [len(near) for near in wanted])
@@ -72,12 +76,19 @@ def test_the_graph_is_the_twins(seed, n, k, threshold, kind):
 @pytest.mark.parametrize(("n_features", "n_negatives"), [(30, 5), (3000, 5), (300, 20)])
 @pytest.mark.parametrize("l1", [0.0, 0.5])
 @pytest.mark.parametrize("feature_rows", [1, 2])
-def test_the_cut_is_the_twins(start, n_features, n_negatives, l1, feature_rows):
+@pytest.mark.parametrize("match", [False, True])
+def test_the_cut_is_the_twins(start, n_features, n_negatives, l1, feature_rows, match):
     random = np.random.default_rng(3)
     X = random_rows(random, 60, n_features, 9 / n_features)
     Y = random_labels(random, 60, 15)
     options = twin.Options(
-        n_neighbors=4, n_negatives=n_negatives, epochs=3, l1=l1, start=start, feature_rows=feature_rows
+        n_neighbors=4,
+        n_negatives=n_negatives,
+        epochs=3,
+        l1=l1,
+        start=start,
+        feature_rows=feature_rows,
+        match_negatives=match,
     )
     graph, _ = twin.label_graph(Y, 4, 50, "tail")
     wanted = twin.cut(X.astype(np.float64), graph, options, twin.Rng(11))
@@ -98,7 +109,7 @@ def test_every_instruction_set_makes_the_same_cut():
     found = [
         json.loads(
             subprocess.run(
-                [sys.executable, "-c", script, str(HERE), str(HERE.parents[1])],
+                [sys.executable, "-c", script, str(HERE), str(HERE.parents[1]), str(HERE.parents[1] / "support")],
                 env={**os.environ, "LABELWOOD_ISA": isa},
                 capture_output=True,
                 text=True,
@@ -111,35 +122,18 @@ def test_every_instruction_set_makes_the_same_cut():
     np.testing.assert_allclose(found[2], found[0], rtol=1e-3, atol=1e-5)
 
 
-def leaves_of(forest, tree):
-    """Leaves from left to right as (labels, values)."""
-    pending, found = [tree], []
-    while pending:
-        node = pending.pop()
-        children = range(forest.child_ptr[node], forest.child_ptr[node + 1])
-        if not children:
-            found.append(tuple(part.tolist() for part in forest.leaf(node)))
-        pending += reversed(children)
-    return found
-
-
-def twin_leaves(node):
-    if node.children:
-        return [leaf for child in node.children for leaf in twin_leaves(child)]
-    labels = np.flatnonzero(node.values)
-    return [(labels.tolist(), node.values[labels].astype(np.float32).tolist())]
-
-
 @pytest.mark.parametrize("start", ["rows", "zero", "gaussian"])
 @pytest.mark.parametrize("l1", [0.0, 0.3, 50.0])  # the last leaves no weight: the fallback splits
 @pytest.mark.parametrize("feature_rows", [1, 4])
-def test_the_forest_is_the_twins(start, l1, feature_rows):
+@pytest.mark.parametrize("even", [False, True])
+def test_the_forest_is_the_twins(start, l1, feature_rows, even):
     random = np.random.default_rng(8)
     X, Y = random_rows(random, 150, 40, 0.2), random_labels(random, 150, 20)
     labelled = Y.any(axis=1)  # the estimator leaves the others out
     X, Y = X[labelled], Y[labelled]
     shared = {"n_neighbors": 5, "n_negatives": 5, "label_threshold": 12, "graph": "tail", "epochs": 2}
     shared |= {"l1": l1, "start": start, "max_leaf": 6, "feature_rows": feature_rows}
+    shared |= {"match_negatives": even, "fill_neighbors": even}
     options = twin.Options(**shared)
     plain = {"idf": False, "normalize": False, "weight_dtype": "float32"}
     model = GraphForest(n_trees=3, n_jobs=1, random_state=4, **shared, **plain).fit(X, sp.csr_array(Y))

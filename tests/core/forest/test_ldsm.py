@@ -22,11 +22,14 @@ SETTINGS = st.fixed_dictionaries(
         "optimizer": st.sampled_from(["nag", "adagrad", "sgd"]),
         "learning_rate": st.sampled_from([0.1, 0.7]),
         "weight_threshold": st.sampled_from([0.0, 0.05]),
-        "squared_loss": st.booleans(),
+        "loss": st.sampled_from(["logistic", "squared", "clamped"]),
+        "start_weights": st.sampled_from([0.0, 0.3]),
+        "first_of_ties": st.booleans(),
+        "partial_splits": st.booleans(),
         "shuffle_epoch": st.booleans(),
         "divide_by_rows": st.booleans(),
     }
-).filter(lambda o: not (o["squared_loss"] and o["optimizer"] == "sgd" and o["learning_rate"] > 0.1))  # diverges
+).filter(lambda o: not (o["loss"] == "squared" and o["optimizer"] == "sgd" and o["learning_rate"] > 0.1))  # diverges
 
 
 def random_data(seed, n_rows=40, n_features=12, n_labels=8):
@@ -51,10 +54,10 @@ def grow(X, Y, n_trees, seed, *, n_threads=1, leaf_size=0, **o):
     return _core.grow_ldsm_forest(X, Y, {**o, **own}, n_threads, None)
 
 
-def packed(arrays, X, Y):
+def packed(arrays, X, Y, *, leaf_votes=False):
     return narrow(
         {name: array for name, array in arrays.items() if name != "splits"},
-        routing=Routing(threshold=0.5),
+        routing=Routing(threshold=0.5, leaf_votes=leaf_votes),
         n_features=X.n_cols,
         n_labels=Y.n_cols,
         weight_dtype="float32",
@@ -62,14 +65,14 @@ def packed(arrays, X, Y):
     ).check()
 
 
-@given(seed=st.integers(0, 2**31), options=SETTINGS)
-@settings(max_examples=30, phases=[Phase.explicit, Phase.generate])
-def test_kernel_is_twin(seed, options):
+@given(seed=st.integers(0, 2**31), options=SETTINGS, leaf_votes=st.booleans())
+@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])
+def test_kernel_is_twin(seed, options, leaf_votes):
     rows, labels, X, Y = random_data(seed)
     arrays = grow(X, Y, 2, seed, **options)
     splits = arrays["splits"]
-    forest = packed(arrays, X, Y)
-    o = twin.Options(X.n_cols, Y.n_cols, **options)
+    forest = packed(arrays, X, Y, leaf_votes=leaf_votes)
+    o = twin.Options(X.n_cols, Y.n_cols, **options, leaf_votes=leaf_votes)
     roots = [twin.build_tree(rows, labels, o, twin.Rng(seed, tree)) for tree in range(2)]
     inner = 0
     level = list(roots)
@@ -148,8 +151,8 @@ def test_leaf_size_keeps_the_most_frequent_labels():
 
 _DEFAULTS = {
     "arity": 2, "max_nodes": 100, "epochs": 3, "lambda_integrity": 2.0, "lambda_multiway": 1.0,
-    "optimizer": "nag", "learning_rate": 0.1, "weight_threshold": 0.0, "squared_loss": False, "shuffle_epoch": True,
-    "divide_by_rows": True,
+    "optimizer": "nag", "learning_rate": 0.1, "weight_threshold": 0.0, "loss": "logistic", "shuffle_epoch": True,
+    "divide_by_rows": True, "start_weights": 0.0, "first_of_ties": False, "partial_splits": False,
 }  # fmt: skip
 
 

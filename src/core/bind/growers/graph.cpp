@@ -14,10 +14,12 @@ void read(OptionsReader& from, graph::LabelGraphOptions& to) {
     from.choose("graph", to.kind, {"tail", "idf"});
     from.read("n_neighbors", to.n_neighbors);
     from.read("threshold", to.threshold);
+    from.read("fill", to.fill);
 }
 
 void read(OptionsReader& from, graph::CutOptions& to) {
     from.read("n_negatives", to.n_negatives);
+    from.read("match_negatives", to.match_negatives);
     from.read("epochs", to.epochs);
     from.read("l1", to.l1);
     from.read("learning_rate", to.rate);

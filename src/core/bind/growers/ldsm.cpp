@@ -20,7 +20,10 @@ void read(OptionsReader& from, ldsm::Options& to) {
     from.choose("optimizer", to.optimizer, {"nag", "adagrad", "sgd"});
     from.read("learning_rate", to.learning_rate);
     from.read("weight_threshold", to.weight_threshold);
-    from.read("squared_loss", to.squared_loss);
+    from.choose("loss", to.loss, {"logistic", "squared", "clamped"});
+    from.read("start_weights", to.start_weights);
+    from.read("first_of_ties", to.first_of_ties);
+    from.read("partial_splits", to.partial_splits);
     from.read("shuffle_epoch", to.shuffle_epoch);
     from.read("divide_by_rows", to.divide_by_rows);
     from.read("leaf_size", to.leaf_size);

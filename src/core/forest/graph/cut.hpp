@@ -25,6 +25,7 @@ enum class CutStart : int { rows = 0, zero = 1, gaussian = 2 };
 
 struct CutOptions {
     int32_t n_negatives;
+    bool match_negatives;  // as many negatives as neighbours, at most n_negatives
     int32_t epochs;
     float l1;
     float rate;
@@ -95,7 +96,7 @@ class Cut {
             rng.shuffle(order_.data(), order_.size());
             for (const int32_t i : order_) {
                 monitor_.check();
-                visit(graph, i, options.n_negatives, rng, state);
+                visit(graph, i, options, rng, state);
             }
             sides(&after_);
             int64_t moved = 0;
@@ -200,8 +201,10 @@ class Cut {
         state->touched = touched_.data();
     }
 
-    void visit(const LabelGraph& graph, int32_t i, int32_t n_negatives, Rng& rng, const simd::CutState& state) {
+    void visit(const LabelGraph& graph, int32_t i, const CutOptions& options, Rng& rng, const simd::CutState& state) {
         const auto n_near = static_cast<int32_t>(degree_of(graph, i));
+        const int32_t n_negatives =
+            options.match_negatives ? std::min(options.n_negatives, n_near) : options.n_negatives;
         std::copy_n(graph.neighbors.data() + graph.ptr[i], n_near, partners_.data());
         for (int32_t p = 0; p < n_negatives; ++p) {
             partners_[n_near + p] = static_cast<int32_t>(rng.below(static_cast<uint32_t>(rows_.n_rows)));

@@ -6,6 +6,9 @@
 // approximate: a label of `threshold` rows or more joins a row only to the threshold - 1 rows after it,
 // cyclically.
 //
+// With `fill`, a row of the tail graph that has too few neighbours gets further ones, by the labels that the
+// threshold leaves out; such a label joins a row to the threshold - 1 rows after it, cyclically.
+//
 // Ties go to the row that comes first after row i, cyclically, so that no row is everyone's neighbour.
 #pragma once
 
@@ -26,6 +29,7 @@ struct LabelGraphOptions {
     LabelGraphKind kind;
     int32_t n_neighbors;
     int32_t threshold;
+    bool fill;
 };
 
 // Positions within the node: the neighbours of i are neighbors[ptr[i]:ptr[i + 1]], most alike first.
@@ -117,23 +121,45 @@ class LabelGraphBuilder {
         int64_t entry = 0;
         for (int32_t i = 0; i < n; ++i) {
             monitor_.check();
-            for (int64_t j = y_.indptr[rows[i]]; j < y_.indptr[rows[i] + 1]; ++j, ++entry) {
-                const int32_t label = y_.indices[j], size = size_[label];
-                if (size >= threshold && options.kind == LabelGraphKind::tail) continue;
-                const float gain = weight_[label];
-                if (gain <= 0.0f) continue;
-                const int32_t* posting = postings_.data() + begin_[label];
-                const auto steps = static_cast<int32_t>(std::min<int64_t>(size, threshold) - 1);
-                int32_t next = place_[entry];
-                for (int32_t step = 0; step < steps; ++step) {
-                    if (++next == size) next = 0;
-                    float& sum = shared_[posting[next]];
-                    if (sum == 0.0f) touched_.push_back(posting[next]);
-                    sum += gain;
-                }
-            }
+            const bool tail = options.kind == LabelGraphKind::tail;
+            count_shared(rows[i], entry, threshold, [&](int32_t size) { return !tail || size < threshold; });
             choose(i, n, options.n_neighbors, graph);
+            const auto missing = options.n_neighbors - static_cast<int32_t>(best_.size());
+            if (tail && options.fill && missing > 0) {
+                taken_.assign(best_.begin(), best_.end());
+                count_shared(rows[i], entry, threshold, [&](int32_t size) { return size >= threshold; });
+                for (const Candidate& chosen : taken_) forget(chosen.position);
+                choose(i, n, missing, graph);
+            }
+            graph->ptr.push_back(graph->neighbors.size());
+            entry += y_.row_nnz(rows[i]);
         }
+    }
+
+    // Adds up, for the other rows of the node, the weights of the labels of `row` that are wanted by their size.
+    // `entry` is the row's first place among the postings.
+    template <class Wanted>
+    void count_shared(int32_t row, int64_t entry, int64_t threshold, const Wanted& wanted) {
+        for (int64_t j = y_.indptr[row]; j < y_.indptr[row + 1]; ++j, ++entry) {
+            const int32_t label = y_.indices[j], size = size_[label];
+            const float gain = weight_[label];
+            if (gain <= 0.0f || !wanted(size)) continue;
+            const int32_t* posting = postings_.data() + begin_[label];
+            const auto steps = static_cast<int32_t>(std::min<int64_t>(size, threshold) - 1);
+            int32_t next = place_[entry];
+            for (int32_t step = 0; step < steps; ++step) {
+                if (++next == size) next = 0;
+                float& sum = shared_[posting[next]];
+                if (sum == 0.0f) touched_.push_back(posting[next]);
+                sum += gain;
+            }
+        }
+    }
+
+    void forget(int32_t position) {
+        if (shared_[position] == 0.0f) return;
+        shared_[position] = 0.0f;
+        touched_.erase(std::find(touched_.begin(), touched_.end(), position));
     }
 
     // Keeps the best candidates in a short sorted list, which is faster than a heap at these sizes.
@@ -156,7 +182,6 @@ class LabelGraphBuilder {
             graph->neighbors.push_back(chosen.position);
             graph->alike.push_back(chosen.alike / norm_[i]);
         }
-        graph->ptr.push_back(graph->neighbors.size());
     }
 
     const Csr y_;
@@ -166,7 +191,7 @@ class LabelGraphBuilder {
     Vector<float> weight_;  // of a shared label
     Vector<int32_t> labels_, postings_, place_, touched_;
     Vector<float> norm_, shared_;
-    Vector<Candidate> best_;
+    Vector<Candidate> best_, taken_;
 };
 
 // The graph of all rows.

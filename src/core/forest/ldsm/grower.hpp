@@ -100,8 +100,13 @@ class Grower {
         return children;
     }
 
-    // A child without rows, or with all rows, would repeat its parent for ever.
-    static bool is_split(const FixedVector<Vector<int32_t>, M>& children, int64_t n_rows) {
+    // A child without rows, or with all rows, would repeat its parent for ever. As printed, such children are kept if
+    // another has rows too; the number of nodes bounds the tree.
+    bool is_split(const FixedVector<Vector<int32_t>, M>& children, int64_t n_rows) const {
+        if (options_.partial_splits) {
+            return std::count_if(children.begin(), children.end(), [](const auto& child) { return !child.empty(); }) >
+                   1;
+        }
         return std::all_of(children.begin(), children.end(),
                            [&](const auto& child) { return !child.empty() && child.size() < n_rows; });
     }

@@ -20,10 +20,13 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
+#include "simd/ldsm.hpp"
+#include "simd/solver.hpp"
 
 namespace labelwood::forest::ldsm {
 
 enum class Optimizer { kNag, kAdagrad, kSgd };
+enum class Loss { kLogistic, kSquared, kClamped };  // of the margin; the last: squares of the clamped margin
 
 struct Options {
     int32_t first_tree;  // number of the first tree; random draws depend on a tree's number
@@ -36,10 +39,13 @@ struct Options {
     Optimizer optimizer;
     float learning_rate;
     float weight_threshold;  // weights that move a margin by less are dropped after training
-    bool squared_loss;       // else logistic
-    bool shuffle_epoch;      // a new order each epoch, else one order per tree
-    bool divide_by_rows;     // leaf counts divided by the leaf's rows, else by their sum
-    int32_t leaf_size;       // most frequent labels kept in a leaf; 0: all
+    Loss loss;
+    float start_weights;  // weights start between minus this and this, drawn at random
+    bool first_of_ties;   // of assignments with the same J, the first; else one at random
+    bool partial_splits;  // keep splits of which some children get no row or all rows
+    bool shuffle_epoch;   // a new order each epoch, else one order per tree
+    bool divide_by_rows;  // leaf counts divided by the leaf's rows, else by their sum
+    int32_t leaf_size;    // most frequent labels kept in a leaf; 0: all
     uint64_t seed;
 };
 
@@ -52,18 +58,35 @@ class Node {
     using PerChild = FixedVector<float, M>;
 
     Node(const Csr& x, const Csr& y, const Options& options)
-        : x_(x), y_(y), options_(options), features_(x.n_cols + 1), labels_(y.n_cols) {}
+        : x_(x),
+          y_(y),
+          options_(options),
+          records_((x.n_cols + 1) * kRecord, 0.0f),
+          scales_(x.n_cols + 1, 0.0f),
+          row_norms_(x.n_rows),
+          labels_(y.n_cols) {
+        int64_t longest = 0;
+        for (int64_t row = 0; row < x.n_rows; ++row) longest = std::max(longest, x.row_nnz(row));
+        for (auto* part : {&own_weights_, &own_squares_, &own_values_, &own_scales_, &products_}) {
+            part->assign((longest + 1) * kLanes + simd::kMaxLanes, 1.0f);
+        }
+    }
 
-    // Algorithm 2: `epochs` passes over the rows, which are reordered.
+    // Algorithm 2: `epochs` passes over the rows, which are reordered. After the first pass, all features have their
+    // scales and all rows their norms.
     void train(Vector<int32_t>& rows, Rng& rng, const Monitor& monitor) {
         clear();
-        touch(static_cast<int32_t>(x_.n_cols));
+        touch(static_cast<int32_t>(x_.n_cols), 1.0f, rng);
         for (int32_t epoch = 0; epoch < options_.epochs; ++epoch) {
             if (options_.shuffle_epoch) rng.shuffle(rows.data(), rows.size());
+            if (epoch == 1) {
+                for (const int32_t row : rows) row_norms_[row] = norm(row);
+            }
             for (int64_t i = 0; i < rows.size(); ++i) {
                 if ((i & 1023) == 0) monitor.check();
                 if (i + 2 < rows.size()) prefetch(rows[i + 2]);
-                learn(rows[i], rng);
+                if (epoch == 0) meet(rows[i], rng);
+                learn(rows[i], epoch == 0 ? norm(rows[i]) : row_norms_[rows[i]], rng);
             }
         }
         prune();
@@ -71,10 +94,11 @@ class Node {
 
     // w_m^T x for every m.
     PerChild margins(int32_t row) const {
-        PerChild sum = features_[x_.n_cols].weight;
+        PerChild sum;
+        for (int m = 0; m < M; ++m) sum[m] = bias(m);
         for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            const Feature& f = features_[x_.indices[j]];
-            for (int m = 0; m < M; ++m) sum[m] += x_.data[j] * f.weight[m];
+            const float* weights = record(x_.indices[j]);
+            for (int m = 0; m < M; ++m) sum[m] += x_.data[j] * weights[m];
         }
         return sum;
     }
@@ -85,7 +109,7 @@ class Node {
         if (touched_features_.back() == x_.n_cols) touched_features_.pop_back();
         return touched_features_;
     }
-    float weight(int32_t feature, int m) const { return features_[feature].weight[m]; }
+    float weight(int32_t feature, int m) const { return record(feature)[m]; }
     float bias(int m) const { return weight(static_cast<int32_t>(x_.n_cols), m); }
 
     // J of Equation 1 by the running probabilities, as in Figures 3 and 7.
@@ -106,11 +130,9 @@ class Node {
     }
 
   private:
-    struct Feature {
-        PerChild weight{};
-        PerChild squares{};  // of the gradients so far
-        float scale = 0.0f;  // largest |x| so far
-    };
+    static constexpr int32_t kLanes = M <= 2 ? 2 : M <= 4 ? 4 : 8;
+    static constexpr int64_t kRecord = 2 * kLanes;  // floats of a feature; see simd/ldsm.hpp
+
     struct Label {
         FixedVector<double, M> sum{};
         bool seen = false;
@@ -118,9 +140,15 @@ class Node {
 
     static constexpr float kTiny = 1e-20f;  // avoids a division by zero if all gradients are zero
 
+    float* record(int64_t feature) { return records_.data() + feature * kRecord; }
+    const float* record(int64_t feature) const { return records_.data() + feature * kRecord; }
+
     void clear() {
-        for (const int32_t f : touched_features_) features_[f] = Feature();
-        features_[x_.n_cols] = Feature();
+        touched_features_.push_back(static_cast<int32_t>(x_.n_cols));
+        for (const int32_t f : touched_features_) {
+            std::fill_n(record(f), kRecord, 0.0f);
+            scales_[f] = 0.0f;
+        }
         for (const int32_t k : touched_labels_) labels_[k] = Label();
         touched_features_.clear();
         touched_labels_.clear();
@@ -132,16 +160,47 @@ class Node {
     void prune() {
         for (const int32_t feature : touched_features_) {
             if (feature == x_.n_cols) continue;
-            Feature& f = features_[feature];
-            for (float& w : f.weight) {
-                if (std::abs(w) * f.scale < options_.weight_threshold) w = 0.0f;
+            for (int m = 0; m < M; ++m) {
+                float& w = record(feature)[m];
+                if (std::abs(w) * scales_[feature] < options_.weight_threshold) w = 0.0f;
             }
         }
     }
 
-    void touch(int32_t feature) {
-        features_[feature].scale = 1.0f;
+    void touch(int32_t feature, float scale, Rng& rng) {
         touched_features_.push_back(feature);
+        scales_[feature] = scale;
+        if (options_.start_weights == 0.0f) return;
+        for (int m = 0; m < M; ++m) {
+            record(feature)[m] = options_.start_weights * static_cast<float>(2.0 * rng.uniform() - 1.0);
+        }
+    }
+
+    // Records the row's new features and larger scales; NAG rescales the weights of the latter.
+    void meet(int32_t row, Rng& rng) {
+        for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
+            const int32_t feature = x_.indices[j];
+            const float size = std::abs(x_.data[j]), scale = scales_[feature];
+            if (size <= scale) continue;
+            if (scale == 0.0f) {
+                touch(feature, size, rng);
+                continue;
+            }
+            if (options_.optimizer == Optimizer::kNag) {
+                for (int m = 0; m < M; ++m) record(feature)[m] *= scale / size;
+            }
+            scales_[feature] = size;
+        }
+    }
+
+    // The sum of the row's squared features, scaled.
+    double norm(int32_t row) const {
+        double sum = 0.0;
+        for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
+            const float ratio = x_.data[j] / scales_[x_.indices[j]];
+            sum += static_cast<double>(ratio * ratio);
+        }
+        return sum;
     }
 
     void prefetch(int32_t row) const {
@@ -153,30 +212,42 @@ class Node {
         __builtin_prefetch(y_.indices + y_.indptr[row]);
     }
 
-    void learn(int32_t row, Rng& rng) {
+    double predicted(double margin) const {
+        switch (options_.loss) {
+            case Loss::kSquared:
+                return margin;
+            case Loss::kClamped:
+                return std::clamp(margin, 0.0, 1.0);
+            case Loss::kLogistic:
+                break;
+        }
+        return 1.0 / (1.0 + std::exp(-margin));
+    }
+
+    // One gradient step on one row.
+    void learn(int32_t row, double norm, Rng& rng) {
+        const bool nag = options_.optimizer == Optimizer::kNag;
+        const simd::Regressors all{records_.data(), nag ? scales_.data() : nullptr, x_.n_cols, kLanes};
+        const simd::RowRegressors own{own_weights_.data(), own_squares_.data(), own_values_.data(), own_scales_.data(),
+                                      products_.data()};
+        const int64_t begin = x_.indptr[row], count = x_.row_nnz(row);
         const auto n_labels = static_cast<double>(y_.row_nnz(row));
         count_ += n_labels;
         ++visits_;
-        const PerChild before = scaled_margins(row);
+        norms_ += 1.0;  // the bias
+        norms_ += norm;
+        FixedVector<float, kLanes> before, after;
+        simd::ldsm().fetch(all, x_.indices + begin, x_.data + begin, count, own, before.data());
         const uint32_t target = best_assignment(row, n_labels, rng);
-        PerChild gradient;
+        FixedVector<float, simd::kMaxLanes> gradient{};
         for (int m = 0; m < M; ++m) {
             const double wanted = (target >> m) & 1u ? 1.0 : 0.0, z = before[m];
-            const double value = options_.squared_loss ? z : 1.0 / (1.0 + std::exp(-z));
-            gradient[m] = static_cast<float>(value - wanted);
+            for (int lane = m; lane < simd::kMaxLanes; lane += kLanes) {
+                gradient[lane] = static_cast<float>(predicted(z) - wanted);
+            }
         }
-        PerChild after{};
-        switch (options_.optimizer) {
-            case Optimizer::kNag:
-                after = step<Optimizer::kNag>(row, gradient);
-                break;
-            case Optimizer::kAdagrad:
-                after = step<Optimizer::kAdagrad>(row, gradient);
-                break;
-            case Optimizer::kSgd:
-                after = step<Optimizer::kSgd>(row, gradient);
-                break;
-        }
+        const simd::Step step{gradient.data(), rate(), kTiny, options_.optimizer != Optimizer::kSgd};
+        simd::ldsm().step(all, x_.indices + begin, count, own, step, after.data());
         FixedVector<double, M> clamped;
         for (int m = 0; m < M; ++m) {
             clamped[m] = static_cast<double>(std::clamp(after[m], 0.0f, 1.0f));
@@ -188,30 +259,10 @@ class Node {
         }
     }
 
-    // Margins before the step. Records new features and larger scales; NAG rescales the weights of the
-    // latter.
-    PerChild scaled_margins(int32_t row) {
-        const bool nag = options_.optimizer == Optimizer::kNag;
-        norms_ += 1.0;  // the bias
-        double norms = 0.0;
-        PerChild sum = features_[x_.n_cols].weight;
-        for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            Feature& f = features_[x_.indices[j]];
-            const float x = x_.data[j], size = std::abs(x);
-            if (size > f.scale) {
-                if (f.scale == 0.0f) {
-                    touched_features_.push_back(x_.indices[j]);
-                } else if (nag) {
-                    for (int m = 0; m < M; ++m) f.weight[m] *= f.scale / size;
-                }
-                f.scale = size;
-            }
-            const float ratio = x / f.scale;
-            norms += static_cast<double>(ratio * ratio);
-            for (int m = 0; m < M; ++m) sum[m] += x * f.weight[m];
-        }
-        norms_ += norms;
-        return sum;
+    float rate() const {
+        const float rate = options_.learning_rate;
+        if (options_.optimizer != Optimizer::kNag) return rate;
+        return static_cast<float>(static_cast<double>(rate) * std::sqrt(static_cast<double>(visits_) / norms_));
     }
 
     // Algorithm 3: the best of the 2^M - 1 assignments; ties are broken at random.
@@ -258,45 +309,15 @@ class Node {
             }
             if (objective == lowest) best[n_best++] = s;
         }
-        return best[n_best > 1 ? rng.below(n_best) : 0];
-    }
-
-    // One gradient step on one row; returns the margins after it.
-    template <Optimizer O>
-    PerChild step(int32_t row, const PerChild& gradient) {
-        float rate = options_.learning_rate;
-        if constexpr (O == Optimizer::kNag) {
-            rate = static_cast<float>(static_cast<double>(rate) * std::sqrt(static_cast<double>(visits_) / norms_));
-        }
-        Feature& bias = features_[x_.n_cols];
-        move<O>(bias, 1.0f, rate, gradient);
-        PerChild sum = bias.weight;
-        for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            Feature& f = features_[x_.indices[j]];
-            move<O>(f, x_.data[j], rate, gradient);
-            for (int m = 0; m < M; ++m) sum[m] += x_.data[j] * f.weight[m];
-        }
-        return sum;
-    }
-
-    template <Optimizer O>
-    static void move(Feature& f, float x, float rate, const PerChild& gradient) {
-        for (int m = 0; m < M; ++m) {
-            const float g = gradient[m] * x;
-            if constexpr (O == Optimizer::kSgd) {
-                f.weight[m] -= rate * g;
-            } else {
-                f.squares[m] += g * g;
-                const float root = std::sqrt(f.squares[m] + kTiny);
-                const float scale = O == Optimizer::kNag ? f.scale : 1.0f;
-                f.weight[m] -= rate * g / (scale * root);
-            }
-        }
+        return best[n_best > 1 && !options_.first_of_ties ? rng.below(n_best) : 0];
     }
 
     const Csr x_, y_;
     const Options options_;
-    Vector<Feature> features_;  // the last one is the bias
+    Vector<float> records_;     // of the features; the last one is the bias
+    Vector<float> scales_;      // largest |x| so far, by feature
+    Vector<double> row_norms_;  // of the rows of this node, after the first pass
+    Vector<float> own_weights_, own_squares_, own_values_, own_scales_, products_;  // of one row
     Vector<Label> labels_;
     Vector<int32_t> touched_features_, touched_labels_;
     FixedVector<double, M> total_{};  // T_m

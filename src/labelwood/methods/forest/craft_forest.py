@@ -40,7 +40,7 @@ class CraftForest(ForestEstimator):
 
     method_name: ClassVar[str] = "craft-forest"
     _kernel: ClassVar[str] = "grow_craft_forest"
-    ADDED_LATER: ClassVar[dict[str, Any]] = {"row_share": 1.0}
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"row_share": 1.0, "cap_columns": False}
     _SHORT_CENTROID: ClassVar[int] = 100  # entries below which centroid_share cuts nothing
 
     def __init__(
@@ -60,6 +60,9 @@ class CraftForest(ForestEstimator):
         label_columns: Annotated[
             int, Param("columns of projected labels (d'_y); more of them collide less", ge=1, needs=_PROJECTED)
         ] = 10_000,
+        cap_columns: Annotated[
+            bool, Param("project to no more columns than the data have, as in the paper", needs=_PROJECTED)
+        ] = False,
         diversity: Annotated[
             Literal["SxSy", "SxDy", "DxSy", "DxDy"],
             Param("nodes of a tree share (S) one projection of x and of y, or differ (D)", needs=_PROJECTED),
@@ -92,10 +95,19 @@ class CraftForest(ForestEstimator):
         self.n_trees, self.arity, self.max_leaf, self.sample = n_trees, arity, max_leaf, sample
         self.kmeans_rounds, self.projection, self.feature_columns = kmeans_rounds, projection, feature_columns
         self.label_columns, self.diversity, self.metric = label_columns, diversity, metric
+        self.cap_columns = cap_columns
         self.row_share, self.centroid_share, self.centroid_size = row_share, centroid_share, centroid_size
         self.centroid_rows, self.leaf_size, self.rerank, self.idf = centroid_rows, leaf_size, rerank, idf
         self.normalize, self.weight_dtype, self.n_jobs = normalize, weight_dtype, n_jobs
         self.random_state, self.verbose = random_state, verbose
+
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "paper": {  # a leaf has fewer rows than n_leaf = 10
+            "n_trees": 50, "arity": 10, "max_leaf": 9, "sample": 20_000, "kmeans_rounds": 2, "projection": "hash",
+            "feature_columns": 10_000, "label_columns": 10_000, "cap_columns": True, "diversity": "SxSy",
+            "metric": "cosine", "row_share": 1.0, "centroid_share": 1.0, "centroid_size": None, "idf": False,
+        },
+    }  # fmt: skip
 
     def _routing(self, X: CSR) -> Routing:
         projected = self.projection != "none"
@@ -131,7 +143,7 @@ class CraftForest(ForestEstimator):
 
     def _columns(self, wanted: int, matrix: CSR) -> int:
         """Columns of a projection; a Gaussian one has no more than its matrix."""
-        return min(wanted, matrix.n_cols) if self.projection == "gaussian" else wanted
+        return min(wanted, matrix.n_cols) if self.cap_columns or self.projection == "gaussian" else wanted
 
     def _bytes_bound(self, X: CSR, Y: CSR) -> int:
         """An upper bound after Proposition 2 of the paper.

@@ -12,9 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
 from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, WeightDtype
 from labelwood.packed.routed_forest import Routing
-from labelwood.params import Param
+from labelwood.params import Needs, Param
 from labelwood.sparse import CSR
 
+_TAIL = Needs("graph=tail", lambda own: own["graph"] == "tail")
 BETA = 1.0  # in the AdaGrad rates, learning_rate / (BETA + root of the sum of squared gradients)
 
 
@@ -35,6 +36,7 @@ class GraphForest(ForestEstimator):
 
     method_name: ClassVar[str] = "graph-forest"
     _kernel: ClassVar[str] = "grow_graph_forest"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"match_negatives": False, "fill_neighbors": False}
 
     def __init__(
         self,
@@ -42,6 +44,12 @@ class GraphForest(ForestEstimator):
         n_trees: NTrees = 50,
         n_neighbors: Annotated[int, Param("nearest rows by labels that a row should stay with", ge=1)] = 10,
         n_negatives: Annotated[int, Param("random rows that each row should be separated from", ge=0)] = 10,
+        match_negatives: Annotated[
+            bool, Param("draw as many negatives as a row has neighbours, at most n_negatives")
+        ] = False,
+        fill_neighbors: Annotated[
+            bool, Param("fill up the neighbours of a row by its frequent labels", needs=_TAIL)
+        ] = False,
         label_threshold: Annotated[int, Param("only labels of fewer rows of a node count for its graph", ge=2)] = 50,
         graph: Annotated[
             Literal["tail", "idf"],
@@ -69,6 +77,7 @@ class GraphForest(ForestEstimator):
         verbose: Verbose = False,
     ) -> None:
         self.n_trees, self.n_neighbors, self.n_negatives = n_trees, n_neighbors, n_negatives
+        self.match_negatives, self.fill_neighbors = match_negatives, fill_neighbors
         self.label_threshold, self.graph, self.epochs, self.l1 = label_threshold, graph, epochs, l1
         self.learning_rate, self.start, self.tolerance = learning_rate, start, tolerance
         self.feature_rows, self.max_leaf, self.leaf_size = feature_rows, max_leaf, leaf_size
@@ -91,7 +100,9 @@ class GraphForest(ForestEstimator):
             "graph": self.graph,
             "n_neighbors": min(self.n_neighbors, X.n_rows),
             "threshold": self.label_threshold,
+            "fill": self.fill_neighbors,
             "n_negatives": self.n_negatives,
+            "match_negatives": self.match_negatives,
             "epochs": self.epochs,
             "l1": self.l1,
             "learning_rate": self.learning_rate,

@@ -47,9 +47,9 @@ def label_neighbors(Y: Any, k: int = 10, *, label_threshold: int = 50, graph: st
     return Neighbors(rows, alike)
 
 
-def label_graph(Y: CSR, k: int, *, label_threshold: int, graph: str) -> tuple[I64, I32, F32]:
+def label_graph(Y: CSR, k: int, *, label_threshold: int, graph: str, fill: bool = False) -> tuple[I64, I32, F32]:
     """The same graph as (ptr, neighbors, similarity): those of row i are ``ptr[i]:ptr[i + 1]``."""
-    options = {"graph": graph, "n_neighbors": min(k, max(Y.n_rows, 1)), "threshold": label_threshold}
+    options = {"graph": graph, "n_neighbors": min(k, max(Y.n_rows, 1)), "threshold": label_threshold, "fill": fill}
     ptr, neighbors, similarity = _core.label_graph(Y, options)
     return ptr, neighbors, similarity
 

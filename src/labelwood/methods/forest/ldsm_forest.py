@@ -41,6 +41,9 @@ class LdsmForest(ForestEstimator):
 
     method_name: ClassVar[str] = "ldsm-forest"
     _kernel: ClassVar[str] = "grow_ldsm_forest"
+    ADDED_LATER: ClassVar[dict[str, Any]] = {
+        "start_weights": 0.0, "ties": "random", "partial_splits": False, "leaf_votes": False,
+    }  # fmt: skip
     splits_: F32
 
     def __init__(
@@ -52,7 +55,10 @@ class LdsmForest(ForestEstimator):
         epochs: Annotated[int, Param("passes over a node's rows", ge=1)] = 10,
         lambda_integrity: Annotated[float, Param("weight of keeping a label's rows together", ge=0)] = 2.0,
         lambda_multiway: Annotated[float, Param("weight against sending rows several ways", ge=0)] = 1.0,
-        loss: Annotated[Literal["logistic", "squared"], Param("loss of a regressor on its margin")] = "logistic",
+        loss: Annotated[
+            Literal["logistic", "squared", "clamped"],
+            Param("loss of a regressor on its margin; clamped: squared, on the margin cut to 0 to 1"),
+        ] = "logistic",
         optimizer: Annotated[
             Literal["nag", "adagrad", "sgd"],
             Param("normalised adaptive gradient (any scale of features), adaptive, or plain gradient steps"),
@@ -64,10 +70,23 @@ class LdsmForest(ForestEstimator):
         shuffle: Annotated[
             Literal["epoch", "tree"], Param("shuffle the rows for every pass, or once per tree")
         ] = "epoch",
+        start_weights: Annotated[
+            float, Param("first weights are drawn between minus this and this; 0: they are zero", ge=0)
+        ] = 0.0,
+        ties: Annotated[
+            Literal["random", "first"],
+            Param("of ways to send a row that are equally good, take one at random or the first"),
+        ] = "random",
+        partial_splits: Annotated[
+            bool, Param("keep splits of which some children get no row or every row, as in the paper")
+        ] = False,
         leaf_counts: Annotated[
             Literal["rows", "labels"],
             Param("divide a leaf's label counts by its rows, or by their sum as in the paper"),
         ] = "rows",
+        leaf_votes: Annotated[
+            bool, Param("every leaf that a row reaches has one vote, as in the paper; else every tree has one")
+        ] = False,
         idf: Idf = False,
         normalize: Normalize = False,
         leaf_size: LeafSize = None,
@@ -80,9 +99,18 @@ class LdsmForest(ForestEstimator):
         self.n_trees, self.arity, self.max_nodes, self.epochs = n_trees, arity, max_nodes, epochs
         self.lambda_integrity, self.lambda_multiway, self.loss = lambda_integrity, lambda_multiway, loss
         self.optimizer, self.learning_rate, self.weight_threshold = optimizer, learning_rate, weight_threshold
+        self.start_weights, self.ties, self.partial_splits = start_weights, ties, partial_splits
+        self.leaf_votes = leaf_votes
         self.shuffle, self.leaf_counts, self.idf, self.normalize = shuffle, leaf_counts, idf, normalize
         self.leaf_size, self.rerank, self.weight_dtype, self.n_jobs = leaf_size, rerank, weight_dtype, n_jobs
         self.random_state, self.verbose = random_state, verbose
+
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "paper": {
+            "n_trees": 50, "arity": 4, "loss": "clamped", "start_weights": 0.1, "ties": "first", "shuffle": "tree",
+            "partial_splits": True, "leaf_counts": "labels", "leaf_votes": True, "weight_threshold": 0.0,
+        },
+    }  # fmt: skip
 
     def _used_rows(self, X: CSR, Y: CSR) -> tuple[CSR, CSR]:
         """All rows, without explicit zeros, which have no scale for the normalised steps to divide by."""
@@ -93,7 +121,7 @@ class LdsmForest(ForestEstimator):
         return CSR(indptr, X.indices[kept], X.data[kept], X.n_cols), Y
 
     def _routing(self, X: CSR) -> Routing:
-        return Routing(threshold=SENT_ABOVE, normalize=self.normalize)
+        return Routing(threshold=SENT_ABOVE, normalize=self.normalize, leaf_votes=self.leaf_votes)
 
     def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
         return {
@@ -105,7 +133,10 @@ class LdsmForest(ForestEstimator):
             "optimizer": self.optimizer,
             "learning_rate": self.learning_rate,
             "weight_threshold": self.weight_threshold,
-            "squared_loss": self.loss == "squared",
+            "loss": self.loss,
+            "start_weights": self.start_weights,
+            "first_of_ties": self.ties == "first",
+            "partial_splits": self.partial_splits,
             "shuffle_epoch": self.shuffle == "epoch",
             "divide_by_rows": self.leaf_counts == "rows",
             "leaf_size": self.leaf_size or 0,
