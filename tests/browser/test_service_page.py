@@ -3,7 +3,6 @@
 Screenshots are written to ``out/``.
 """
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the service needs labelwood[serve]")
 
 from animals import ANIMALS, EX
+from browsing import CONTRASTS, chromium
 from serving import Running, online_model
 
 from labelwood import HashingEncoder, OnlineTree, TextClassifier
@@ -31,12 +31,7 @@ def service(tmp_path):
 
 @pytest.fixture
 def open_page(service):
-    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright; see make test-browser")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium on this machine; make test-browser installs it")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         problems = []
 
         def start(running=service, **options):
@@ -50,7 +45,6 @@ def open_page(service):
             return page
 
         yield start
-        browser.close()
         assert not problems
 
 
@@ -275,3 +269,18 @@ def test_names_of_a_vocabulary_in_two_languages(open_page, tmp_path):
         picture(page, "names")
     finally:
         running.kill()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_the_page_that_watches(open_page, service, scheme, width):
+    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    for _ in range(3):
+        service.learn(*range(20))
+    page.click("#figures summary")
+    page.click("a[href=watch]")
+    page.wait_for_selector("#picture-quality polyline", state="attached")  # a level line has no height
+    page.wait_for_selector("figure:has(#picture-labels) figcaption:has-text('labels known to the model')")
+    assert page.locator("figure svg[role=img]").count() == 6
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert min(page.evaluate(CONTRASTS)) > [4.5]
+    picture(page, f"watch-{scheme}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from animals import ANIMALS, EX
+from browsing import CONTRASTS
 
 from labelwood import TextClassifier
 from labelwood.cli import main
@@ -113,29 +114,6 @@ def test_names_of_a_vocabulary(page, tmp_path, language, name):
     assert page.inner_text("#node .uri") == EX + "cat"
     page.fill("#query", EX + "dog")
     assert page.inner_text("#hits li >> nth=0") == "dog"
-
-
-# The contrast of each text to the first background behind it (WCAG 2: relative luminance).
-CONTRASTS = """() => {
-    const numbers = colour => colour.match(/[\\d.]+/g).map(Number);
-    const light = ([red, green, blue]) => [red, green, blue].map(value => value / 255)
-        .map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, value, place) => sum + value * [0.2126, 0.7152, 0.0722][place], 0);
-    const behind = element => {
-        for (let up = element; up; up = up.parentElement) {
-            const found = numbers(getComputedStyle(up).backgroundColor);
-            if (found.length === 3 || found[3] === 1) return found;
-        }
-        return matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18] : [255, 255, 255];
-    };
-    return [...document.querySelectorAll("body *")]
-        .filter(one => one.checkVisibility())
-        .filter(one => [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
-        .map(one => {
-            const [text, back] = [light(numbers(getComputedStyle(one).color)), light(behind(one))];
-            return [(Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05), one.className, one.textContent];
-        });
-}"""
 
 
 @pytest.fixture

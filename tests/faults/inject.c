@@ -17,11 +17,12 @@
  *          torn   the process is killed after half of a write
  *          cut    power cut: as kill, and everything that was not flushed is lost. VALUE is the part of unflushed
  *                 bytes that is left, in percent; -1: all of them are left, as zeros
+ *          lose   as cut, but the process lives: this call fails, and with COUNT -1 all further ones
  *
  * A power cut undoes what the disk need not have kept: bytes since the last flush of their file, and names created,
  * renamed or removed since the last flush of their directory. What was flushed stays.
  *
- * fault_arm plans a single fault from within the process.
+ * fault_arm plans a single fault from within the process. fault_forget takes everything for flushed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,8 +48,8 @@
 enum call { OPEN = 1, CREATE = 2, WRITE = 4, FLUSH = 8, RENAME = 16, MKDIR = 32, REMOVE = 64, TRUNCATE = 128, MAP = 256 };
 #define CHANGE (CREATE | WRITE | FLUSH | RENAME | MKDIR | REMOVE | TRUNCATE)
 static const char* const NAMES[] = {"open", "create", "write", "flush", "rename", "mkdir", "remove", "truncate", "map"};
-static const char* const ACTIONS[] = {"fail", "after", "short", "delay", "kill", "torn", "cut"};
-enum action { FAIL, AFTER, SHORT, DELAY, KILL, TORN, CUT, NOTHING };
+static const char* const ACTIONS[] = {"fail", "after", "short", "delay", "kill", "torn", "cut", "lose"};
+enum action { FAIL, AFTER, SHORT, DELAY, KILL, TORN, CUT, LOSE, NOTHING };
 
 struct rule {
     int calls, first, count, value, seen;
@@ -59,6 +60,8 @@ struct rule {
 static struct rule rules[MOST_RULES];
 static int n_rules, armed; /* armed: the rules come from fault_arm */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+/* Held for reading by every call under way: a power cut waits for them, and none begins during one. */
+static pthread_rwlock_t power = PTHREAD_RWLOCK_INITIALIZER;
 
 /* Files opened for writing, with the number of bytes that are safe. */
 struct file {
@@ -72,7 +75,7 @@ struct change {
     enum { CREATED, RENAMED, EXCHANGED, UNLINKED, RMDIRED } kind;
     char path[LONG], from[LONG], kept[LONG], parent[LONG];
 };
-#define MOST 2048
+#define MOST 8192
 static struct file files[MOST];
 static struct change* changes[MOST];
 static int n_files, n_changes, n_kept;
@@ -121,6 +124,20 @@ void fault_arm(const char* under, int first, const char* action, int value, int 
     pthread_mutex_unlock(&guard);
 }
 int fault_calls(void) { return rules[0].seen; }
+
+static void forget(void) {
+    for (int i = 0; i < n_files; ++i) close(files[i].fd);
+    for (int i = 0; i < n_changes; ++i) {
+        if (changes[i]->kept[0]) REAL(unlink)(changes[i]->kept);
+        free(changes[i]);
+    }
+    n_files = n_changes = 0;
+}
+void fault_forget(void) {
+    pthread_mutex_lock(&guard);
+    forget();
+    pthread_mutex_unlock(&guard);
+}
 
 static void path_of(int fd, char* path) {
     char link[64];
@@ -184,10 +201,18 @@ static void end_here(void) {
     for (;;) pause();
 }
 
+/* Undo what was not flushed, when no call is under way; the caller holds power for reading. */
 static void cut_power(int percent) {
+    pthread_rwlock_unlock(&power);
+    pthread_rwlock_wrlock(&power);
     for (int i = 0; i < n_files; ++i) lose_bytes(&files[i], percent);
-    for (int i = n_changes - 1; i >= 0; --i) undo(changes[i]);
-    end_here();
+    for (int i = n_changes - 1; i >= 0; --i) {
+        undo(changes[i]);
+        changes[i]->kept[0] = 0; /* it has its name again */
+    }
+    forget();
+    pthread_rwlock_unlock(&power);
+    pthread_rwlock_rdlock(&power);
 }
 
 /* What to do about a call; the guard is held. */
@@ -198,25 +223,41 @@ static enum action decide(enum call call, const char* path, int* value) {
         if (!(rule->calls & (int)call) || fnmatch(rule->pattern, path, 0) != 0) continue;
         const int at = rule->seen++;
         if (at < rule->first || (rule->count >= 0 && at >= rule->first + rule->count)) continue;
-        if (rule->action == CUT) cut_power(rule->value);
         if (rule->action == KILL) end_here();
-        found = rule->action;
-        *value = rule->value;
+        const int is_over = rule->action == LOSE && at > rule->first;
+        found = is_over ? FAIL : rule->action;
+        *value = is_over ? EIO : rule->value;
     }
     return found;
 }
 
-/* The action for a call. A delay is over when this returns, and a failure is in errno. */
+static void leave(const int* is_under_way) {
+    const int error = errno;
+    if (*is_under_way) pthread_rwlock_unlock(&power);
+    errno = error;
+}
+/* The call is under way, if it is at all, until the function returns. */
+#define UNDER_WAY(holds) __attribute__((cleanup(leave), unused)) const int under_way_ = holds
+
+/* The action for a call. A delay is over when this returns, and a failure is in errno. Unless the call fails, it is
+ * under way; the caller says UNDER_WAY. */
 static enum action before(enum call call, const char* path, int* value) {
+    pthread_rwlock_rdlock(&power);
     pthread_mutex_lock(&guard);
     read_rules();
-    const enum action action = n_rules ? decide(call, path, value) : NOTHING;
+    enum action action = n_rules ? decide(call, path, value) : NOTHING;
     pthread_mutex_unlock(&guard);
+    if (action == CUT || action == LOSE) cut_power(*value);
+    if (action == CUT) end_here();
+    if (action == LOSE) action = FAIL, *value = EIO;
     if (action == DELAY) {
         const struct timespec pause = {*value / 1000, *value % 1000 * 1000000L};
         nanosleep(&pause, NULL);
     }
-    if (action == FAIL) errno = *value;
+    if (action == FAIL) {
+        pthread_rwlock_unlock(&power);
+        errno = *value;
+    }
     return action;
 }
 
@@ -224,6 +265,7 @@ static enum action before(enum call call, const char* path, int* value) {
     int value_ = 0;                                      \
     const enum action action_ = before(call, path, &value_); \
     if (action_ == FAIL) return failure;                 \
+    UNDER_WAY(1);                                        \
     type result_ = expression;                           \
     if (action_ == AFTER) errno = value_, result_ = failure
 
@@ -277,6 +319,19 @@ static void track(int fd, const char* path, int is_new) {
     pthread_mutex_unlock(&guard);
 }
 
+/* True if a directory below a path, or one that it was in, has been removed from that path: its names do not matter
+ * once the path is flushed. */
+static int is_gone(const char* parent, const char* path) {
+    const size_t size = strlen(path);
+    if (strncmp(parent, path, size) != 0 || parent[size] != '/') return 0;
+    char child[LONG];
+    struct stat about;
+    snprintf(child, LONG, "%s", parent);
+    char* end = strchr(child + size + 1, '/');
+    if (end != NULL) *end = 0;
+    return lstat(child, &about) != 0;
+}
+
 static void note_flush(int fd, const char* path) {
     struct stat about;
     if (fstat(fd, &about) != 0) return;
@@ -285,7 +340,7 @@ static void note_flush(int fd, const char* path) {
         if (files[i].ino == about.st_ino && files[i].dev == about.st_dev) files[i].flushed = about.st_size;
     int left = 0;
     for (int i = 0; i < n_changes; ++i) {
-        if (S_ISDIR(about.st_mode) && strcmp(changes[i]->parent, path) == 0) {
+        if (S_ISDIR(about.st_mode) && (strcmp(changes[i]->parent, path) == 0 || is_gone(changes[i]->parent, path))) {
             if (changes[i]->kept[0]) REAL(unlink)(changes[i]->kept);
             free(changes[i]);
         } else {
@@ -300,8 +355,10 @@ ssize_t write(int fd, const void* data, size_t size) {
     char path[LONG];
     path_of(fd, path);
     int value = 0;
-    const enum action action = path[0] == '/' ? before(WRITE, path, &value) : NOTHING;
+    const int is_file = path[0] == '/';
+    const enum action action = is_file ? before(WRITE, path, &value) : NOTHING;
     if (action == FAIL) return -1;
+    UNDER_WAY(is_file);
     if (action == TORN) {
         (void)!REAL(write)(fd, data, size / 2);
         end_here();
@@ -366,6 +423,7 @@ int unlink(const char* path) {
     int value = 0;
     const enum action action = before(REMOVE, path, &value);
     if (action == FAIL) return -1;
+    UNDER_WAY(1);
     keep(path, kept);
     const int result = REAL(unlink)(path);
     if (result == 0) note(UNLINKED, path, "", kept);
@@ -378,6 +436,7 @@ int unlinkat(int folder, const char* name, int flags) {
     int value = 0;
     const enum action action = before(REMOVE, path, &value);
     if (action == FAIL) return -1;
+    UNDER_WAY(1);
     if (!(flags & AT_REMOVEDIR)) keep(path, kept);
     const int result = REAL(unlinkat)(folder, name, flags);
     if (result == 0) note(flags & AT_REMOVEDIR ? RMDIRED : UNLINKED, path, "", kept);
@@ -389,6 +448,7 @@ int rename(const char* from, const char* to) {
     int value = 0;
     const enum action action = before(RENAME, to, &value);
     if (action == FAIL) return -1;
+    UNDER_WAY(1);
     keep(to, kept);
     int result = REAL(rename)(from, to);
     if (result == 0) note(RENAMED, to, from, kept);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -319,3 +320,22 @@ def test_a_beam_wider_than_memory_has_room_for(model):
     found = model.set_params(beam_width=2**31 - 1).predict_topk(X, k=6)
     for part, whole in zip(found, expected, strict=True):
         np.testing.assert_array_equal(part, whole)
+
+
+def test_empty_arrays_of_a_wrong_type(tmp_path):
+    OnlineTree(n_jobs=1).fit(X, Y).freeze().save(tmp_path / "model")
+    name = next(path.stem for path in (tmp_path / "model").glob("*child.npy"))
+    forge(tmp_path / "model", **{name: np.empty(0, np.float32)})
+    refused(tmp_path / "model", "child must be uint8, uint16 or int32")
+
+
+def test_a_threshold_beyond_its_type(tmp_path):
+    CraftForest(n_jobs=1, n_trees=2).fit(X, Y).save(tmp_path / "model")
+
+    def widen(manifest):
+        text = json.dumps(manifest)
+        assert '"threshold": ' in text
+        manifest.update(json.loads(re.sub(r'"threshold": [^,}]+', '"threshold": 1e300', text)))
+
+    forge(tmp_path / "model", widen)
+    refused(tmp_path / "model", "bad threshold")

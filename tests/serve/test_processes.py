@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
-from serving import assert_same_state, example, taught
+from serving import assert_same_state, example, taught, wait_for
 
 from labelwood.serve.state.recovery import restore
 
@@ -18,13 +17,6 @@ WORKERS = ("--workers", 2, "--snapshot-seconds", 0.2)
 def patch(service, action, label):
     answer = service.http.patch("/labels", json={"action": action, "label": label})
     assert answer.status_code == 200, answer.text
-
-
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.1)
 
 
 def test_every_label_is_retired_and_restored(serving, any_model):

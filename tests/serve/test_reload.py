@@ -12,14 +12,15 @@ import time
 
 import httpx
 import pytest
-from serving import TEXTS, example
+from serving import TEXTS, example, wait_for
 
-from labelwood import HashingEncoder, LinearTree, OnlineForest, OnlineTree, TextClassifier
+from labelwood import HashingEncoder, LinearTree, LivingTree, OnlineForest, OnlineTree, TextClassifier
 from labelwood.serve.state.store import restore
 
 _CLASSIFIERS = {
     "online-tree": lambda: OnlineTree(n_jobs=1),
     "online-forest": lambda: OnlineForest(n_trees=2, n_jobs=1),
+    "living-tree": lambda: LivingTree(n_jobs=1),
     "linear-tree": lambda: LinearTree(n_jobs=1),
 }
 
@@ -28,13 +29,6 @@ def save_other(path, label="swapped", method="online-tree"):
     """Save a model that knows one label."""
     encoder = HashingEncoder(n_features=2**12, n_jobs=1)
     TextClassifier(_CLASSIFIERS[method](), encoder).fit(TEXTS, [[label]] * len(TEXTS)).save(path)
-
-
-def wait_for(holds, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def best(service):
@@ -73,23 +67,28 @@ def test_many_hangups_while_16_clients_learn(serving, model, queue):
     assert "Traceback" not in said
 
 
+# Each method with one process and with several, after a kill and after an end, taught and never taught.
 @pytest.mark.parametrize(
-    ("workers", "method", "killed"),
+    ("method", "workers", "killed", "taught"),
     [
-        (1, "online-tree", False), (1, "online-forest", True), (1, "linear-tree", False),
-        (2, "online-tree", True), (2, "linear-tree", True),
+        ("online-tree", 1, False, 0), ("online-tree", 2, True, 1),
+        ("online-forest", 1, True, 1), ("online-forest", 2, False, 0),
+        ("living-tree", 1, True, 0), ("living-tree", 2, False, 1),
+        ("linear-tree", 1, False, 1), ("linear-tree", 2, True, 0),
     ],
 )  # fmt: skip
-def test_a_model_trained_again_is_served(serving, model, workers, method, killed):
+def test_a_model_trained_again_is_served(serving, model, method, workers, killed, taught):
     service = serving(model, "--workers", workers)
     assert best(service) == "pets"
-    assert service.http.post("/learn", json={"examples": [example(1)]}).status_code == 200
+    for number in range(taught):
+        assert service.learn(number).status_code == 200
     service.kill() if killed else service.stop()
     save_other(model, method=method)
     service = serving(model, "--workers", workers)
     assert best(service) == "swapped"
     _, said = service.stop()
-    assert "not used" in said if method == "linear-tree" else "learned 1 example so far" in said
+    told = "1 example" if taught else "0 examples"
+    assert "not used" in said if method == "linear-tree" else f"learned {told} so far" in said
     assert str(model) in said
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+_CHANGES = itertools.count(1)
 SOURCE = Path(__file__).parents[1] / "faults" / "inject.c"
 
 
@@ -30,13 +32,12 @@ class Faults:
     def __init__(self, library: Path, path: Path) -> None:
         self.path = path
         self.environment = {"LD_PRELOAD": str(library), "LABELWOOD_FAULTS": str(path)}
-        self._changes = 0
         self.set()
 
     def set(self, *rules: str) -> None:
         """Replace all rules; each is a line as inject.c describes it."""
-        self._changes += 1  # the library looks at the time of the file, which must differ
+        now = next(_CHANGES)  # the library looks at the time of the file, which must differ
         fresh = self.path.with_suffix(".new")
         fresh.write_text("".join(f"{rule}\n" for rule in rules))
-        os.utime(fresh, ns=(self._changes, self._changes))
+        os.utime(fresh, ns=(now, now))
         fresh.replace(self.path)

@@ -4,6 +4,7 @@
 - ``sh`` is pasted into a shell, ``python`` into a new interpreter.
 - ``text`` after one of these is what it prints; ``...`` stands for anything. If the commands fail, it is the error.
 - A service runs until the end of the page. Its port is replaced by a free one.
+- Lines of ``pip install`` are left out: the tests run where Labelwood is installed, and without a network.
 - Any other block, such as ``usage`` or ``json``, is only read.
 """
 
@@ -37,6 +38,11 @@ class Block:
     line: int
     promised: str | None = None
 
+    @property
+    def runs(self) -> bool:
+        """True if the block is commands or Python, and no file."""
+        return self.title is None and self.language in ("sh", "python")
+
 
 def page_blocks(text: str) -> list[Block]:
     """The blocks of a page in order; a promised output belongs to the block before it."""
@@ -63,40 +69,43 @@ class PageScript:
     port: int = 0
     services: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def run(self, block: Block) -> None:
-        """Write a file, or run commands or Python and compare what they print."""
+    def run(self, block: Block) -> str:
+        """Write a file, or run commands or Python, compare what they print with what is promised, and return it."""
         if block.title is not None:
             (self.folder / block.title).write_text(block.code)
         elif block.language == "sh":
-            self._run_commands(block)
+            return self._run_commands(block)
         elif block.language == "python":
-            done = self._process([sys.executable, "-c", block.code])
-            self._compare(block, done)
+            return self._compare(block, self._process([sys.executable, "-c", block.code]))
+        return ""
 
-    def _run_commands(self, block: Block) -> None:
+    def _run_commands(self, block: Block) -> str:
         lines, rest = [], []
         for line in block.code.replace("\\\n", " ").splitlines():
             program = line.split(maxsplit=1)[0] if line.strip() else ""
             if line.startswith("pip install") or (program in OPTIONAL and shutil.which(program) is None):
                 continue
-            (rest if line.startswith("labelwood serve") else lines).append(line)
+            is_service = line.startswith(("labelwood serve", "labelwood review")) and "--export" not in line
+            (rest if is_service else lines).append(line)
         script = "\n".join(lines).replace(PORT, str(self.port))
-        self._compare(block, self._process(["bash", "-e", "-c", script]))
+        printed = self._compare(block, self._process(["bash", "-e", "-c", script]))
         for line in rest:
             self._serve(line)
+        return printed
 
     def _process(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command, cwd=self.folder, env=_environment(), check=False, capture_output=True, text=True, timeout=300
         )
 
-    def _compare(self, block: Block, done: subprocess.CompletedProcess[str]) -> None:
+    def _compare(self, block: Block, done: subprocess.CompletedProcess[str]) -> str:
         where = f"line {block.line}:\n{block.code}"
         assert "Traceback" not in done.stderr, f"{where}\n{done.stderr}"
         assert done.returncode == 0 or block.promised is not None, f"{where}\n{done.stderr}"
+        printed = done.stderr if done.returncode else done.stdout
         if block.promised is not None:
-            printed = done.stderr if done.returncode else done.stdout
             assert matches(block.promised, printed), f"{where}\nprints\n{printed}\n{done.stderr}"
+        return printed
 
     def _serve(self, line: str) -> None:
         self.port = _free_port()

@@ -1,15 +1,22 @@
-"""Services of which each is forked from a process that has imported everything, and is driven over a connection.
+"""Services in a process that has imported everything, or forked from it, driven over a connection.
 
     python service_zygote.py
 
-reads lines of JSON, the options of :func:`serve_child`, and forks a service for each. A service connects to the address
-in its options and obeys commands: requests to its ASGI application, a jump of its clock, another model, an end.
+reads lines of JSON, the options of :func:`serve_child`, and runs a service for each, or forks one if the options say
+so. A service connects to the address in its options and obeys commands: requests to its ASGI application, a jump of
+its clock, another model, an end.
+
+A service that is not forked is killed without the end of a process: from one moment on, every call that changes a file
+fails, and then its threads end. What was not flushed at that moment stays unflushed for the services after it, so that
+a power cut may still undo it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
+import errno
 import json
 import os
 import signal
@@ -21,12 +28,14 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
 
-import httpx
+from injection import Faults
 
 from labelwood.methods.online.learner import learner_of
 from labelwood.run_context import logger
 from labelwood.serve.http.app import create_app
 from labelwood.serve.service import Service
+from labelwood.serve.state import refits
+from labelwood.serve.state import writer as writing
 from labelwood.serve.state.log import wall_clock
 from labelwood.serve.state.refits import RefitOptions
 from labelwood.serve.state.store import Store
@@ -53,28 +62,36 @@ def serve_child(options: dict[str, Any], service: Service, app: Any) -> None:
         )  # fmt: skip
     except Exception as error:
         connection.send(("failed", repr(error)))
-        raise
+        return
     service.current, service.writer = store.machine, writer
     loop = asyncio.new_event_loop()
     connection.send(("serves", os.getpid()))
-    while True:
-        command, *words = connection.recv()
-        if command == "requests":
-            connection.send(loop.run_until_complete(_ask_all(app, *words)))
-        elif command == "clock":
-            jump = words[0]
-        elif command == "swap":
-            connection.send(_swapped(writer, Path(words[0])))
-        elif command == "refit":
-            asked = writer.refit()
-            if words[0]:
-                connection.send(_refitted(writer, asked))
-        elif command == "settle":
-            connection.send(_settled(writer))
-        elif command == "stop":
-            writer.close()
-            connection.send("stopped")
-            return
+    try:
+        while (command := connection.recv())[0] != "end":
+            if command[0] == "clock":
+                jump = command[1]
+            else:
+                _obey(command, connection, loop, app, writer)
+        writer.close(snapshot=command[1])
+        connection.send("ended")
+    finally:
+        writer.close(snapshot=False)
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+def _obey(command: tuple[Any, ...], connection: Any, loop: Any, app: Any, writer: Writer) -> None:
+    what, *words = command
+    if what == "requests":
+        connection.send(loop.run_until_complete(_ask_all(app, *words)))
+    elif what == "swap":
+        connection.send(_swapped(writer, Path(words[0])))
+    elif what == "refit":
+        asked = writer.refit()
+        if words[0]:
+            connection.send(_refitted(writer, asked))
+    elif what == "settle":
+        connection.send(_settled(writer))
 
 
 class _NoModel:
@@ -85,15 +102,39 @@ class _NoModel:
 
 
 async def _ask_all(app: Any, requests: list[tuple[str, str, Any, dict[str, str]]]) -> list[Answer]:
-    transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        return list(await asyncio.gather(*(_ask(client, *request) for request in requests)))
+    return list(await asyncio.gather(*(_ask(app, *request) for request in requests)))
 
 
-async def _ask(client: httpx.AsyncClient, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
-    answer = await client.request(method, path, json=body, headers=headers)
-    is_json = answer.headers.get("content-type", "").startswith("application/json")
-    return answer.status_code, answer.json() if is_json else answer.text
+async def _ask(app: Any, method: str, target: str, body: Any, headers: dict[str, str]) -> Answer:
+    """Call the application as a server does, with the whole body at once."""
+    path, _, query = target.partition("?")
+    data = b"" if body is None else json.dumps(body).encode()
+    given = {"host": "localhost", "content-length": str(len(data)), **headers}
+    given |= {} if body is None else {"content-type": "application/json"}
+    scope = {
+        "type": "http", "http_version": "1.1", "method": method, "scheme": "http", "path": path, "root_path": "",
+        "raw_path": path.encode(), "query_string": query.encode(), "client": ("127.0.0.1", 1),
+        "server": ("localhost", 80),
+        "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
+    }  # fmt: skip
+    sent: list[Any] = []
+    ended = asyncio.Event()
+    pieces = iter([{"type": "http.request", "body": data, "more_body": False}])
+
+    async def receive() -> Any:
+        for piece in pieces:
+            return piece
+        await ended.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    ended.set()
+    content = b"".join(message.get("body", b"") for message in sent)
+    is_json = dict(sent[0]["headers"]).get(b"content-type", b"").startswith(b"application/json")
+    return sent[0]["status"], json.loads(content) if is_json else content.decode()
 
 
 def _swapped(writer: Writer, path: Path) -> Answer:
@@ -122,25 +163,26 @@ def _settled(writer: Writer) -> Answer:
 
 
 class Zygote:
-    """The process that forks services."""
+    """The process that serves, or forks services."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, __file__], stdin=subprocess.PIPE, text=True, env={**os.environ, **environment}
         )
 
-    def start(self, folder: Path, **options: Any) -> ServiceChild:
-        """Fork a service; raise if it does not start."""
+    def start(self, folder: Path, faults: Faults, *, forks: bool, **options: Any) -> ServiceChild:
+        """Start a service; raise if it does not start."""
         address = str(folder / "socket")
         Path(address).unlink(missing_ok=True)
         with Listener(address) as listener:
             assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps({**options, "address": address}) + "\n")
+            all_options = {**options, "address": address, "faults": str(faults.path), "forks": forks}
+            self._process.stdin.write(json.dumps(all_options) + "\n")
             self._process.stdin.flush()
             connection = listener.accept()
         told, what = connection.recv()
         assert told == "serves", what
-        return ServiceChild(what, connection)
+        return ServiceChild(what, connection) if forks else ServiceWithin(connection, faults, options["state"])
 
     def close(self) -> None:
         """End the process."""
@@ -188,9 +230,13 @@ class ServiceChild:
 
     def stop(self) -> None:
         """End the service in good order."""
-        self._connection.send(("stop",))
-        assert self._connection.recv() == "stopped"
+        self._end(snapshot=True)
         self.wait()
+
+    def _end(self, *, snapshot: bool) -> None:
+        self._connection.send(("end", snapshot))
+        while self._connection.recv() != "ended":  # answers that nobody has waited for
+            pass
 
     def kill(self) -> None:
         """Kill the service and wait until it is gone."""
@@ -209,19 +255,48 @@ class ServiceChild:
             return
 
 
+class ServiceWithin(ServiceChild):
+    """A service that was not forked."""
+
+    def __init__(self, connection: Connection, faults: Faults, state: str) -> None:
+        self._connection, self._faults, self._state = connection, faults, state
+
+    def kill(self) -> None:
+        """From now on the service changes no file; then it ends."""
+        self._faults.set(f"change {self._state}* 0 -1 fail {errno.EIO}")
+        self._end(snapshot=False)
+        self.wait()
+
+    def wait(self) -> None:
+        """The service has ended."""
+        self._connection.close()
+
+
 def main() -> None:
-    """Fork a service for every line of the standard input."""
+    """Run or fork a service for every line of the standard input."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     logger.setLevel("CRITICAL")
+    injector = ctypes.CDLL(os.environ["LD_PRELOAD"])
+    for module in (writing, refits):  # at low priority, every answer waits for the other processes of the machine
+        module.stand_back = lambda: None  # type: ignore[attr-defined]
     service = Service(_NoModel(), Metrics())
     app = create_app(service)  # once: it takes longer than all else of a start
+    known = ""
     for line in sys.stdin:
-        if os.fork() == 0:
-            try:
-                serve_child(json.loads(line), service, app)
-            except EOFError:
-                pass
-            finally:
+        options = json.loads(line)
+        if options["state"] != known:
+            injector.fault_forget()
+            known = options["state"]
+        is_child = options["forks"] and os.fork() == 0
+        if options["forks"] and not is_child:
+            continue
+        try:
+            if is_child:
+                injector.fault_forget()
+            with contextlib.suppress(EOFError, ConnectionResetError, BrokenPipeError):
+                serve_child(options, service, app)
+        finally:
+            if is_child:
                 os._exit(0)
 
 

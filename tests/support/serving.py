@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,14 @@ def _lasting(facts: Any) -> Any:
     return {name: _lasting(value) for name, value in facts.items() if name not in passing}
 
 
+def wait_for(holds: Callable[[], Any], seconds: float = 120) -> None:
+    """Wait until something holds; fail after some time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it does not come to hold"
+        time.sleep(0.02)
+
+
 class Client:
     """Requests to a running service."""
 
@@ -121,19 +130,21 @@ class Client:
 class Running(Client):
     """A service in its own process, started from the command line."""
 
-    def __init__(self, *words: object, environment: dict[str, str] | None = None, before: str = "") -> None:
+    def __init__(
+        self, *words: object, environment: dict[str, str] | None = None, before: str = "", command: str = "serve"
+    ) -> None:
         """``before`` is Python that the process runs before it starts the service."""
         program = before + "import sys; from labelwood.cli import main; sys.exit(main())"
-        command = [sys.executable, "-c", program, "serve", *map(str, words), "--port", "0", "--json"]
+        line = [sys.executable, "-c", program, command, *map(str, words), "--port", "0", "--json"]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, **(environment or {})},
         )  # fmt: skip
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
+        said = self.process.stdout.readline()
+        if not said:
             raise RuntimeError(self.process.communicate()[1])
-        self.facts = json.loads(line)
+        self.facts = json.loads(said)
         self.http = httpx.Client(base_url=self.facts["url"], timeout=30)
 
     def kill(self) -> None:

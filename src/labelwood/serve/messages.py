@@ -28,6 +28,8 @@ MAX_ROWS = 1000
 MAX_LABELS = 1000
 MAX_FEATURES = 100_000
 MAX_FIELDS = 100
+MAX_TEXTS = 100  # of one label
+MAX_WIDTH = 100_000
 _LAST_COLUMN, _LARGEST_VALUE = 2**53, 1e30
 
 
@@ -123,7 +125,42 @@ Features = Annotated[
 ]
 
 
-class _Strict(BaseModel):
+def _read_vector(given: Any) -> list[float] | None:
+    """The numbers of a vector, or None; raise at the first that is wrong."""
+    if given is None:
+        return None
+    if not isinstance(given, list) or not 1 <= len(given) <= MAX_WIDTH:
+        raise ValueError(f"vector must be a list of 1 to {MAX_WIDTH} numbers")
+    for place, value in enumerate(given):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not -_LARGEST_VALUE <= value <= _LARGEST_VALUE:
+            raise ValueError(f"number {place} must be at most {_LARGEST_VALUE:g} in magnitude; got {_shown(value)}")
+    return [*map(float, given)]
+
+
+Vector = Annotated[
+    list[float] | None,
+    PlainValidator(_read_vector),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MAX_WIDTH,
+                    "items": {"type": "number", "minimum": -_LARGEST_VALUE, "maximum": _LARGEST_VALUE},
+                },
+                {"type": "null"},
+            ]
+        }
+    ),
+    Field(description="the vector beside the text, for a model of texts and vectors"),
+]
+
+
+class Strict(BaseModel):
+    """A request: unknown fields are refused."""
+
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
@@ -135,17 +172,18 @@ class _Strict(BaseModel):
         return given
 
 
-class Input(_Strict):
+class Input(Strict):
     """Either a text, or features (column to value) for a model of vectors.
 
-    The text of a model with fields is an object of texts, such as ``{"title": ..., "abstract": ...}``.
+    The text of a model with fields is an object of texts, such as ``{"title": ..., "abstract": ...}``. A model that was
+    trained on texts with vectors takes a vector beside each text.
     """
 
     model_config = ConfigDict(
         json_schema_extra={
             "oneOf": [
                 {"required": ["text"], "properties": {"text": {"type": ["string", "object"]}}},
-                {"required": ["features"], "properties": {"features": {"type": "object"}}},
+                {"required": ["features"], "properties": {"features": {"type": "object"}, "vector": {"type": "null"}}},
             ]
         }
     )
@@ -154,11 +192,14 @@ class Input(_Strict):
         Text | FieldTexts | None, Field(description="the text to suggest labels for, or the texts of its fields")
     ] = None
     features: Features = None
+    vector: Vector = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
         if (self.text is None) == (self.features is None):
             raise ValueError("exactly one of text and features must be given")
+        if self.vector is not None and self.text is None:
+            raise ValueError("a vector stands beside a text; got one beside features")
         return self
 
 
@@ -171,7 +212,7 @@ class SuggestRequest(Input):
     language: Language = None
 
 
-class SuggestBatchRequest(_Strict):
+class SuggestBatchRequest(Strict):
     """Several inputs, and options of their suggestions."""
 
     inputs: Annotated[list[Input], Field(fail_fast=True, min_length=1, max_length=MAX_ROWS)]
@@ -196,13 +237,27 @@ class Example(Input):
     labels: Annotated[list[Label], Field(fail_fast=True, max_length=MAX_LABELS)]
 
 
-class LearnRequest(_Strict):
-    """Examples. They are learned in this order."""
+class LabelTexts(Strict):
+    """Names and descriptions of a label, for a model of texts. The label may be new."""
 
-    examples: Annotated[list[Example], Field(fail_fast=True, min_length=1, max_length=MAX_ROWS)]
+    label: Label
+    texts: Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=MAX_TEXTS)]
 
 
-class LabelChange(_Strict):
+class LearnRequest(Strict):
+    """Examples, learned in this order, and texts of labels, each learned after them as an example of its label."""
+
+    examples: Annotated[list[Example], Field(fail_fast=True, max_length=MAX_ROWS)] = []
+    label_texts: Annotated[list[LabelTexts], Field(fail_fast=True, max_length=MAX_ROWS)] = []
+
+    @model_validator(mode="after")
+    def _has_something_to_learn(self) -> Self:
+        if not self.examples and not self.label_texts:
+            raise ValueError("examples or label_texts must have at least one entry")
+        return self
+
+
+class LabelChange(Strict):
     """A change of one label. ``to`` is the new name, or the label to merge into."""
 
     action: Literal["rename", "retire", "merge", "restore"]
@@ -293,6 +348,7 @@ class ModelInfo(BaseModel):
     name: str
     method: str
     takes: Literal["text", "features"]
+    vector: Annotated[int, Field(description="the numbers of the vector beside each text; 0 if there is none")] = 0
     fields: Annotated[list[str], Field(description="the fields of a text; none if it is one string")] = []
     labels: int
     features: int
@@ -301,6 +357,13 @@ class ModelInfo(BaseModel):
     language: str
     facts: dict[str, Any]
     service: Annotated[dict[str, float], Field(description="the gauges of /metrics, without their prefix")]
+
+
+class GaugesOverTime(BaseModel):
+    """Gauges of /metrics, without their prefix, at some times (seconds since 1970)."""
+
+    seconds: list[float]
+    values: dict[str, list[float]]
 
 
 class Status(BaseModel):

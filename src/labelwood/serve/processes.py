@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -24,7 +23,6 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from uvicorn.config import LOGGING_CONFIG
 
 from labelwood import __version__
 from labelwood.methods import load
@@ -32,10 +30,10 @@ from labelwood.run_context import logger
 from labelwood.serve.event_log import Level, events, open_log
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
-from labelwood.serve.http.connections import Connections
 from labelwood.serve.http.forward import Forward
 from labelwood.serve.http.gate import Gate
 from labelwood.serve.http.limits import Limits
+from labelwood.serve.http.listening import GRACE_SECONDS, listen, public_config, server_config, url_of
 from labelwood.serve.service import Service
 from labelwood.serve.state.followed_model import FollowedModel
 from labelwood.serve.state.refits import RefitOptions
@@ -46,7 +44,6 @@ from labelwood.serve.telemetry import Metrics
 from labelwood.storage.atomic import private_directory
 from labelwood.vocabulary import load_vocabulary
 
-_GRACE_SECONDS = 30
 _SWITCH_SECONDS = 0.0005  # the writer releases the interpreter often, so that suggestions do not wait for it
 
 
@@ -93,7 +90,7 @@ def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     if not learns and options.state_folder.exists():
         text = "%s is served without learning: what %s has learned is not used"
         logger.warning(text, options.model, options.state_folder)
-    with _listen(options.host, options.port) as sock:
+    with listen(options.host, options.port) as sock:
         _serve_on(sock, options, learns, announce, ended)
 
 
@@ -104,9 +101,7 @@ def _serve_on(
     announce: Callable[[dict[str, Any]], None],
     ended: threading.Event,
 ) -> None:
-    host, port = sock.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    facts = {"url": f"http://{shown}:{port}/", "learns": learns}
+    facts: dict[str, Any] = {"url": url_of(sock), "learns": learns}
     if learns:
         facts["state"] = str(options.state_folder)
     events.info("serving", extra={"facts": {**facts, "model": str(options.model), "version": __version__}})
@@ -114,7 +109,7 @@ def _serve_on(
         _serve_many(options, sock, learns, lambda: announce(facts), ended)
     else:
         service = _service(options, Metrics(), learns=learns)
-        config = _public_config(_app(options, service), options, service.metrics)
+        config = public_config(_app(options, service), options.limits, service.metrics, has_log=options.log is not None)
         server = _Server(config, lambda: service.reload(options.model), ended)
         announce(facts)
         server.run(sockets=[sock])
@@ -132,7 +127,9 @@ def _serve_many(
         service.push_gauges()
         pushing = threading.Thread(target=_push, args=(service, closed), daemon=True)
         pushing.start()
-        config = _config(_app(options, service), options, uds=str(private / "writer"))
+        config = server_config(
+            _app(options, service), options.limits, has_log=options.log is not None, uds=str(private / "writer")
+        )
         server = _WriterServer(config, lambda: service.reload(options.model), ended, readers)
         announce()
         server.run()
@@ -209,7 +206,7 @@ class _Readers:
         for process in self._processes:
             process.terminate()
         for process in self._processes:
-            process.join(_GRACE_SECONDS)
+            process.join(GRACE_SECONDS)
 
     def _start(self, row: int) -> Any:
         process = self._context.Process(target=_read, args=(*self._arguments, row), daemon=True)
@@ -236,7 +233,8 @@ def _read(options: Options, sock: socket.socket, private: Path, learns: bool, wr
     metrics = Metrics(private / "metrics", row=row, n_rows=options.workers + 1)
     service = Service(current, metrics, writer_elsewhere=learns, sets_gauges=False, name=options.model.name)
     app = _app(options, service, forward=private / "writer" if learns else None)
-    uvicorn.Server(_public_config(app, options, metrics)).run(sockets=[sock])
+    config = public_config(app, options.limits, metrics, has_log=options.log is not None)
+    uvicorn.Server(config).run(sockets=[sock])
 
 
 def _end_with(parent: int) -> None:
@@ -281,38 +279,3 @@ def _app(options: Options, service: Service, *, forward: Path | None = None) -> 
 def _push(service: Service, ended: threading.Event) -> None:
     while not ended.wait(1.0):
         service.push_gauges()
-
-
-def _config(gate: Gate, options: Options, **more: Any) -> uvicorn.Config:
-    return uvicorn.Config(
-        gate,
-        ws="none",
-        log_config=LOGGING_CONFIG if options.log is None else None,
-        log_level="error",  # below are warnings about what clients send
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=math.ceil(options.limits.idle_seconds),
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-        **more,
-    )
-
-
-def _public_config(gate: Gate, options: Options, metrics: Metrics) -> uvicorn.Config:
-    """The configuration of a process that clients connect to: with the limits of connections."""
-    connections = Connections(gate, options.limits.within_descriptors(), metrics)
-    return _config(gate, options, http=connections.protocol)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind((host, port))
-    except OSError as error:
-        sock.close()
-        raise OSError(error.errno, f"{error.strerror}: {host}:{port}") from None
-    sock.listen(2048)
-    sock.set_inheritable(True)
-    return sock

@@ -37,7 +37,7 @@ from labelwood.serve.messages import (
     SuggestRequest,
 )
 from labelwood.serve.state.followed_model import FollowedModel
-from labelwood.serve.state.records import Answer, check_label_numbers, rows_of
+from labelwood.serve.state.records import Answer, check_label_numbers, inputs_of, rows_of
 from labelwood.serve.state.writer import StoppedError, Writer
 from labelwood.serve.telemetry import Metrics
 from labelwood.sparse import CSR, I32, TopK
@@ -111,9 +111,10 @@ class Service:
         return await asyncio.to_thread(self._explain, request)
 
     async def learn(self, request: LearnRequest, key: str | None) -> Answer:
-        """Learn examples. The answer comes when they are on disk and suggestions reflect them."""
+        """Learn examples and texts of labels. The answer comes when they are on disk and suggestions reflect them."""
         writer = self._writer()
         examples = [{**_plain(one), "labels": one.labels} for one in request.examples]
+        examples += [{"text": text, "labels": [one.label]} for one in request.label_texts for text in one.texts]
         if key is None or not writer.remembers(key):  # what was learned once counts, whatever the model takes by now
             with self.current.read() as model:
                 _check_examples(model, examples)
@@ -147,6 +148,7 @@ class Service:
                 name=self.name,
                 method=estimator.method_name,
                 takes=model.takes,
+                vector=model.vector_width,
                 fields=list(model.field_names) if isinstance(model, TextClassifier) else [],
                 labels=estimator.n_labels_,
                 features=estimator.n_features_in_,
@@ -229,12 +231,9 @@ class Service:
 
     def _explain(self, request: ExplainRequest) -> Explanation:
         with self.current.read() as model:
-            row: Any = (
-                [request.text]
-                if model.takes == "text" and request.text is not None
-                else rows_of(model, [_plain(request)])
-            )
-            found = model.explain(row, request.k, missed=request.missed, n_features=request.n_features)[0]
+            found = model.explain(
+                inputs_of(model, [_plain(request)]), request.k, missed=request.missed, n_features=request.n_features
+            )[0]
             return with_names(found, self.names(model, request.language).name)
 
     def _labels(self, start: int, limit: int, contains: str, language: str | None) -> LabelList:
@@ -301,7 +300,8 @@ def _named(estimator: TreeEstimator, top: TopK, threshold: float, shown: ShownNa
 def _is_long(request: SuggestRequest) -> bool:
     """True if a request may take longer than handing it to a thread and back."""
     texts = request.text.values() if isinstance(request.text, dict) else (request.text or "",)
-    size = sum(map(len, texts)) / _LONG_TEXT + len(request.features or ()) / _MANY_FEATURES
+    n_numbers = len(request.features or ()) + len(request.vector or ())
+    size = sum(map(len, texts)) / _LONG_TEXT + n_numbers / _MANY_FEATURES
     return size > 1 or request.allowed is not None or request.k > _LONG_LIST
 
 
@@ -323,7 +323,9 @@ async def _written(writer: Writer, record: dict[str, Any]) -> Answer:
 
 
 def _plain(one: Input) -> dict[str, Any]:
-    return {"text": one.text} if one.features is None else {"features": one.features}
+    if one.features is not None:
+        return {"features": one.features}
+    return {"text": one.text} if one.vector is None else {"text": one.text, "vector": one.vector}
 
 
 def _keyed(key: str | None, contents: Any) -> dict[str, Any]:
@@ -336,12 +338,9 @@ def _keyed(key: str | None, contents: Any) -> dict[str, Any]:
 
 def _check_examples(model: Model, examples: list[dict[str, Any]]) -> None:
     """Raise if the model would refuse an example, so that it is not logged."""
-    wanted = model.takes
-    for position, example in enumerate(examples):
-        if example.get(wanted) is None:
-            raise LabelwoodError(f"this model takes {wanted}; example {position} has none")
+    found = inputs_of(model, examples)
     if isinstance(model, TextClassifier):
-        as_encoder(model.encoder_).check_texts([example["text"] for example in examples])
+        as_encoder(model.encoder_).check_texts(found)
     check_label_numbers(model, examples)
 
 

@@ -48,25 +48,28 @@ def vast_service(vast_path):
     followed.close()
 
 
-async def longest_pause(work) -> tuple[float, float]:
-    """The longest time for which the event loop did nothing else during some work, and the time of the work."""
-    pauses = []
+async def longest_step(work) -> tuple[float, float]:
+    """The longest step of the event loop during some work, and the whole work, in CPU seconds.
+
+    CPU seconds of the loop's own thread do not grow when other processes take the machine.
+    """
+    steps = []
 
     async def tick():
         while True:
-            started = time.perf_counter()
+            started = time.thread_time()
             await asyncio.sleep(0)
-            pauses.append(time.perf_counter() - started)
+            steps.append(time.thread_time() - started)
 
     ticking = asyncio.create_task(tick())
     await asyncio.sleep(0.01)
-    pauses.clear()
-    started = time.perf_counter()
+    steps.clear()
+    started = time.process_time()
     await work
-    took = time.perf_counter() - started
+    took = time.process_time() - started
     await asyncio.sleep(0)
     ticking.cancel()
-    return max(pauses), took
+    return max(steps), took
 
 
 def test_allowed_labels_cost_their_paths(vast):
@@ -88,8 +91,8 @@ def test_a_long_list_is_not_quadratic(vast):
 def test_allowed_labels_are_searched_beside_the_event_loop(vast_service):
     allowed = [f"label {n}" for n in range(0, N_LABELS, 6)]
     request = SuggestRequest(features={1: 1.0}, k=1000, allowed=allowed)
-    pause, took = asyncio.run(longest_pause(vast_service.suggest(request)))
-    assert pause < max(0.5 * took, 0.02)
+    step, took = asyncio.run(longest_step(vast_service.suggest(request)))
+    assert step < max(0.5 * took, 0.02)
 
 
 def test_a_request_that_nobody_waits_for_ends(vast_service):
@@ -211,8 +214,8 @@ def test_a_long_form_is_decoded_beside_the_event_loop(vast_service):
         with pytest.raises(LabelwoodError, match="takes features"):
             await route.endpoint("labelwood", Form())
 
-    pause, took = asyncio.run(longest_pause(work()))
-    assert pause < max(0.5 * took, 0.02)
+    step, took = asyncio.run(longest_step(work()))
+    assert step < max(0.5 * took, 0.02)
 
 
 def test_labels_of_a_model_that_does_not_learn():

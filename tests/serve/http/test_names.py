@@ -3,7 +3,7 @@
 import pytest
 from animals import ANIMALS, EX
 
-from labelwood import HashingEncoder, OnlineTree, TextClassifier
+from labelwood import HashingEncoder, OnlineTree, Ranker, TextClassifier, TfidfEncoder
 from labelwood.vocabulary import Vocabulary, save_vocabulary
 
 
@@ -52,3 +52,48 @@ def test_another_vocabulary_and_a_wrong_language(serving, animals, tmp_path):
     assert (hits[0]["uri"], hits[0]["label"]) == (EX + "cat", "katt")
     save_vocabulary(Vocabulary.of(ANIMALS), tmp_path / "animals.csv")
     assert main(["serve", str(animals), "--port", "0", "--language", "sv", "--no-learn"]) == 1
+
+
+def test_texts_of_labels_are_learned(serving, animals):
+    """A label becomes known by its name alone; what is no text of a label is refused, and nothing is learned."""
+    http = serving(animals).http
+    before = http.get("/model").json()["service"]["examples_learned"]
+    zebra = {"label": EX + "zebra", "texts": ["zebra", "striped horses"]}
+    done = http.post("/learn", json={"label_texts": [zebra]}).json()
+    assert (done["learned"], done["new_labels"]) == (2, 1)
+    best = http.post("/suggest", json={"text": "a herd of striped horses", "k": 1}).json()["suggestions"][0]
+    assert best["label"] == EX + "zebra"
+    both = {"examples": [{"text": "cats meow", "labels": [EX + "cat"]}], "label_texts": [zebra]}
+    assert http.post("/learn", json=both).json()["learned"] == 3
+    for wrong in (
+        {},
+        {"examples": []},
+        {"label_texts": [{"label": "a", "texts": []}]},
+        {"label_texts": [{"label": "a", "texts": "striped"}]},
+        {"label_texts": [{"label": "", "texts": ["striped"]}]},
+        {"label_texts": {"a": ["striped"]}},
+    ):
+        assert http.post("/learn", json=wrong).status_code == 422, wrong
+    assert http.get("/model").json()["service"]["examples_learned"] == before + 5
+
+
+def test_a_model_of_vectors_has_no_texts_of_labels(serving, tmp_path):
+    OnlineTree(n_jobs=1).partial_fit([{0: 1.0}, {3: 1.0}], [["red"], ["blue"]]).save(tmp_path / "model")
+    refused = serving(tmp_path / "model").http.post("/learn", json={"label_texts": [{"label": "red", "texts": ["x"]}]})
+    assert (refused.status_code, refused.json()["detail"]) == (
+        422,
+        "this model takes features, not text; example 0 has no features",
+    )
+
+
+def test_a_ranker_with_label_texts_is_served(serving, tmp_path):
+    texts = ["cats purr and meow", "dogs bark loudly", "fish swim in water"] * 8
+    model = TextClassifier(Ranker(["linear-tree"], n_jobs=1), TfidfEncoder(n_jobs=1))
+    model.fit(texts, [["cat"], ["dog"], ["fish"]] * 8, label_texts={"zebra": ["zebras", "striped horses"]})
+    model.save(tmp_path / "model")
+    http = serving(tmp_path / "model").http
+    found = http.post("/suggest", json={"text": "striped horses", "k": 4}).json()["suggestions"]
+    assert [one["label"] for one in found] == model.predict_topk(["striped horses"], 4)[0].tolist()[0]
+    assert "zebra" in [one["label"] for one in found]
+    refused = http.post("/learn", json={"label_texts": [{"label": "dog", "texts": ["dogs"]}]})
+    assert refused.status_code == 409

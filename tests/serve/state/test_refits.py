@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from serving import assert_same_state, learn, online_model, refit_learner, repeat_refit, teach
+from serving import assert_same_state, learn, online_model, refit_learner, repeat_refit, teach, wait_for
 
 from labelwood import load
 from labelwood.methods.online.learner import learner_of
@@ -164,10 +164,3 @@ def learner_facts(state: Path) -> dict:
 
 def learner_facts_of(writer: Writer) -> dict:
     return writer.store.machine.model.classifier_.describe()
-
-
-def wait_for(condition, seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)

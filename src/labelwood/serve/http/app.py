@@ -1,4 +1,4 @@
-"""The ASGI application: the routes, and the responses to errors."""
+"""The ASGI application: the routes of the service."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi import Depends, FastAPI, Header, Query, Response
+from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp
 
 from labelwood import __version__
-from labelwood.errors import LabelwoodError
 from labelwood.explain import Explanation
+from labelwood.serve.history import FIRST_SECONDS, History
 from labelwood.serve.http.annif_api import annif_routes
 from labelwood.serve.http.auth import Tokens
+from labelwood.serve.http.errors import add_errors, refusal
 from labelwood.serve.http.fast_path import FastPath
+from labelwood.serve.http.files import add_files
 from labelwood.serve.http.gate import Gate
 from labelwood.serve.http.limits import Limits
 from labelwood.serve.messages import (
     BatchSuggestions,
     ChangedLabel,
     ExplainRequest,
+    GaugesOverTime,
     KeyText,
     LabelChange,
     LabelList,
@@ -39,16 +41,8 @@ from labelwood.serve.messages import (
     SuggestRequest,
     as_message,
 )
-from labelwood.serve.service import CannotLearnError, Service
-from labelwood.serve.state.frames import LogRefusedError
-from labelwood.serve.state.writer import QueueFullError, StoppedError
+from labelwood.serve.service import Service
 
-_STATUS: dict[type[Exception], int] = {
-    QueueFullError: 429,
-    StoppedError: 503,
-    LogRefusedError: 507,
-    CannotLearnError: 409,
-}
 _READ: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "the body is not JSON"},
     401: {"model": Problem, "description": "the token is missing or wrong"},
@@ -65,11 +59,12 @@ _WRITE: dict[int | str, dict[str, Any]] = {
     429: {"model": Problem, "description": "too many examples are waiting to be learned; try again"},
     507: {"model": Problem, "description": "the disk is full; nothing was learned"},
 }
-_MOST_ERRORS, _LONGEST_ERROR = 10, 2000  # errors and characters in the answer to a wrong request
 _PAGE = {
     "/": ("page.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
+    "/watch": ("watch.html", "text/html"),
+    "/watch.js": ("watch.js", "text/javascript"),
 }
 
 Key = Annotated[
@@ -85,30 +80,39 @@ def create_app(
     inner: Callable[[ASGIApp], ASGIApp] | None = None,
 ) -> Gate:
     """The application behind its gate; ``inner`` may add middleware between the two."""
+    history = History()
     app = FastAPI(
         title="Labelwood",
         version=__version__,
         description="Suggests labels for texts, and learns from corrections without losing one.",
         docs_url=None,
         redoc_url=None,
-        lifespan=_lifespan(service),
+        lifespan=_lifespan(service, history),
     )
     bearer = [Depends(HTTPBearer(auto_error=False))]
-    _add_errors(app)
+    add_errors(app)
     _add_reading(app, service, {"dependencies": bearer, "responses": _READ})
     _add_writing(app, service, {"dependencies": bearer, "responses": _WRITE})
-    _add_watching(app, service, {"dependencies": bearer, "responses": _READ})
+    _add_watching(app, service, history, {"dependencies": bearer, "responses": _READ})
     _add_page(app)
     app.include_router(annif_routes(service, {"dependencies": bearer, "responses": _READ}))
-    fast = FastPath(app, service, _refusal)
+    fast = FastPath(app, service, refusal)
     behind = fast if inner is None else inner(fast)
     return Gate(behind, limits=limits or Limits(), tokens=tokens or Tokens(), metrics=service.metrics)
 
 
-def _lifespan(service: Service) -> Any:
+def _lifespan(service: Service, history: History) -> Any:
+    async def watch() -> None:
+        while True:
+            service.push_gauges()
+            history.note(service.metrics.gauges())
+            await asyncio.sleep(FIRST_SECONDS)
+
     @asynccontextmanager
     async def live(app: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(watch())
         yield
+        watching.cancel()
         service.closing = True
         await asyncio.to_thread(service.close)
 
@@ -160,7 +164,7 @@ def _add_writing(app: FastAPI, service: Service, common: dict[str, Any]) -> None
         return ChangedLabel(**await service.change_label(request, key))
 
 
-def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> None:
+def _add_watching(app: FastAPI, service: Service, history: History, common: dict[str, Any]) -> None:
     @app.get("/healthz")
     async def healthz() -> Status:
         """Tell that the process is alive."""
@@ -175,6 +179,11 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
         status = "shutting down" if service.closing else "ready"
         return Status(status=status, learning=trouble, model=service.reload_error)
 
+    @app.get("/history", **common)
+    async def gauges_over_time() -> GaugesOverTime:
+        """Tell how the gauges of this process changed since its start."""
+        return GaugesOverTime(seconds=history.seconds, values=history.values())
+
     text = {"description": "Prometheus' text format", "content": {"text/plain": {}}}
 
     @app.get("/metrics", **{**common, "responses": {**common["responses"], 200: text}}, response_model=None)
@@ -185,50 +194,4 @@ def _add_watching(app: FastAPI, service: Service, common: dict[str, Any]) -> Non
 
 
 def _add_page(app: FastAPI) -> None:
-    folder = files("labelwood.serve.http") / "page"
-    for path, (name, kind) in _PAGE.items():
-        _add_file(app, path, (folder / name).read_bytes(), kind)
-
-
-def _add_file(app: FastAPI, path: str, content: bytes, kind: str) -> None:
-    @app.get(path, include_in_schema=False)
-    async def file() -> Response:
-        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
-
-
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(LabelwoodError)
-    async def refused(request: Request, error: LabelwoodError) -> JSONResponse:
-        return _refusal(error)
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        if (told := _told_about_json(request, error)) is not None:
-            return JSONResponse({"detail": told}, 422)
-        problems = list(error.errors())[:_MOST_ERRORS]
-        lines = [f"{'.'.join(str(part)[:100] for part in problem['loc'])}: {problem['msg']}" for problem in problems]
-        return JSONResponse({"detail": _printable("; ".join(lines)[:_LONGEST_ERROR])}, 422)
-
-
-def _told_about_json(request: Request, error: RequestValidationError) -> str | None:
-    """What is wrong if the body is no JSON, or does not say that it is; None if something else is wrong."""
-    first = error.errors()[0]
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if first["type"] == "json_invalid":
-        return f"the body must be JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
-    if first["loc"] == ("body",) and kind != "application/json" and not kind.endswith("+json"):
-        return f"send Content-Type: application/json; got {kind or 'none'}"
-    if first["loc"] == ("body",) and first["type"] == "missing":
-        return "the body must be JSON; got an empty body"
-    return None
-
-
-def _refusal(error: LabelwoodError) -> JSONResponse:
-    status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 422)
-    headers = {"Retry-After": "1"} if status in (429, 503) else None
-    return JSONResponse({"detail": _printable(str(error))}, status, headers=headers)
-
-
-def _printable(text: str) -> str:
-    """The text without half characters, which a request may contain and UTF-8 cannot encode."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    add_files(app, files("labelwood.serve.http") / "page", _PAGE)

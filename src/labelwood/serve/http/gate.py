@@ -13,21 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from labelwood.serve.event_log import access
 from labelwood.serve.http.auth import Role, Tokens, allows, names_loopback
 from labelwood.serve.http.limits import Limits
+from labelwood.serve.http.routes import SERVICE, Routes
 from labelwood.serve.telemetry import Metrics
 
-_OPEN = frozenset({"/", "/page.js", "/page.css", "/healthz", "/readyz"})
-_ROUTES = {
-    "/suggest": "suggest",
-    "/suggest-batch": "suggest-batch",
-    "/learn": "learn",
-    "/labels": "labels",
-    "/explain": "explain",
-    "/model": "model",
-}
-_WITH_BODY = frozenset(
-    {("POST", "/suggest"), ("POST", "/suggest-batch"), ("POST", "/explain"), ("POST", "/learn"), ("PATCH", "/labels")}
-)
 _WRONG_TOKEN = "the token is wrong: the service does not know it"
+_OWN_SITE = (b"same-origin", b"none")  # what browsers say of requests of the page itself, and of people
 _GONE = 499  # counted for requests whose client is gone; nobody receives it
 VERDICT = "labelwood.verdict"  # the key under which a connection that has asked for the verdict puts it in the scope
 HEADERS = [
@@ -58,8 +48,11 @@ class _GoneError(Exception):
 class Gate:
     """ASGI middleware: answers 401 and 403 by token, 413 by size, 503 by time and number; counts all requests."""
 
-    def __init__(self, app: ASGIApp, *, limits: Limits, tokens: Tokens, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, *, limits: Limits, tokens: Tokens, metrics: Metrics, routes: Routes = SERVICE
+    ) -> None:
         self._app, self._limits, self._tokens, self._metrics = app, limits, tokens, metrics
+        self._routes = routes
         self._inside = 0
         self._body_bytes = 0  # of all bodies in memory
         self._too_large = f"the body must have at most {limits.body_bytes} bytes"
@@ -74,9 +67,10 @@ class Gate:
         headers, method, path = dict(scope["headers"]), scope["method"], scope["path"]
         authorization = headers.get(b"authorization", b"").decode("latin-1")
         role = self._tokens.role_of(authorization)
-        refusal = self._refusal_by_token(
-            role, authorization, headers.get(b"host", b"localhost"), needed_role(method, path)
-        )
+        needed = self._routes.needed_role(method, path)
+        refusal = self._refusal_by_token(role, authorization, headers.get(b"host", b"localhost"), needed)
+        if refusal is None and needed == "write" and headers.get(b"sec-fetch-site", b"none") not in _OWN_SITE:
+            refusal = 403, "a page of another site must not change anything here"
         length = headers.get(b"content-length", b"0")
         has_body = length != b"0" or b"transfer-encoding" in headers
         if refusal is None and has_body:
@@ -84,7 +78,7 @@ class Gate:
                 refusal = 413, f"{method} takes no body"
             elif length.isdigit() and int(length) > self._limits.body_bytes:
                 refusal = 413, self._too_large
-        return Verdict(role, refusal is None and has_body and takes_body(method, path), refusal)
+        return Verdict(role, refusal is None and has_body and self._routes.takes_body(method, path), refusal)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -117,7 +111,7 @@ class Gate:
                 await _refuse(counted, 503, text)
         finally:
             seconds = time.perf_counter() - started
-            self._metrics.note(route_of(scope["path"]), status or 500, seconds)
+            self._metrics.note(self._routes.name_of(scope["path"]), status or 500, seconds)
             if access.isEnabledFor(logging.INFO):
                 self._log(scope, verdict, status or 500, seconds)
 
@@ -167,30 +161,13 @@ class Gate:
         client = scope.get("client")
         facts = {
             "method": scope["method"],
-            "route": route_of(scope["path"]),
+            "route": self._routes.name_of(scope["path"]),
             "status": status,
             "ms": round(1000 * seconds, 3),
             "role": verdict.role,
             "client": client[0] if client else None,
         }
         access.info("request", extra={"facts": facts})
-
-
-def needed_role(method: str, path: str) -> Role:
-    """The role that a request needs."""
-    if path in _OPEN:
-        return "open"
-    return "write" if path == "/learn" or (path == "/labels" and method not in ("GET", "HEAD")) else "read"
-
-
-def takes_body(method: str, path: str) -> bool:
-    """True if a route reads a body. The body of any other request is dropped, and its route says what is wrong."""
-    return (method, path) in _WITH_BODY or (method == "POST" and path.startswith("/v1/"))
-
-
-def route_of(path: str) -> str:
-    """The name under which a path is counted."""
-    return _ROUTES.get(path) or ("annif" if path.startswith("/v1/") else "other")
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

@@ -26,6 +26,7 @@ from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.serve.state.drift import Drift
 from labelwood.serve.state.frames import Record
 from labelwood.sparse import CSR, I32, MAX_COLUMNS
+from labelwood.validation.embedded import Embedded
 
 Answer = dict[str, Any]
 Step = Callable[[StreamLearner], object]
@@ -76,16 +77,42 @@ def check_label_numbers(
 
 
 def rows_of(model: Model, inputs: Sequence[Mapping[str, Any]]) -> CSR:
-    """The feature rows of inputs. Each input holds a text or features, and must hold what the model takes."""
+    """The feature rows of inputs. Each input must hold what the model takes."""
+    found = inputs_of(model, inputs)
+    return found if isinstance(found, CSR) else model.encode(found)
+
+
+def inputs_of(model: Model, inputs: Sequence[Mapping[str, Any]]) -> Any:
+    """What the model takes of inputs: a list of texts, texts with vectors (Embedded), or rows of features (CSR)."""
     wanted, other = ("text", "features") if model.takes == "text" else ("features", "text")
     for position, one in enumerate(inputs):
         if one.get(wanted) is None:
             raise LabelwoodError(f"this model takes {wanted}, not {other}; example {position} has no {wanted}")
     if model.takes == "text":
-        return model.encode([one["text"] for one in inputs])
+        texts = [one["text"] for one in inputs]
+        return Embedded(texts, _vectors(model, inputs)) if _have_vectors(model, inputs) else texts
     estimator = estimator_of(model)
     features = _feature_rows([one["features"] for one in inputs], estimator.n_features_in_)
     return features if estimator.takes_new_features else as_i32(features, estimator.n_features_in_)
+
+
+def _have_vectors(model: Model, inputs: Sequence[Mapping[str, Any]]) -> bool:
+    return bool(model.vector_width) or any(one.get("vector") is not None for one in inputs)
+
+
+def _vectors(model: Model, inputs: Sequence[Mapping[str, Any]]) -> npt.NDArray[np.float32]:
+    """The vectors of inputs, each of the width that the model takes."""
+    width = model.vector_width
+    for position, one in enumerate(inputs):
+        given = one.get("vector")
+        if not width and given is not None:
+            raise LabelwoodError(f"this model takes texts without vectors; example {position} has a vector")
+        if given is None or len(given) != width:
+            got = "none" if given is None else f"one of {len(given)}"
+            raise LabelwoodError(
+                f"this model takes a vector of {width} numbers beside each text; example {position} has {got}"
+            )
+    return np.array([one["vector"] for one in inputs], np.float32)
 
 
 def _feature_rows(rows: Sequence[Mapping[str | int, float]], n_known: int) -> CSR:

@@ -19,11 +19,8 @@ model when the state is opened, that model becomes the current one, by a record 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +31,7 @@ from labelwood.methods.registry import load, model_from_saved
 from labelwood.methods.text_classifier import Model
 from labelwood.run_context import logger
 from labelwood.serve.state.frames import Record
+from labelwood.serve.state.lock import lock_directory
 from labelwood.serve.state.log import Clock, LogWriter, wall_clock
 from labelwood.serve.state.recovery import LOG, MODEL, MODELS, SNAPSHOTS, STATE, canonical, restore, snapshots
 from labelwood.serve.state.refits import REFITS
@@ -43,8 +41,6 @@ from labelwood.storage.model_directory import fingerprint, write_model, write_mo
 
 _VIEWS, _VIEW = "views", "view"
 KEPT_SNAPSHOTS = 2
-# The file system cannot lock a directory: it wants a file that is open for writing, or has no locks at all.
-_NO_DIRECTORY_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class Store:
@@ -61,12 +57,12 @@ class Store:
     ) -> None:
         self.folder, self._keep, self._drift_window = folder, keep, drift_window
         create_directory(folder)
-        self._locks = _lock(folder)
+        self._lock = lock_directory(folder, busy="another service is writing to this state")
         self.damaged: list[str] = []
         try:
             self._open(model, clock)
         except BaseException:
-            self._unlock()
+            self._lock.release()
             raise
 
     def _open(self, model: Path | None, clock: Clock) -> None:
@@ -156,11 +152,7 @@ class Store:
     def close(self) -> None:
         """Close the log and release the lock."""
         self.log.close()
-        self._unlock()
-
-    def _unlock(self) -> None:
-        for lock in self._locks:
-            os.close(lock)
+        self._lock.release()
 
     def _restored(self) -> StateMachine:
         machine = restore(self.folder, drift_window=self._drift_window, on_damage=self._set_aside)
@@ -213,32 +205,3 @@ def _frozen(model: Model) -> Model:
     except LabelwoodError as error:
         logger.warning("readers get the whole model: %s", error)
         return model
-
-
-def _lock(folder: Path) -> list[int]:
-    """Lock a state directory; return the descriptors that hold the locks."""
-    directory = os.open(folder, os.O_RDONLY)
-    held = [directory]
-    try:
-        try:
-            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _NO_DIRECTORY_LOCKS:
-                raise
-        with contextlib.suppress(FileNotFoundError):
-            held.append(_lock_file(folder / "lock"))
-            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        for descriptor in held:
-            os.close(descriptor)
-        raise LabelwoodError(f"{folder}: another service is writing to this state") from None
-    return held
-
-
-def _lock_file(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:  # the file is missing and cannot be made: the directory is locked
-            raise FileNotFoundError from None
-        raise
