@@ -9,7 +9,7 @@
 Text files may be compressed (``.gz``, ``.bz2``, ``.xz``).
 
 :func:`load_text` reads texts with label names: CSV, TSV, JSON lines, Parquet, Annif, fastText, one text per line.
-:func:`load_label_texts` reads names and descriptions of labels.
+:func:`load_label_texts` reads names and descriptions of labels. :func:`load_vectors` maps a file of vectors.
 """
 
 from labelwood.data.dataset import Dataset
@@ -17,6 +17,7 @@ from labelwood.data.label_texts import load_label_texts
 from labelwood.data.load_save import convert, load, save
 from labelwood.data.text_tables import Columns
 from labelwood.data.texts import STANDARD_INPUT, TEXT_FORMATS, TextDataset, holds_text, load_text, text_format
+from labelwood.data.vector_file import load_vectors
 
 __all__ = [
     "STANDARD_INPUT",
@@ -29,6 +30,7 @@ __all__ = [
     "load",
     "load_label_texts",
     "load_text",
+    "load_vectors",
     "save",
     "text_format",
 ]

@@ -101,6 +101,19 @@ def save(path: PathLike, dataset: Dataset, *, format: Format | None = None, n_th
         write_rows(stream, dataset, svmlight=kind == "svmlight", n_threads=_threads(n_threads))
 
 
+def save_parts(path: PathLike, parts: Iterable[Dataset]) -> Dataset:
+    """Write the rows of all parts as one data set, and return it; the suffix of the file decides about the format.
+
+    A data set directory (``.lw``) is written part by part, so that memory does not grow with its size.
+    """
+    if guess_format(Path(path), None) == "lw":
+        write_directory(Path(path), parts)
+        return read_directory(Path(path))
+    dataset = Dataset.joined(list(parts))
+    save(path, dataset)
+    return dataset
+
+
 def convert(
     source: PathLike,
     target: PathLike,

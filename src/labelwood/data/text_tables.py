@@ -32,11 +32,15 @@ Text = str | dict[str, str]  # of a row: one string, or the strings of its field
 
 
 class Documents(NamedTuple):
-    """What is read from a file: texts, the labels of each, and with ``keep_table`` the cells of all columns."""
+    """What is read from a file: texts, the labels of each, and with ``keep_table`` the cells of all columns.
+
+    ``splits`` says that cells of labels are strings, which a separator divides.
+    """
 
     texts: list[Text]
     labels: list[list[str]] | None
     table: Table | None = None
+    splits: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str |
     except csv.Error as error:
         raise FormatError(f"{where}, line {reader.line_num}: {error}") from None
     table = {name: [row[place] for row in kept] for place, name in enumerate(names)} if wanted.keep_table else None
-    return Documents(texts, None if label_place is None else split_labels(cells, wanted.sep, where), table)
+    return Documents(texts, None if label_place is None else split_labels(cells, wanted.sep, where), table, True)
 
 
 def delimiter_of(content: str) -> str:
@@ -186,14 +190,15 @@ def joined(parts: Sequence[Documents]) -> Documents:
     labels = (
         None if any(part.labels is None for part in parts) else [row for part in parts for row in part.labels or ()]
     )
+    splits = any(part.splits for part in parts)
     if any(part.table is None for part in parts):
-        return Documents(texts, labels)
+        return Documents(texts, labels, splits=splits)
     names = dict.fromkeys(name for part in parts for name in part.table or ())
     table = {
         name: [cell for part in parts for cell in (part.table or {}).get(name, [None] * len(part.texts))]
         for name in names
     }
-    return Documents(texts, labels, table)
+    return Documents(texts, labels, table, splits)
 
 
 def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
@@ -222,8 +227,9 @@ def _read_parquet_file(path: Path, wanted: Wanted) -> Documents:
         wanted.text_of(text, [_as_text(value, f"{path}, row {row}") for value in values])
         for row, values in enumerate(zip(*columns, strict=True), start=1)
     ]
-    marked = None if labels is None else split_labels(table[labels], wanted.sep, str(path))
-    return Documents(texts, marked, table if wanted.keep_table else None)
+    cells = [] if labels is None else table[labels]
+    marked = None if labels is None else split_labels(cells, wanted.sep, str(path))
+    return Documents(texts, marked, table if wanted.keep_table else None, _has_strings(cells))
 
 
 def _records(content: str, where: str, first_line: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -277,7 +283,12 @@ def _from_records(records: Iterator[tuple[str, dict[str, Any]]], where: str, wan
             kept.append(record)
     names = dict.fromkeys(name for record in kept for name in record)
     table = {name: [record.get(name) for record in kept] for name in names} if wanted.keep_table else None
-    return Documents(texts, None if labels is None else split_labels(cells, wanted.sep, where), table)
+    marked = None if labels is None else split_labels(cells, wanted.sep, where)
+    return Documents(texts, marked, table, _has_strings(cells))
+
+
+def _has_strings(cells: Iterable[Any]) -> bool:
+    return any(isinstance(cell, str) for cell in cells)
 
 
 def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list[str]]:

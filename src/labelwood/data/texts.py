@@ -15,11 +15,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+import numpy.typing as npt
+
 from labelwood.data import text_tables
 from labelwood.data._files import COMPRESSIONS, read_start, read_text
 from labelwood.data.load_save import PathLike, load
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.label_names import name_problem
+from labelwood.validation.embedded import Embedded
 
 TextFormat = Literal["jsonl", "csv", "tsv", "parquet", "annif", "fasttext", "lines"]
 TEXT_FORMATS: tuple[str, ...] = get_args(TextFormat)
@@ -48,12 +51,21 @@ class TextDataset:
     """Texts and the label names of each text; ``labels`` is None if the source has no labels.
 
     A text is a string, or a dict of strings if :func:`load_text` was asked for fields. ``table`` holds the cells of all
-    columns of the source, by column, if :func:`load_text` was asked to keep them.
+    columns of the source, by column, if :func:`load_text` was asked to keep them. ``splits`` says that labels of the
+    source are strings, which a separator divides, and not lists. ``vectors`` has one row per text, if the texts have
+    vectors.
     """
 
     texts: list[text_tables.Text]
     labels: list[list[str]] | None
     table: dict[str, list[Any]] | None = field(default=None, repr=False)
+    splits: bool = field(default=False, repr=False, compare=False)
+    vectors: npt.NDArray[Any] | None = field(default=None, repr=False)
+
+    @property
+    def inputs(self) -> list[text_tables.Text] | Embedded:
+        """What a model of texts takes: the texts, with their vectors if they have any."""
+        return self.texts if self.vectors is None else Embedded(self.texts, self.vectors)
 
     def check(self) -> TextDataset:
         """Check that there is one list of labels per text, and return self."""
@@ -67,7 +79,7 @@ class TextDataset:
     @classmethod
     def joined(cls, parts: Sequence[TextDataset]) -> TextDataset:
         """The texts of several files, one file after the other; a column that a file lacks is None there."""
-        found = [text_tables.Documents(part.texts, part.labels, part.table) for part in parts]
+        found = [text_tables.Documents(part.texts, part.labels, part.table, part.splits) for part in parts]
         return cls(*text_tables.joined(found))
 
 
@@ -141,7 +153,7 @@ def read_lines(
     else:
         texts, labels = _with_label_file([line.removesuffix("\r") for line in lines], where, wanted)
     table: text_tables.Table | None = {"text": list(texts)} if wanted.keep_table else None
-    return text_tables.Documents([*texts], labels if wanted.needs_labels else None, table)
+    return text_tables.Documents([*texts], labels if wanted.needs_labels else None, table, kind == "lines")
 
 
 def named_format(path: PathLike, format: TextFormat | None) -> TextFormat | None:
