@@ -12,6 +12,7 @@ __all__ = [
     "METHODS",
     "Blend",
     "CraftForest",
+    "Embedded",
     "FastXmlForest",
     "FormatError",
     "GraphForest",
@@ -28,6 +29,7 @@ __all__ = [
     "TextClassifier",
     "TfidfEncoder",
     "TreeEstimator",
+    "VectorEncoder",
     "data",
     "label_neighbors",
     "load",
@@ -51,12 +53,14 @@ if TYPE_CHECKING:
     from labelwood.methods.online.online_tree import OnlineTree
     from labelwood.methods.ranker import Ranker
     from labelwood.methods.text_classifier import TextClassifier
-    from labelwood.text import HashingEncoder, TfidfEncoder
+    from labelwood.text import HashingEncoder, TfidfEncoder, VectorEncoder
+    from labelwood.validation.embedded import Embedded
 else:
     _HOMES = {
         "METHODS": "methods",
         "Blend": "methods.blend",
         "CraftForest": "methods.forest.craft_forest",
+        "Embedded": "validation.embedded",
         "FastXmlForest": "methods.forest.fastxml_forest",
         "FormatError": "errors",
         "GraphForest": "methods.forest.graph_forest",
@@ -69,6 +73,7 @@ else:
         "OneVsRest": "methods.label_tree.linear_tree",
         "TextClassifier": "methods.text_classifier",
         "TfidfEncoder": "text",
+        "VectorEncoder": "text",
         "OnlineForest": "methods.online.online_forest",
         "OnlineTree": "methods.online.online_tree",
         "Ranker": "methods.ranker",

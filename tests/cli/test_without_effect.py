@@ -14,10 +14,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from easy_rows import write_data
 
 from labelwood.cli import COMMANDS, main
+from labelwood.cli.commands.tools import demo
+from labelwood.cli.commands.tools.demo_corpus import source_files
 from labelwood.cli.main import parser_of
 from labelwood.cli.support.method_flags import flag_of
 from labelwood.errors import LabelwoodError
@@ -25,7 +28,9 @@ from labelwood.methods import METHODS
 from labelwood.params import declared
 from labelwood.text import ENCODERS
 
-STATE = Path(__file__).parents[1] / "serve" / "golden" / "state"
+TESTS = Path(__file__).parents[1]
+STATE = TESTS / "serve" / "golden" / "state"
+FOREIGN = TESTS / "importing" / "models" / "omikuji"
 TEXTS = [
     ("Cats and dogs", "A cat, a dog and a hamster", "pets", "home"),
     ("The dog", "barks at the cat", "pets;noise;street", "home;street"),
@@ -40,15 +45,18 @@ SITUATIONS = {
     "train texts": "train docs.csv -o new",
     "train vectors": "train train.txt -o new",
     "train fastText": "train docs.ft -o new",
+    "train lists": "train docs.jsonl -o new",
     "estimate texts": "estimate docs.csv",
     "estimate vectors": "estimate train.txt",
     "tune texts": f"tune docs.csv {TUNED}",
     "tune vectors": f"tune train.txt {TUNED}",
     "learn texts": "learn grows docs.csv",
     "learn vectors": "learn growing-vectors train.txt",
+    "learn lists": "learn grows docs.jsonl",
     "learn nothing": "learn grows -o new",
     "learn pipe": "learn growing-vectors -",
     "calibrate texts": "calibrate texts docs.csv",
+    "calibrate lists": "calibrate texts docs.jsonl",
     "calibrate vectors": "calibrate vectors test.txt",
     "shrink texts": "shrink texts docs.csv",
     "shrink vectors": "shrink vectors test.txt",
@@ -58,6 +66,7 @@ SITUATIONS = {
     "predict pipe of texts": "predict texts - --format lines",
     "predict pipe of vectors": "predict vectors -",
     "eval texts": "eval texts docs.csv --resamples 5",
+    "eval lists": "eval texts docs.jsonl --resamples 5",
     "eval vectors": "eval vectors test.txt --resamples 5",
     "eval ids": "eval ids test.txt --resamples 5",
     "explain a text": "explain texts dog-barks",
@@ -76,8 +85,12 @@ SITUATIONS = {
     "split texts": "split docs.csv a.csv b.csv",
     "split vectors": "split train.txt a.txt b.txt",
     "data": "data synth new.npz --rows 60 --labels 5 --features 20",
+    "data of a shape": "data synth new.npz --shape amazon-670k --scale 0.006",
     "completion": "completion bash",
     "vocabulary": "vocabulary show concepts.tsv",
+    "import": "import foreign -o new",
+    "demo": "demo",
+    "doctor": "doctor",
 }
 # A value for each flag that differs from its default; None if the flag takes none.
 VALUES = {
@@ -91,11 +104,14 @@ VALUES = {
     "--row": "2", "--rows": "30", "--seed": "3", "--sep": " ", "--share": "0.3", "--stream": None, "--target": "none",
     "--target-size": "1GB", "--text": "title", "--threshold": "0.3", "--to": "npz", "--tree": "2", "--words": "1",
     "--roll-up": "0.5", "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None,
-    "--vocabulary": "concepts.tsv", "-k": "1", "-q": None, "-v": None,
+    "--scale": "0.007", "--shape": "amazoncat-13k", "--test": None,
+    "--vocabulary": "concepts.tsv", "--vectors": "docs.npy", "--random-state": "3", "-k": "1", "-q": None, "-v": None,
 }  # fmt: skip
 VALUES_HERE = {
-    ("eval", "--per-label"): "new.csv", ("plot", "--output"): "new.svg", ("predict", "--output"): "new.txt",
+    ("import", "--features"): "40", ("eval", "--per-label"): "new.csv",
+    ("plot", "--output"): "new.svg", ("predict", "--output"): "new.txt",
     ("explain vectors", "--missed"): "name4", ("data", "--labels"): "7", ("eval texts", "--compare"): "grows",
+    ("eval lists", "--compare"): "grows", ("import", "--from"): "omikuji", ("import", "--labels"): "foreign.lst",
     ("train fastText", "--format"): "fasttext", ("shrink texts", "--text"): "where",
     ("predict pipe of texts", "--format"): "lines",
 }  # fmt: skip
@@ -103,9 +119,10 @@ VALUES_HERE = {
 REFUSED = {
     ("learn", "--inference-only"): "--inference-only needs -o", ("shrink", "--output"): "-o needs --threshold",
     ("predict a text", "--format"): "no such file", ("explain a text", "--format"): "no such file",
-    "--roll-up": "needs a model whose vocabulary",
+    ("data", "--shape"): "--shape sets the counts", "--roll-up": "needs a model whose vocabulary",
     "--language": "the model has no vocabulary", ("explain a text", "--row"): "--row takes a row",
-    ("train vectors", "--label-texts"): "needs data of texts",
+    ("train vectors", "--label-texts"): "needs data of texts", "--vectors": "reads texts without vectors",
+    ("predict a text", "--vectors"): "vectors for 1 texts", ("explain a text", "--vectors"): "vectors for 1 texts",
 }  # fmt: skip
 # Flags whose effect neither the output nor the files show here, each with the reason.
 UNSEEN = {
@@ -115,13 +132,8 @@ UNSEEN = {
     "--at": "a time after the last record", "--budget": "the trials end before it",
     "--decide": "all labels may pass", "--propensity": "labels may be equally rare",
 }  # fmt: skip
-# Commands that take long, or run until they are ended: their flags have tests of their own.
-ELSEWHERE = {
-    "import": "tests/importing",
-    "doctor": "tests/cli/test_usage.py",
-    "serve": "test_serving_tells_what_a_model_does_not_use",
-    "demo": "tests/cli/test_demo.py",
-}
+# They run until they are ended: tests/serve/test_flags.py and tests/review/test_server.py.
+ELSEWHERE = {"serve", "review"}
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +148,12 @@ def world(tmp_path_factory):
     rows = "".join(f'"{title}","{body}",{tags},{where}\n' for title, body, tags, where in TEXTS)
     (folder / "concepts.tsv").write_text("<http://x.org/1>\tpets\n<http://x.org/2>\tlaw\n")
     (folder / "docs.csv").write_text("title,body,tags,where\n" + rows)
+    np.save(folder / "docs.npy", np.eye(len(TEXTS), dtype=np.float32))
     (folder / "docs.ft").write_text("".join(f"__label__{tags.replace(';', '')} {body}\n" for _, body, tags, _ in TEXTS))
     shutil.copytree(STATE, folder / "state")
+    shutil.copytree(FOREIGN, folder / "foreign")
+    (folder / "foreign.lst").write_text("".join(f"foreign{number}\n" for number in range(90)))
+    (folder / "docs.jsonl").write_text("".join(map(_record, TEXTS)))
     for words in (
         "train train.txt -o ids --n-jobs 1",
         "train train.txt -o vectors --label-names names.lst --n-jobs 1",
@@ -152,6 +168,13 @@ def world(tmp_path_factory):
     return folder
 
 
+def _record(row):
+    """A row as a line of JSON whose labels are lists."""
+    title, body, tags, where = row
+    record = {"title": title, "body": body, "tags": tags.split(";"), "where": where.split(";")}
+    return json.dumps(record) + "\n"
+
+
 class Run:
     """What a command line does in a copy of the world."""
 
@@ -161,6 +184,7 @@ class Run:
         shutil.copytree(world, copy)
         monkeypatch.chdir(copy)
         pipe = PIPES.get(situation, "").encode()
+        monkeypatch.setattr(demo, "source_files", lambda: source_files()[:150])  # all of Python takes long
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pipe)))
         capsys.readouterr()
         self.code = main(words)
@@ -175,6 +199,7 @@ def _lasting(text):
     """A text without what changes from run to run: times and peaks of memory."""
     text = re.sub(r'"(seconds|estimate_seconds|peak_memory_bytes)": (\{[^}]*\}|[\d.e-]+)', "", text)
     text = re.sub(r'"peak_bytes": \{[^}]*\}|"bytes"|\d+\.\d+ s \([^)]*\)', "", text)
+    text = re.sub(r'"free_memory": "[^"]*"|^free_memory .*$', "", text, flags=re.MULTILINE)
     return re.sub(r"^(time|estimated in|peak memory) .*$|^.* candidates? in .*$", "", text, flags=re.MULTILINE)
 
 
@@ -194,7 +219,8 @@ def own_flags(situation):
         flag for cls in (*METHODS.values(), *ENCODERS.values()) for name in declared(cls)
         for flag in (flag_of(name), f"--no-{flag_of(name)[2:]}", f"--encoder-{flag_of(name)[2:]}")
     }  # fmt: skip
-    kept = {"--n-jobs", "--threshold", "--seed", "--tree" if words[0] == "tree" else "--n-jobs"}
+    own = {"tree": "--tree", "demo": "--random-state"}
+    kept = {"--n-jobs", "--threshold", "--seed", own.get(words[0], "--n-jobs")}
     parser = parser_of(words[0], words[1:])
     return [flag for flag in parser.flags() if flag not in {"-h", "--help", "-o", *(parameters - kept)}]
 
@@ -209,6 +235,8 @@ def value_of(situation, flag):
     if (found := looked_up(VALUES_HERE, situation, flag)) is not None:
         return found
     if flag == "--format":
+        if "lists" in situation:
+            return "jsonl"
         return "xmc" if "vectors" in situation or situation in ("eval ids", "plot trees", "plot depth") else "csv"
     assert flag in VALUES, (
         f"{flag} is new: give it a value in VALUES, and a line in UNSEEN if no output shows its effect"
@@ -316,52 +344,3 @@ def test_what_nobody_read_is_told(capsys):
     capsys.readouterr()
     options.remark_unread()
     assert capsys.readouterr().err == "labelwood info: --unused has no effect: nothing here depends on it\n"
-
-
-# Flags of the service that do not depend on the model; their effects are tested in tests/serve and tests/cli.
-SERVED = """
-    --host --port --workers --n-jobs --tokens --log --log-level --max-body --max-bodies --max-header --timeout
-    --header-timeout --body-timeout --idle-timeout --at-once --max-connections --max-per-address --language --json -q -v
-"""
-LEARNING = {
-    "--state": "elsewhere", "--queue": "10", "--snapshot-seconds": "5", "--keep": "3", "--drift-window": "7",
-    "--drift-alarm": "0.5", "--vocabulary": "uris.tsv",
-}  # fmt: skip
-
-
-REFITS = {"--refit-seconds": "60", "--refit-jobs": "2", "--no-refits": None}  # for models that are trained again
-
-
-def served(process, folder, *words):
-    """What a service says on stderr until it serves."""
-    running = process("serve", *words, "--port", 0, "--json", cwd=folder)
-    assert json.loads(running.stdout.readline())["url"]
-    running.terminate()
-    return running.communicate(timeout=60)[1]
-
-
-def test_serving_tells_what_a_model_does_not_use(process, world, tmp_path):
-    pytest.importorskip("uvicorn", reason="the service is an extra")
-    known = set(parser_of("serve", []).flags()) - {"-h", "--help"}
-    assert known == {*SERVED.split(), *LEARNING, *REFITS, "--no-learn"}
-    shutil.copytree(world, tmp_path / "copy")
-    (tmp_path / "copy" / "uris.tsv").write_text("<http://x.org/1>\tsomething else\n")
-    flags = [word for pair in LEARNING.items() for word in pair]
-    refits = [word for pair in REFITS.items() for word in pair if word is not None]
-    said = served(process, tmp_path / "copy", "texts", "--no-learn", *flags, *refits)
-    for flag in (*LEARNING, *REFITS, "--no-learn"):
-        assert f"labelwood serve: {flag} has no effect: " in said
-    said = served(process, tmp_path / "copy", "grows", "--no-learn", *flags)
-    for flag in LEARNING:
-        assert f"labelwood serve: {flag} has no effect: " in said
-    assert "--no-learn has no effect" not in said
-    (tmp_path / "copy" / "uris.tsv").write_text("<http://x.org/1>\tpets\n")
-    assert "has no effect" not in served(process, tmp_path / "copy", "grows", *flags)
-    said = served(process, tmp_path / "copy", "grows", *refits)
-    assert all(f"{flag} has no effect: grows is never trained again" in said for flag in REFITS)
-
-
-def test_flags_of_the_service_that_exclude_each_other(labelwood, world):
-    assert "--log-level has no effect: it needs --log" in labelwood("serve", "m", "--log-level", "error").complaint(2)
-    said = labelwood("serve", "m", "--max-body", 200, "--max-bodies", 100).complaint(2)
-    assert "--max-bodies has no effect: it must be at least --max-body, 200" in said

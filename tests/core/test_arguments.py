@@ -32,6 +32,7 @@ from labelwood.validation.label_texts import LabelVectors
 
 TEXTS = ["one two three", "two three four", "four five", "one five six"]
 NO_ARGUMENTS = {
+    "shape",
     "isa",
     "give_back",
     "unicode_properties",
@@ -103,6 +104,7 @@ def use_everything(folder, noted):
     ranker = Ranker(["linear-tree"], n_jobs=1, n_boosted=2).fit(np.tile(X, (4, 1)), names * 4, label_vectors=vectors)
     ranker.predict_topk(X, k=2)
     ranker.second_look_.trees.sums(np.zeros((1, len(ranker.second_look_.feature_groups())), np.float32))
+    _core.vote_of_similar_vectors(X, X.astype(np.float16).view(np.uint16), Y, 3, 2, 1, None)
     online = OnlineTree(n_jobs=1, warm_share=0.5).fit(X, Y)
     online.partial_fit(X, Y).progressive(X, Y)
     online.predict_topk(X, k=2)
@@ -119,7 +121,7 @@ def use_everything(folder, noted):
     TfidfEncoder(fields={"title": 2.0}, n_jobs=1).fit(TEXTS)
     utf8, offsets, cut_options = (noted["hash_terms"][1][place] for place in range(3))
     kept = ("unit", "shortest", "longest", "min_length", "lowercase")
-    _core.distinct_words(utf8, offsets, {name: cut_options[name] for name in kept}, np.zeros(4, np.uint8), 1, 1)
+    _core.read_words(utf8, offsets, {name: cut_options[name] for name in kept}, np.zeros(4, np.uint8), 1, 1)
     label_neighbors(Y)
     save(folder / "a.txt", Dataset(Y, Y))
     load(folder / "a.txt")
@@ -131,8 +133,20 @@ def use_everything(folder, noted):
     _core.unit_factors(Y)
     _core.keep_largest(Y.indptr, Y.data, 1)
     options = noted["grow_graph_forest"][1][2]
-    ptr, neighbors, _ = _core.label_graph(Y, {name: options[name] for name in ("graph", "n_neighbors", "threshold")})
-    cut = ("n_negatives", "epochs", "l1", "learning_rate", "beta", "tolerance", "start", "feature_rows")
+    ptr, neighbors, _ = _core.label_graph(
+        Y, {name: options[name] for name in ("graph", "n_neighbors", "threshold", "fill")}
+    )
+    cut = (
+        "n_negatives",
+        "match_negatives",
+        "epochs",
+        "l1",
+        "learning_rate",
+        "beta",
+        "tolerance",
+        "start",
+        "feature_rows",
+    )
     _core.graph_cut(Y, ptr, neighbors, {name: options[name] for name in cut}, 0)
 
 

@@ -22,6 +22,7 @@ ELSEWHERE = {
     "recipes.md",
     "cli.md",
     "service.md",
+    "review.md",
     "integrations.md",
     "moving-from-annif.md",
     "vocabularies.md",

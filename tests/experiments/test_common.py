@@ -142,6 +142,7 @@ def test_every_script_is_a_part_or_a_tool():
     from experiments.run import PARTS
 
     tools = {
+        "as_printed",
         "common",
         "compare",
         "settings",
@@ -155,8 +156,9 @@ def test_every_script_is_a_part_or_a_tool():
         "oplt.choose",
         "oplt.latency",
     }
-    tools |= {"oplt.stream", "oplt.few_shot_vw", "oplt.passes", "oplt.readings", "oplt.warm_start", "ranker.texts"}
-    tools |= {"annif.measure", "living.stream", "texts.encoders", "texts.training", "texts.tune"}
+    tools |= {"oplt.stream", "oplt.few_shot_vw", "oplt.readings", "ranker.texts"}
+    tools |= {"active.choose", "annif.measure", "living.stream", "texts.encoders", "texts.training", "texts.tune"}
+    tools |= {"vectors.rows", "vectors.encode", "vectors.table"}
     there = {
         ".".join(path.relative_to(ROOT / "experiments").with_suffix("").parts)
         for path in (ROOT / "experiments").rglob("*.py")

@@ -265,8 +265,27 @@ def test_a_live_tree_is_explained_like_its_frozen_copy(kind):
         assert lost[:3] == lost[3:]
 
 
+@pytest.mark.parametrize("method", [OnlineTree, OnlineForest])
+def test_an_explanation_follows_what_was_learned_since_the_last_one(method):
+    """The shape of the tree is kept from one explanation to the next."""
+    X, Y = make_rows()
+    live = method(n_jobs=1).partial_fit(X[:20], Y[:20])
+
+    def assert_current():
+        found, wanted = (model.explain(X[:3], 4, n_features=None) for model in (live, live.freeze()))
+        assert [list(steps_of(one)) for one in found] == [list(steps_of(one)) for one in wanted]
+
+    assert_current()
+    live.partial_fit(X[20:], Y[20:])
+    assert_current()
+    first = live.predict_topk(X[:1], 1)[0][0][0]
+    for change in (live.labels.retire, live.labels.restore):
+        change(first)
+        assert_current()
+
+
 def test_explaining_a_live_tree_does_not_pack_all_of_it():
-    """Only the paths to the labels are packed for it, not the tree."""
+    """Only the weights on the paths to the labels are read for it."""
     random = np.random.default_rng(0)
     X = sp.random_array((4000, 5000), density=0.01, random_state=random, dtype=np.float32, format="csr")
     model = OnlineTree(n_jobs=1).fit(X, [[int(label)] for label in random.integers(0, 2000, 4000)])

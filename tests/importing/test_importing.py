@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
@@ -96,6 +97,42 @@ def test_labels_of_scikit_learn_keep_their_names():
 def test_only_linear_classifiers_are_taken():
     with pytest.raises(LabelwoodError, match="must be a fitted OneVsRestClassifier"):
         from_sklearn(LinearSVC())
+
+
+class Node:
+    """As LibMultiLabel's, by name."""
+
+    def __init__(self, index, label_map, *children):
+        self.index, self.label_map, self.children = index, np.array(label_map, int), list(children)
+
+
+class FlatModel:
+    """As LibMultiLabel's, by name."""
+
+    def __init__(self, weights):
+        self.weights, self.bias, self.thresholds = sp.csc_matrix(weights), -1.0, 0
+
+
+class TreeModel:
+    """As LibMultiLabel's, by name."""
+
+    def __init__(self, root, weights, node_ptr):
+        self.root, self.flat_model, self.node_ptr = root, FlatModel(weights), np.array(node_ptr)
+
+
+def test_a_cluster_without_labels_is_left_out(tmp_path):
+    """LibMultiLabel keeps the clusters that k-means left empty: here the second of three."""
+    root = Node(0, [0, 1, 2], Node(1, [1, 2]), Node(2, []), Node(3, [0]))
+    weights = np.random.default_rng(0).normal(size=(4, 6))
+    model = TreeModel(root, weights, [0, 3, 5, 5, 6])
+    (tmp_path / "linear_pipeline.pickle").write_bytes(pickle.dumps({"preprocessor": None, "model": model}))
+    X = np.eye(4)
+    found = import_model(tmp_path).predict_topk(X, 3)
+    step = 1 / (1 + np.exp(-3 * X @ weights))
+    wanted = np.stack([step[:, 2] * step[:, 5], step[:, 0] * step[:, 3], step[:, 0] * step[:, 4]], axis=1)
+    order = np.argsort(-wanted, axis=1)
+    np.testing.assert_array_equal(found[0], order)
+    np.testing.assert_allclose(found[1], np.take_along_axis(wanted, order, axis=1), atol=1e-6)
 
 
 def test_a_pickle_is_never_run(tmp_path):

@@ -113,6 +113,17 @@ def test_predict_is_top_k_or_threshold(small, planted, planted_test):
     assert model.predict_proba(planted_test.X, k=2).nnz == offered.sum()
 
 
+def test_probabilities_are_the_scores_of_the_lists_and_lie_between_0_and_1(small, planted, planted_test):
+    model = small().fit(planted.X, planted.Y)
+    top = model.topk_ids(planted_test.X, 3)
+    proba = model.predict_proba(planted_test.X, k=3).toarray()
+    rows, places = np.nonzero(top.labels >= 0)
+    np.testing.assert_array_equal(proba[rows, top.labels[rows, places]], top.scores[rows, places])
+    assert np.count_nonzero(proba) == np.count_nonzero(top.scores)
+    assert proba.min() == 0
+    assert 0 < proba.max() <= 1
+
+
 def test_the_model_says_whether_it_learns(small, planted, tmp_path):
     """``can_learn`` is what commands and the service ask before they teach a model."""
     model = small().fit(planted.X, planted.Y)

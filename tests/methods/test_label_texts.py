@@ -64,9 +64,14 @@ def test_columns_cannot_be_added_to_a_matrix_without_names():
     assert named.classes_.tolist() == ["cat", "dog", "zebra"]
 
 
-@pytest.mark.parametrize("texts", [{}, {"pets": ""}, {"pets": []}, {"pets": ["", " "]}, {"pets": "law " * 250_000}])
-def test_empty_and_long_texts(texts):
-    model = TextClassifier(LinearTree(n_jobs=1)).fit(TEXTS, LABELS, label_texts=texts)
+@pytest.mark.parametrize("classifier", [LinearTree(n_jobs=1), Ranker(["linear-tree"], n_jobs=1, n_boosted=5)])
+@pytest.mark.parametrize(
+    "texts",
+    [{}, {"pets": ""}, {"pets": []}, {"pets": ["", " "]}, {"pets": "law " * 250_000}, {"pets": ["\u52d5\u7269", "?!"]}],
+    ids=["none", "empty", "no texts", "spaces", "1 MB", "another script"],
+)
+def test_empty_long_and_foreign_texts(texts, classifier):
+    model = TextClassifier(classifier).fit(TEXTS, LABELS, label_texts=texts)
     assert model.classes_.tolist() == ["court", "law", "money", "pets"]
     assert model.predict_topk(["tax law"], k=1)[0].tolist() == [["law"]]
 
@@ -74,6 +79,18 @@ def test_empty_and_long_texts(texts):
 def test_repeated_texts_count_once():
     vectors = TextClassifier(Ranker(["linear-tree"], n_jobs=1)).fit(TEXTS, LABELS, label_texts={"pets": ["cats"] * 9})
     assert vectors.classifier_.describe()["names"] == 1
+
+
+def test_a_ranker_with_names_is_the_same_with_any_number_of_threads(tmp_path):
+    saved = []
+    for n_jobs in (1, 2):
+        model = TextClassifier(Ranker(["linear-tree", "craft-forest"], n_jobs=n_jobs)).fit(
+            TEXTS * 4, LABELS * 4, label_texts=NAMES
+        )
+        model.save(tmp_path / str(n_jobs))
+        saved.append({path.name: path.read_bytes() for path in (tmp_path / str(n_jobs)).glob("*.npy")})
+    assert saved[0] == saved[1]
+    assert "tables.log_name_rows.npy" in saved[0]
 
 
 def test_a_checkpoint_knows_its_label_vectors(tmp_path):

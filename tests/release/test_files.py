@@ -7,6 +7,8 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from labelwood.cli.main import parser_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,9 +33,27 @@ def test_conda_needs_what_the_package_needs():
         assert f"{name} >={least}" in run
 
 
-def test_the_runbook_shows_the_unit():
-    unit = (DEPLOY / "labelwood.service").read_text()
-    assert f'```ini title="labelwood.service"\n{unit}```' in (ROOT / "docs/runbook.md").read_text()
+@pytest.mark.parametrize(
+    ("name", "language"), [("labelwood.service", "ini"), ("prometheus.yml", "yaml"), ("labelwood.rules.yml", "yaml")]
+)
+def test_the_runbook_shows(name, language):
+    assert f'```{language} title="{name}"\n{(DEPLOY / name).read_text()}```' in (ROOT / "docs/runbook.md").read_text()
+
+
+def test_every_metric_of_the_rules_is_in_the_runbook():
+    """The metrics of the runbook's table are those of the service; see tests/docs/test_promises.py."""
+    used = set(re.findall(r"labelwood_\w+", (DEPLOY / "labelwood.rules.yml").read_text()))
+    table = re.findall(r"^\| `(labelwood_\w+)`", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
+    assert used
+    assert used <= set(table)
+
+
+def test_the_recipe_renders_for_every_python():
+    build = pytest.importorskip("rattler_build", reason="py-rattler-build is installed by make check-release")
+    pythons = [text.rsplit(" ", 1)[1] for text in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", text)]
+    variants = build.VariantConfig.from_yaml(f"python: {[f'{version}.*' for version in pythons]}")
+    rendered = build.Stage0Recipe.from_file(DEPLOY / "conda/recipe.yaml").render(variants)
+    assert [one.recipe.package.version for one in rendered] == [PROJECT["version"]] * len(pythons)
 
 
 def commands() -> dict[str, list[str]]:
@@ -56,6 +76,7 @@ def test_the_service_knows_the_flags():
         parsed = parser_of("serve", words).parse_args(words)
         assert parsed.model == "/srv/labelwood/model"
         assert parsed.log == "-"
+        assert str(parsed.tokens).endswith("tokens")
 
 
 def test_the_probes_ask_what_the_service_answers():

@@ -193,11 +193,37 @@ class OnlineTreeObject {
     }
 
     nb::dict pack(double threshold) const {
-        return packed([&] { return online::pack(tree_, static_cast<float>(threshold)); });
+        online::PackedTree packed = without_gil([&] {
+            const std::shared_lock lock(mutex_);
+            return online::pack(tree_, static_cast<float>(threshold));
+        });
+        nb::dict out;
+        put_shape(std::move(packed.shape), out);
+        out["feature_ptr"] = to_numpy(std::move(packed.weights.feature_ptr));
+        out["features"] = to_numpy(std::move(packed.weights.features));
+        out["weight_ptr"] = to_numpy(std::move(packed.weights.weight_ptr));
+        out["row_start"] = to_numpy(std::move(packed.weights.row_start));
+        out["child"] = to_numpy(std::move(packed.weights.child));
+        out["weights"] = to_numpy(std::move(packed.weights.weights));
+        out["bias"] = to_numpy(std::move(packed.weights.bias));
+        return out;
     }
 
-    nb::dict pack_paths(const Array<int32_t>& features, const Array<int32_t>& labels) const {
-        return packed([&] { return online::pack_paths(tree_, span(features), span(labels)); });
+    nb::dict shape() const {
+        online::PackedShape shape = without_gil([&] {
+            const std::shared_lock lock(mutex_);
+            return online::packed_shape(tree_);
+        });
+        nb::dict out;
+        put_shape(std::move(shape), out);
+        return out;
+    }
+
+    nb::tuple weights_of(const Array<int32_t>& nodes, const Array<int32_t>& features) const {
+        const auto lock = shared();
+        online::WeightsOfNodes found = online::weights_of(tree_, span(nodes), span(features));
+        return nb::make_tuple(to_numpy(std::move(found.weights), length(nodes), length(features)),
+                              to_numpy(std::move(found.bias)));
     }
 
     nb::tuple classifier(int32_t node, bool auxiliary) const {
@@ -211,6 +237,10 @@ class OnlineTreeObject {
     int64_t seen() const {
         const auto lock = shared();
         return tree_.seen();
+    }
+    int64_t revision() const {
+        const auto lock = shared();
+        return tree_.revision();
     }
     bool has_label(int32_t label) const {
         const auto lock = shared();
@@ -248,24 +278,11 @@ class OnlineTreeObject {
     Shared shared() const { return locked<Shared>(mutex_); }
     Exclusive exclusive() { return locked<Exclusive>(mutex_); }
 
-    template <class Pack>
-    nb::dict packed(Pack&& pack) const {
-        online::PackedTree packed = without_gil([&] {
-            const std::shared_lock lock(mutex_);
-            return pack();
-        });
-        nb::dict out;
-        out["child_ptr"] = to_numpy(std::move(packed.child_ptr));
-        out["label"] = to_numpy(std::move(packed.label));
-        out["leaf_labels"] = to_numpy(std::move(packed.leaf_labels));
-        out["feature_ptr"] = to_numpy(std::move(packed.weights.feature_ptr));
-        out["features"] = to_numpy(std::move(packed.weights.features));
-        out["weight_ptr"] = to_numpy(std::move(packed.weights.weight_ptr));
-        out["row_start"] = to_numpy(std::move(packed.weights.row_start));
-        out["child"] = to_numpy(std::move(packed.weights.child));
-        out["weights"] = to_numpy(std::move(packed.weights.weights));
-        out["bias"] = to_numpy(std::move(packed.weights.bias));
-        return out;
+    static void put_shape(online::PackedShape&& shape, nb::dict& out) {
+        out["child_ptr"] = to_numpy(std::move(shape.child_ptr));
+        out["label"] = to_numpy(std::move(shape.label));
+        out["leaf_labels"] = to_numpy(std::move(shape.leaf_labels));
+        out["order"] = to_numpy(std::move(shape.order));
     }
 
     static void put_records(online::LabelArrays<online::Made>&& records, nb::dict& out) {
@@ -312,11 +329,13 @@ void bind_online(nb::module_& m) {
     object.def("restore", &OnlineTreeObject::restore, arg("arrays"), arg("growing"), arg("seen"), arg("updates"),
                arg("decisions"), arg("cursor"), "The inverse of state, on a new object.");
     object.def("pack", &OnlineTreeObject::pack, arg("threshold"), "The arrays of a packed tree.");
-    object.def("pack_paths", &OnlineTreeObject::pack_paths, arg("features"), arg("labels"),
-               "The arrays of a packed tree, with the weights of the features on the paths to the labels only.");
+    object.def("shape", &OnlineTreeObject::shape, "The packed tree without its weights, and the nodes it is made of.");
+    object.def("weights_of", &OnlineTreeObject::weights_of, arg("nodes"), arg("features"),
+               "Weights [nodes, features] and biases of nodes; siblings follow one another, features rise.");
     object.def("classifier", &OnlineTreeObject::classifier, arg("node"), arg("auxiliary"),
                "Features, weights and sums of a node's classifier.");
     object.def_prop_ro("growing", &OnlineTreeObject::growing, "Whether the tree is open to new labels.");
+    object.def_prop_ro("revision", &OnlineTreeObject::revision, "Changes whenever the shape of the tree does.");
     object.def_prop_ro("seen", &OnlineTreeObject::seen, "Examples learned.");
     object.def("has_label", &OnlineTreeObject::has_label, arg("label"), "Whether a label has a leaf.");
     object.def("knows_any", &OnlineTreeObject::knows_any, arg("X"), "Whether a feature of the rows was learned.");

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/csr.hpp"
+#include "base/half.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
@@ -26,17 +27,25 @@ namespace labelwood::label_tree {
 // bias is per tree node. vector_weights: for each inner node a block [columns of the vectors, children]; the
 // children of the inner nodes, in order, are all nodes but the root, so the block of a node with first child c
 // begins at (c - 1) * columns.
-struct PackedWeights {
+template <class Children, class Weights>
+struct PackedArrays {
     Vector<int64_t> feature_ptr{0};
     Vector<int32_t> features;
     Vector<int64_t> weight_ptr{0};
     Vector<uint32_t> row_start;
-    Vector<int32_t> child;
-    Vector<float> weights;
+    Children child;
+    Weights weights;
     Vector<float> bias;
     Vector<float> vector_weights;
     int64_t weight_bytes = 0;  // moved between memory and registers by the solver
 };
+
+using PackedWeights = PackedArrays<Vector<int32_t>, Vector<float>>;
+
+// Child numbers and weights in the types in which a model stores them: all weights of a large tree are in memory at
+// once. Freed blocks go back to the system, so that joining the nodes takes no second copy.
+using Bytes = memory::OwnVector<uint8_t>;
+using TrainedWeights = PackedArrays<Bytes, Bytes>;
 
 struct TrainOptions {
     SolverOptions solver;
@@ -45,6 +54,8 @@ struct TrainOptions {
     int n_threads;
     // A node of more non-zeros is not held, but read again in every pass; 0: no limit.
     int64_t most_entries = 0;
+    int child_bytes = 4;        // of a child number in sparse weights: 1, 2 or 4
+    bool half_weights = false;  // sparse weights in half precision; dense ones are floats
 };
 
 // A part of a label tree as a tree of its own: its leaves are labels, or nodes whose subtrees are trained
@@ -56,12 +67,12 @@ struct TreePart {
     const int32_t* rows = nullptr;
 };
 
-// One node's share of PackedWeights, before concatenation.
+// One node's share of TrainedWeights, before concatenation.
 struct PackedNode {
     Vector<int32_t> features;
     Vector<uint32_t> row_start;
-    Vector<int32_t> child;
-    memory::OwnVector<float> weights;  // freed one by one when they are joined
+    Bytes child;
+    Bytes weights;
 };
 
 // The weights kept of a finished sibling, by compacted feature.
@@ -89,7 +100,7 @@ class TreeTrainer {
         for (int32_t& row : members_.rows) row = part.rows[row];
     }
 
-    PackedWeights run() {
+    TrainedWeights run() {
         done_.resize(inner_.size());
         packed_.bias.assign(tree_.n_nodes, 0.0f);
         packed_.vector_weights.assign((tree_.n_nodes - 1) * rows_.vectors.width, 0.0f);
@@ -145,6 +156,8 @@ class TreeTrainer {
 
     bool dense() const { return options_.threshold < 0.0f; }
 
+    int64_t weight_bytes() const { return !dense() && options_.half_weights ? sizeof(Half) : sizeof(float); }
+
     void build(int32_t node, Scratch& scratch) const {
         build_problem(rows_, members_[node], options_.solver.bias, options_.most_entries, scratch.columns,
                       &scratch.problem);
@@ -194,7 +207,7 @@ class TreeTrainer {
             n_trained = static_cast<int32_t>(trained.size());
             n_groups = (n_trained + simd::kMaxLanes - 1) / simd::kMaxLanes;
             if (trainer.dense()) {
-                out().weights.assign(problem.features.size() * n_children, 0.0f);
+                out().weights.assign(problem.features.size() * n_children * static_cast<int64_t>(sizeof(float)), 0);
             } else {
                 columns.resize(n_children);
             }
@@ -223,8 +236,9 @@ class TreeTrainer {
             float* bias = trainer.packed_.bias.data() + trainer.tree_.child_ptr[node];
             auto sink = [&](const Finished& finished) {
                 finished.each([&](int lane, int32_t child) {
-                    const float weight = finished.weights[n_features * finished.width + lane];
-                    bias[child] = o.offset + (o.bias != 0.0f ? weight * o.bias : 0.0f);
+                    // Without a bias, the weights end with the features.
+                    const int64_t last = n_features * finished.width + lane;
+                    bias[child] = o.offset + (o.bias != 0.0f ? finished.weights[last] * o.bias : 0.0f);
                 });
                 trainer.dense() ? keep_all(finished) : keep_large(finished, scratch);
                 keep_vector_weights(finished);
@@ -236,8 +250,9 @@ class TreeTrainer {
         }
 
         void keep_all(const Finished& finished) {
+            auto* all = reinterpret_cast<float*>(out().weights.data());
             for (int64_t f = 0; f < problem.features.size(); ++f) {
-                float* to = out().weights.data() + int64_t{rank[f]} * n_children;
+                float* to = all + int64_t{rank[f]} * n_children;
                 const float* from = finished.weights + f * finished.width;
                 finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
             }
@@ -296,14 +311,34 @@ class TreeTrainer {
                 node_out.row_start.push_back(start);
                 start += count[r];
             }
-            node_out.child.resize(total);
-            node_out.weights.resize(total);
+            node_out.child.resize(total * trainer.options_.child_bytes);
+            node_out.weights.resize(total * trainer.weight_bytes());
+            switch (trainer.options_.child_bytes) {
+                case 1:
+                    return fill_rows<uint8_t>(at);
+                case 2:
+                    return fill_rows<uint16_t>(at);
+                default:
+                    return fill_rows<int32_t>(at);
+            }
+        }
+
+        template <class Child>
+        void fill_rows(Vector<uint32_t>& at) {
+            trainer.options_.half_weights ? fill_rows_of<Child, Half>(at) : fill_rows_of<Child, float>(at);
+        }
+
+        // Entry by entry in the order of the children; at[r] is the next free place of row r.
+        template <class Child, class Weight>
+        void fill_rows_of(Vector<uint32_t>& at) {
+            auto* child = reinterpret_cast<Child*>(out().child.data());
+            auto* weights = reinterpret_cast<Weight*>(out().weights.data());
             for (int32_t c = 0; c < n_children; ++c) {
                 const Column& column = columns[c];
                 for (int64_t j = 0; j < column.features.size(); ++j) {
-                    const int64_t slot = at[rank[column.features[j]]]++;
-                    node_out.child[slot] = c;
-                    node_out.weights[slot] = column.weights[j];
+                    const uint32_t slot = at[rank[column.features[j]]]++;
+                    child[slot] = static_cast<Child>(c);
+                    narrow(column.weights[j], weights[slot]);
                 }
             }
         }
@@ -322,24 +357,24 @@ class TreeTrainer {
         int64_t n_features = 0, n_weights = 0;
         for (const PackedNode& node : done_) {
             n_features += node.features.size();
-            n_weights += node.weights.size();
+            n_weights += node.weights.size() / weight_bytes();
         }
         packed_.features.reserve(n_features);
         packed_.row_start.reserve(dense() ? 0 : n_features);
-        packed_.child.reserve(dense() ? 0 : n_weights);
-        packed_.weights.reserve(n_weights);
+        packed_.child.reserve(dense() ? 0 : n_weights * options_.child_bytes);
+        packed_.weights.reserve(n_weights * weight_bytes());
         for (PackedNode& node : done_) {
             append(packed_.features, node.features);
             append(packed_.row_start, node.row_start);
             append(packed_.child, node.child);
             append(packed_.weights, node.weights);
             packed_.feature_ptr.push_back(packed_.features.size());
-            packed_.weight_ptr.push_back(packed_.weights.size());
+            packed_.weight_ptr.push_back(packed_.weights.size() / weight_bytes());
         }
     }
 
-    template <class T, class Part>
-    static void append(Vector<T>& all, Part& part) {
+    template <class Part>
+    static void append(Part& all, Part& part) {
         all.insert(all.end(), part.begin(), part.end());
         Part().swap(part);
     }
@@ -354,7 +389,7 @@ class TreeTrainer {
     Vector<int32_t> inner_;
     Vector<PackedNode> done_;
     Vector<Scratch> scratches_;
-    PackedWeights packed_;
+    TrainedWeights packed_;
 };
 
 }  // namespace labelwood::label_tree

@@ -34,7 +34,7 @@ using AlignedVector = Vector<T, LineAllocator<T>>;
 template <class T>
 struct OwnPages {
     using value_type = T;
-    static constexpr size_t kLarge = size_t{1} << 20;  // bytes
+    static constexpr size_t kLarge = size_t{1} << 18;  // bytes
 
     OwnPages() = default;
     template <class U>

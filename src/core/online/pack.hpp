@@ -11,10 +11,14 @@
 
 namespace labelwood::online {
 
-// A label tree in breadth-first order with its weights. `leaf_labels[j]` is the label that leaf j suggests.
-// Retired labels, and nodes with no other label below, are left out.
+// A label tree in breadth-first order. `leaf_labels[j]` is the label that leaf j suggests, `order` has the node of the
+// growing tree for each node. Retired labels, and nodes with no other label below, are left out.
+struct PackedShape {
+    Vector<int32_t> child_ptr, label, leaf_labels, order;
+};
+
 struct PackedTree {
-    Vector<int32_t> child_ptr, label, leaf_labels;
+    PackedShape shape;
     label_tree::PackedWeights weights;
 };
 
@@ -48,9 +52,9 @@ inline Vector<int32_t> packed_order(const Tree& tree, Vector<int32_t>* child_ptr
     return order;
 }
 
-inline void pack_labels(const Tree& tree, const Vector<int32_t>& order, PackedTree* out) {
-    Vector<int32_t>&labels = out->label, &leaf_labels = out->leaf_labels;
-    for (const int32_t v : order) {
+inline void pack_labels(const Tree& tree, PackedShape& out) {
+    Vector<int32_t>&labels = out.label, &leaf_labels = out.leaf_labels;
+    for (const int32_t v : out.order) {
         const int32_t label = v < 0 ? -1 : tree.nodes()[v].label;
         labels.push_back(label);
         if (label >= 0) leaf_labels.push_back(label);
@@ -64,20 +68,29 @@ inline void pack_labels(const Tree& tree, const Vector<int32_t>& order, PackedTr
     for (int32_t& label : leaf_labels) label = tree.labels()[label].answers_as;
 }
 
-// Adds the weights of the nodes `order`. `each_row(i, block, use)` calls use(feature, weights by lane) for the rows of
-// packed node i.
-template <class EachRow>
-void pack_weights(const Tree& tree, const Vector<int32_t>& order, float threshold, PackedTree& out,
-                  EachRow&& each_row) {
+inline PackedShape packed_shape(const Tree& tree) {
+    PackedShape out;
+    out.order = packed_order(tree, &out.child_ptr);
+    pack_labels(tree, out);
+    return out;
+}
+
+// The block that scores a node; -1 is the node above the root.
+inline int32_t block_of(const Tree& tree, int32_t node) {
+    return node < 0 ? 0 : tree.nodes()[node].block;
+}
+
+inline PackedTree pack(const Tree& tree, float threshold) {
+    PackedTree out{packed_shape(tree), {}};
+    const Vector<int32_t>& order = out.shape.order;
     const Nodes& nodes = tree.nodes();
     label_tree::PackedWeights& packed = out.weights;
     packed.bias.assign(order.size(), 0.0f);
     const bool dense = threshold < 0.0f;
     Vector<int32_t> lanes;  // of a node's children
     for (int64_t i = 0; i < order.size(); ++i) {
-        if (out.label[i] >= 0) continue;
-        const int32_t block = order[i] < 0 ? 0 : nodes[order[i]].block;
-        const int32_t begin = out.child_ptr[i], end = out.child_ptr[i + 1];
+        if (out.shape.label[i] >= 0) continue;
+        const int32_t begin = out.shape.child_ptr[i], end = out.shape.child_ptr[i + 1];
         lanes.clear();
         for (int32_t c = begin; c < end; ++c) lanes.push_back(nodes[order[c]].lane);
         const int64_t start = packed.weights.size();
@@ -104,38 +117,40 @@ void pack_weights(const Tree& tree, const Vector<int32_t>& order, float threshol
             packed.row_start.push_back(static_cast<uint32_t>(before - start));
             packed.features.push_back(static_cast<int32_t>(feature));
         };
-        each_row(i, tree.block(block), add_row);
+        BlockState::each_row(tree.block(block_of(tree, order[i])), tree.numbers(), tree.learner(), add_row);
         packed.feature_ptr.push_back(packed.features.size());
         packed.weight_ptr.push_back(packed.weights.size());
     }
-}
-
-inline PackedTree pack(const Tree& tree, float threshold) {
-    PackedTree out;
-    const Vector<int32_t> order = packed_order(tree, &out.child_ptr);
-    pack_labels(tree, order, &out);
-    pack_weights(tree, order, threshold, out, [&](int64_t, const SiblingBlock& block, auto& use) {
-        BlockState::each_row(block, tree.numbers(), tree.learner(), use);
-    });
     return out;
 }
 
-// The packed tree as far as a row with these features reaches these labels: all nodes, but only the weights of the
-// features, and only of nodes above a leaf that suggests one of the labels.
-inline PackedTree pack_paths(const Tree& tree, Span<const int32_t> features, Span<const int32_t> labels) {
-    PackedTree out;
-    const Vector<int32_t> order = packed_order(tree, &out.child_ptr);
-    pack_labels(tree, order, &out);
-    Vector<uint8_t> above(order.size(), 0);
-    for (int64_t i = order.size() - 1; i >= 0; --i) {
-        if (out.label[i] >= 0) {
-            above[i] = std::find(labels.begin(), labels.end(), out.leaf_labels[out.label[i]]) != labels.end();
-        }
-        for (int32_t child = out.child_ptr[i]; child < out.child_ptr[i + 1]; ++child) above[i] |= above[child];
+// The weights of some nodes for some features, [nodes, features], and their biases.
+struct WeightsOfNodes {
+    Vector<float> weights, bias;
+};
+
+// Nodes with the same parent follow one another.
+inline WeightsOfNodes weights_of(const Tree& tree, Span<const int32_t> nodes, Span<const int32_t> features) {
+    const int64_t width = features.size();
+    WeightsOfNodes out{Vector<float>(nodes.size() * width, 0.0f), Vector<float>(nodes.size(), 0.0f)};
+    for (int64_t begin = 0, end = 0; begin < nodes.size(); begin = end) {
+        const int32_t parent = tree.nodes()[nodes[begin]].parent;
+        while (end < nodes.size() && tree.nodes()[nodes[end]].parent == parent) ++end;
+        int64_t column = 0;
+        const auto add_row = [&](int64_t feature, const float* row) {
+            while (feature >= 0 && features[column] != feature) ++column;
+            for (int64_t i = begin; i < end; ++i) {
+                const float weight = row[tree.nodes()[nodes[i]].lane];
+                if (feature < 0) {
+                    out.bias[i] = weight * tree.learner().bias;
+                } else {
+                    out.weights[i * width + column] = weight;
+                }
+            }
+        };
+        BlockState::each_row_among(features, tree.block(block_of(tree, parent)), tree.numbers(), tree.learner(),
+                                   add_row);
     }
-    pack_weights(tree, order, -1.0f, out, [&](int64_t i, const SiblingBlock& block, auto& use) {
-        if (above[i]) BlockState::each_row_among(features, block, tree.numbers(), tree.learner(), use);
-    });
     return out;
 }
 

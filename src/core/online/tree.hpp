@@ -118,6 +118,7 @@ class Tree {
         }
         record.retired = retired;
         record.answers_as = answers_as;
+        ++revision_;
     }
 
     int64_t bytes() const {
@@ -126,6 +127,8 @@ class Tree {
     }
     int64_t updates() const { return updates_; }
     int64_t seen() const { return seen_; }
+    // Changes whenever nodes or the labels of leaves do; not saved.
+    int64_t revision() const { return revision_; }
     bool growing() const { return growing_; }
     const Nodes& nodes() const { return nodes_; }
     const Deque<LabelRecord>& labels() const { return labels_; }
@@ -231,6 +234,7 @@ class Tree {
         LabelRecord& record = labels_[label];
         record.leaf = leaf;
         nodes_[leaf].label = label;
+        ++revision_;
         if (nodes_[leaf].parent >= 0) ++nodes_[nodes_[leaf].parent].n_leaf_children;
         for (int32_t v = leaf; v >= 0; v = nodes_[v].parent) {
             ++nodes_[v].n_leaves;
@@ -286,6 +290,7 @@ class Tree {
     Deque<LabelRecord> labels_;
     int64_t seen_ = 0;
     int64_t updates_ = 0;
+    int64_t revision_ = 0;
 
     Vector<int32_t> row_labels_;
     Vector<int64_t> stamps_, counted_;

@@ -48,6 +48,7 @@ _GROUPS = {
             "eval": "evaluate a model on a data file with known labels",
             "explain": "show why labels are suggested and where a label was lost",
             "serve": "suggest labels and learn over HTTP",
+            "review": "tag documents on a web page, with suggestions",
             "restore": "export the model of a service as it was at a point in time",
         },
     ),

@@ -35,6 +35,7 @@ class FittedModel:
     can_shrink: ClassVar[bool] = False  # the model has prune, quantize and shrink_curve
     has_label_weights: ClassVar[bool] = False  # trees() are label trees: features have weights for each label
     takes_new_features: ClassVar[bool] = False  # rows may have columns beyond those of training
+    vector_width: ClassVar[int] = 0  # numbers of a vector beside each text, in a model of texts
     takes_vectors: ClassVar[bool] = False  # learns from dense columns as they are; others get them as sparse entries
 
     n_jobs: int | None

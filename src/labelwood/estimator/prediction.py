@@ -189,8 +189,10 @@ class Prediction(FittedModel):
                 kept = [one for one in explanation.suggestions if self.id_of(one.label) not in moved]
                 explanation = replace(explanation, suggestions=tuple(kept[:k]))
             found.append(replace(self._with_probabilities(explanation), row_is_empty=not self.knows_any(row)))
+        if self.vocabulary_ is None:
+            return found
         names = ShownNames(self.vocabulary_)
-        return [with_names(one, names.name) for one in found] if names else found
+        return [with_names(one, names.name) for one in found]
 
     def coef_of(self, label: Hashable) -> sp.csr_array[np.float64]:
         """The weights of a label, a sparse row 1 x features; only label trees have them.

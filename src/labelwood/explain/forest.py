@@ -35,9 +35,9 @@ class RowInForest:
     @cached_property
     def routes(self) -> tuple[Route, ...]:
         """The routes to the leaves, tree by tree."""
-        found = []
+        found, every = [], sum(map(len, self._reached))
         for tree, leaves in enumerate(self._reached):
-            weight = 1 / (self._forest.n_trees * len(leaves))
+            weight = 1 / (every if self._forest.routing.leaf_votes else self._forest.n_trees * len(leaves))
             for leaf in leaves:
                 steps = tuple(self._step(child, tree) for child in self._forest.path_to(leaf)[1:])
                 found.append(Route(tree, leaf, weight, steps))
@@ -129,7 +129,7 @@ class RowInForest:
         siblings = range(forest.child_ptr[node], forest.child_ptr[node + 1])
         by_child = {other: self._weights(other, tree) for other in siblings}
         scores = {other: float(forest.bias[other] + self._values @ weights) for other, weights in by_child.items()}
-        listed, rest = self._asked.contributions(self._columns, self._values, by_child[child])
+        ((listed, rest),) = self._asked.contributions(self._columns, self._values, by_child[child][None])
         return Step(
             node=node,
             child=child,

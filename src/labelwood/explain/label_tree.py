@@ -6,17 +6,18 @@ Scores are computed again in double precision from the packed weights. They agre
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain import Asked, Explanation, Lost, Missed, Path, Place, Rival, Step, Suggestion
+from labelwood.explain.tree_weights import TreeWeights
 from labelwood.hybrid import as_sparse
-from labelwood.packed.label_tree import NodeWeights, PackedTree
-from labelwood.sparse import CSR, F64, I32, TopK
+from labelwood.sparse import CSR, F64, TopK
 
 
 @dataclass(frozen=True)
@@ -31,35 +32,49 @@ class Members:
         return list(zip(self.labels, self.scores, strict=True))
 
 
-class RowInTree:
-    """One prepared row in one label tree; ``leaf_labels`` maps the leaves of a frozen tree to label ids."""
+class _Opened(NamedTuple):
+    """An inner node whose children were scored: its first child, and per child weights [columns], bias, score."""
 
-    def __init__(
-        self, packed: PackedTree, row: CSR, asked: Asked, *, number: int, leaf_labels: I32 | None = None
-    ) -> None:
-        self._packed, self._asked, self._number = packed, asked, number
+    first: int
+    weights: F64
+    biases: F64
+    scores: F64
+    log_probabilities: list[float]
+
+
+class RowInTree:
+    """One prepared row in one label tree.
+
+    Nodes and steps are computed together where it is possible: a call of NumPy takes longer than the sums of a node.
+    """
+
+    def __init__(self, weights: TreeWeights, row: CSR, asked: Asked, *, number: int) -> None:
+        self._weights, self._asked, self._number = weights, asked, number
         row = as_sparse(row)
         self._columns, self._values = row.indices, row.data.astype(np.float64)
-        label = packed.tree.label
-        self._label = label if leaf_labels is None else _renamed(label, leaf_labels)
         # Paths to several labels share nodes and steps.
-        self._weights: dict[int, tuple[npt.NDArray[np.intp], F64]] = {}
-        self._scores: dict[int, F64] = {}
-        self._log_probabilities: dict[int, list[float]] = {}
+        self._opened: dict[int, _Opened] = {}
         self._steps: dict[int, Step] = {}
 
-    def path(self, label: int, members: Members) -> Path | None:
-        """The path to a label; the best, if several leaves answer as it, and None if the tree lacks it."""
-        leaves = (self._label == label).nonzero()[0].tolist()
-        if not leaves:
-            return None
-        best = max(leaves, key=self.log_score) if len(leaves) > 1 else leaves[0]
-        steps = tuple(self._step(child) for child in self._nodes_to(best))
-        return Path(self._number, math.exp(self.log_score(best)), label in members.labels, steps)
+    def paths(self, labels: Sequence[int], members: Members) -> list[Path | None]:
+        """The path to each label; the best, if several leaves answer as it, and None if the tree lacks it."""
+        leaves = [(self._weights.label == label).nonzero()[0].tolist() for label in labels]
+        ways = [[self._nodes_to(leaf) for leaf in several] for several in leaves]
+        self._open(node for several in ways for way in several for node in (0, *way[:-1]))
+        best = [max(several, key=self._log_product) if several else None for several in ways]
+        self._add_steps([child for way in best if way is not None for child in way])
+        return [
+            None if way is None else self._path(way, listed=label in members.labels)
+            for label, way in zip(labels, best, strict=True)
+        ]
+
+    def _path(self, way: list[int], *, listed: bool) -> Path:
+        score = math.exp(self._log_product(way))
+        return Path(self._number, score, listed, tuple(self._steps[child] for child in way))
 
     def lost(self, label: int, members: Members, k: int, beam_width: int | None) -> Lost:
         """Where a label was lost on its way to the first k; ``beam_width`` None: the search was exact."""
-        path = self.path(label, members)
+        (path,) = self.paths([label], members)
         if path is None:
             return Lost(self._number, "absent", 0.0, None, ())
         if label in members.labels[:k]:
@@ -68,114 +83,90 @@ class RowInTree:
         if beam_width is not None and not path.listed:
             for step, kept in zip(path.steps[:-1], self._beams(beam_width), strict=False):
                 if step.child not in kept:
-                    rivals = tuple(Rival(node, None, float(np.exp(self.log_score(node)))) for node in kept)
-                    reached = float(np.exp(self.log_score(step.child)))
+                    rivals = tuple(Rival(node, None, math.exp(self.log_score(node))) for node in kept)
+                    reached = math.exp(self.log_score(step.child))
                     return Lost(self._number, "beam", reached, step, rivals)
         weakest = path.steps[int(np.argmin([self._log_probability(node) for node in nodes]))]
         winners = tuple(Rival(None, self._asked.label_name(other), score) for other, score in members.items()[:k])
         return Lost(self._number, "rank", path.score, weakest, winners)
 
     def log_score(self, node: int) -> float:
-        """The logarithm of the product of the probabilities from the root to a node."""
-        return sum(self._log_probability(child) for child in self._nodes_to(node))
+        """The logarithm of the product of the probabilities from the root to a node whose ancestors are open."""
+        return self._log_product(self._nodes_to(node))
+
+    def _log_product(self, nodes: Iterable[int]) -> float:
+        return sum(map(self._log_probability, nodes))
 
     def _beams(self, width: int) -> list[list[int]]:
         """The inner nodes that a beam search keeps on each level below the root, best first."""
-        tree, levels, beam = self._packed.tree, [], [0]
+        tree, levels, beam = self._weights.tree, [], [0]
         while beam:
+            self._open(beam)
             children = [child for node in beam for child in range(tree.child_ptr[node], tree.child_ptr[node + 1])]
             inner = [child for child in children if tree.label[child] < 0]
             beam = sorted(inner, key=lambda node: (-self.log_score(node), node))[:width]
             levels.append(beam)
         return levels
 
+    def _parent(self, child: int) -> int:
+        return self._weights.tree.parent.item(child)
+
     def _nodes_to(self, node: int) -> list[int]:
         """The nodes on the path, without the root."""
-        parent, nodes = self._packed.tree.parent, []
+        parent, nodes = self._weights.tree.parent, []
         while node != 0:
             nodes.append(node)
             node = parent.item(node)
         return nodes[::-1]
 
-    def _weights_of(self, node: int) -> tuple[npt.NDArray[np.intp], F64]:
-        if node not in self._weights:
-            self._weights[node] = weights_of_node(self._packed, node, self._columns)
-        return self._weights[node]
-
-    def _children_scores(self, node: int) -> F64:
-        if node not in self._scores:
-            matched, weights = self._weights_of(node)
-            first, last = self._packed.tree.child_ptr[node : node + 2]
-            bias = self._packed.node_weights.bias[first:last].astype(np.float64)
-            self._scores[node] = bias + self._values[matched] @ weights
-        return self._scores[node]
+    def _open(self, nodes: Iterable[int]) -> None:
+        """Score the children of inner nodes, those of all nodes at once."""
+        fresh = [node for node in dict.fromkeys(nodes) if node not in self._opened]
+        if not fresh:
+            return
+        weights, biases = self._weights.of_children(fresh, self._columns)
+        scores = biases + weights @ self._values
+        logs = log_probability(scores, self._weights.link).tolist()
+        child_ptr, begin = self._weights.tree.child_ptr, 0
+        for node in fresh:
+            first = child_ptr.item(node)
+            own = slice(begin, begin + child_ptr.item(node + 1) - first)
+            self._opened[node] = _Opened(first, weights[own], biases[own], scores[own], logs[own])
+            begin = own.stop
 
     def _log_probability(self, child: int) -> float:
-        node = int(self._packed.tree.parent[child])
-        if node not in self._log_probabilities:
-            found = log_probability(self._children_scores(node), self._packed.link)
-            self._log_probabilities[node] = found.tolist()
-        return self._log_probabilities[node][child - int(self._packed.tree.child_ptr[node])]
+        opened = self._opened[self._parent(child)]
+        return opened.log_probabilities[child - opened.first]
 
-    def _step(self, child: int) -> Step:
-        if child not in self._steps:
-            self._steps[child] = self._new_step(child)
-        return self._steps[child]
-
-    def _new_step(self, child: int) -> Step:
-        packed, asked = self._packed, self._asked
-        node = int(packed.tree.parent[child])
-        place = child - int(packed.tree.child_ptr[node])
-        scores = self._children_scores(node)
-        matched, weights = self._weights_of(node)
-        listed, rest = asked.contributions(self._columns[matched], self._values[matched], weights[:, place])
-        label = int(self._label[child])
-        return Step(
-            node=node,
-            child=child,
-            label=asked.label_name(label) if label >= 0 else None,
-            score=float(scores[place]),
-            probability=math.exp(self._log_probability(child)),
-            place=1 + int(np.count_nonzero(scores > scores[place])),
-            n_children=len(scores),
-            bias=float(packed.node_weights.bias[child]),
-            contributions=listed,
-            rest=rest,
-        )
-
-
-def weights_of_node(packed: PackedTree, node: int, columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], F64]:
-    """The ascending ``columns`` that an inner node uses, as positions, and their weights [columns used, children]."""
-    weights, inner = packed.node_weights, int(packed.tree.inner_of[node])
-    own = weights.features[weights.feature_ptr[inner] : weights.feature_ptr[inner + 1]]
-    n_children = int(packed.tree.child_ptr[node + 1] - packed.tree.child_ptr[node])
-    known, found = np.empty(0, np.intp), np.zeros((0, n_children))
-    if len(own):
-        at = own.searchsorted(columns)
-        (known,) = (own.take(at, mode="clip") == columns).nonzero()
-        found = _rows(weights, inner, at[known], n_children)
-    first = packed.n_features - packed.n_columns
-    (of_vector,) = (columns >= first).nonzero()
-    if len(of_vector) == 0:
-        return known, found
-    dense = weights.vector_block(packed.tree, node)[columns[of_vector] - first]
-    return np.concatenate([known, of_vector]), np.concatenate([found, dense.astype(np.float64)])
-
-
-def _rows(node_weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_children: int) -> F64:
-    start, stop = (int(bound) for bound in node_weights.weight_ptr[inner : inner + 2])
-    if node_weights.dense:
-        block = node_weights.weights[start:stop].reshape(-1, n_children)
-        found: F64 = (block if len(positions) == len(block) else block[positions]).astype(np.float64)
-        return found
-    first, last = (int(bound) for bound in node_weights.feature_ptr[inner : inner + 2])
-    bounds = np.append(node_weights.row_start[first:last].astype(np.int64), stop - start)
-    own = node_weights.weights_of(inner)
-    weights = np.zeros((len(positions), n_children))
-    for place, position in enumerate(positions.tolist()):
-        pairs = slice(bounds[position], bounds[position + 1])
-        weights[place, node_weights.child[start:stop][pairs]] = own[pairs]
-    return weights
+    def _add_steps(self, children: Iterable[int]) -> None:
+        """Make the steps to children of open nodes, all at once."""
+        fresh = [child for child in dict.fromkeys(children) if child not in self._steps]
+        if not fresh:
+            return
+        nodes = [self._parent(child) for child in fresh]
+        opened = [self._opened[node] for node in nodes]
+        places = [child - one.first for child, one in zip(fresh, opened, strict=True)]
+        weights = np.array([one.weights[place] for one, place in zip(opened, places, strict=True)])
+        found = self._asked.contributions(self._columns, self._values, weights)
+        labels = self._weights.label[fresh].tolist()
+        scores = [one.scores.item(place) for one, place in zip(opened, places, strict=True)]
+        sizes = [len(one.scores) for one in opened]
+        better = np.concatenate([one.scores for one in opened]) > np.repeat(scores, sizes)
+        ranks = np.add.reduceat(better, list(accumulate([0, *sizes[:-1]])), dtype=np.int64).tolist()
+        for i, child in enumerate(fresh):
+            one, place = opened[i], places[i]
+            self._steps[child] = Step(
+                node=nodes[i],
+                child=child,
+                label=self._asked.label_name(labels[i]) if labels[i] >= 0 else None,
+                score=scores[i],
+                probability=math.exp(one.log_probabilities[place]),
+                place=1 + ranks[i],
+                n_children=sizes[i],
+                bias=one.biases.item(place),
+                contributions=found[i][0],
+                rest=found[i][1],
+            )
 
 
 def members_of(top: TopK) -> Members:
@@ -194,15 +185,11 @@ def explain_row(
     missed: Sequence[Place],
 ) -> Explanation:
     """The explanation of a row, from its view and list in each tree and from the list of all trees together."""
+    suggested = members_of(top)
+    paths = [view.paths(suggested.labels, own) for view, own in zip(views, members, strict=True)]
     suggestions = tuple(
-        Suggestion(
-            asked.label_name(label),
-            score,
-            tuple(
-                path for view, own in zip(views, members, strict=True) if (path := view.path(label, own)) is not None
-            ),
-        )
-        for label, score in members_of(top).items()
+        Suggestion(asked.label_name(label), score, tuple(path for path in ways if path is not None))
+        for (label, score), *ways in zip(suggested.items(), *paths, strict=True)
     )
     k = top.labels.shape[1]
     lost = tuple(
@@ -215,13 +202,6 @@ def explain_row(
         for place in missed
     )
     return Explanation(suggestions, missed=lost)
-
-
-def _renamed(label: I32, leaf_labels: I32) -> I32:
-    """The model's label of each node, -1 for inner nodes."""
-    found, leaves = np.full_like(label, -1), label >= 0
-    found[leaves] = leaf_labels[label[leaves]]
-    return found
 
 
 def log_probability(margin: npt.NDArray[Any], link: int) -> npt.NDArray[Any]:

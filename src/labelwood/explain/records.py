@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -220,22 +221,41 @@ class Asked:
     feature_name: Callable[[int], str | None]
     n_features: int | None
 
-    def contributions(self, columns: I32, values: F64, weights: F64) -> tuple[tuple[Contribution, ...], float]:
-        """The largest contributions, and the sum of the others; columns rise."""
+    def contributions(self, columns: I32, values: F64, weights: F64) -> list[tuple[tuple[Contribution, ...], float]]:
+        """For each row of weights, the largest contributions and the sum of the others; columns rise."""
         amounts = values * weights
-        shown = _largest(amounts, self.n_features)
-        found, listed = columns[shown].tolist(), amounts[shown]
-        rest = float(amounts.sum() - listed.sum()) if len(shown) < len(amounts) else 0.0
-        named, numbers = map(self.feature_name, found), (array[shown].tolist() for array in (values, weights))
-        return tuple(map(Contribution, found, named, *numbers, listed.tolist())), rest
+        rows, places, counts = _largest(amounts, self.n_features)
+        listed = amounts[rows, places].tolist()
+        shown = columns[places].tolist()
+        one_by_one = map(
+            Contribution, shown, map(self.feature_name, shown), values[places].tolist(),
+            weights[rows, places].tolist(), listed,
+        )  # fmt: skip
+        totals, n_all = amounts.sum(axis=1).tolist(), np.count_nonzero(amounts, axis=1).tolist()
+        found, start = [], 0
+        for total, count, n_own in zip(totals, counts.tolist(), n_all, strict=True):
+            rest = total - sum(listed[start : start + count]) if count < n_own else 0.0
+            found.append((tuple(islice(one_by_one, count)), rest))
+            start += count
+        return found
 
 
-def _largest(amounts: F64, n: int | None) -> npt.NDArray[np.intp]:
-    """The places of the n largest amounts by magnitude, equal ones in their order; zeros are left out."""
+def _largest(amounts: F64, n: int | None) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows and places of the n largest amounts of each row by magnitude, and their number in each row.
+
+    Equal amounts stay in their order; zeros are left out.
+    """
     size = np.abs(amounts)
-    if n is not None and 0 < n < len(size):
-        (places,) = (size >= np.partition(size, len(size) - n)[len(size) - n]).nonzero()
-    else:
-        (places,) = size.nonzero()
-    found: npt.NDArray[np.intp] = places[(-size[places]).argsort(kind="stable")[:n]]
-    return found[: np.count_nonzero(size[found])]
+    kept = size > 0
+    width = size.shape[1]
+    if n is not None and 0 < n < width:
+        kept &= size >= np.partition(size, width - n, axis=1)[:, width - n, None]
+    rows, places = kept.nonzero()
+    order = np.lexsort((-size[rows, places], rows))
+    rows, places = rows[order], places[order]
+    counts = np.bincount(rows, minlength=len(amounts))
+    if n is not None and len(rows) and counts.max() > n:  # equal amounts at the end of a list, or n is 0
+        first = (np.cumsum(counts) - counts)[rows]
+        listed = np.arange(len(rows)) - first < n
+        rows, places, counts = rows[listed], places[listed], np.minimum(counts, n)
+    return rows, places, counts

@@ -85,16 +85,26 @@ def _read_tree(model: Made) -> tuple[int, ForeignTree]:
         first, last = (int(bound) for bound in pointer[index : index + 2])
         if last - first != len(labels) or not labels:
             raise FormatError("a node has other numbers of children and classifiers")
-        node_of[first:last] = np.arange(len(parent), len(parent) + len(labels))
-        waiting += zip(range(len(parent), len(parent) + len(children)), children, strict=True)
-        parent += [node] * len(labels)
-        label += labels
+        kept = [not _is_empty(child) for child in children] or [True] * len(labels)
+        numbers = len(parent) + np.cumsum(kept) - 1
+        node_of[first:last] = np.where(kept, numbers, 0)
+        waiting += [(int(number), child) for number, child, keep in zip(numbers, children, kept, strict=False) if keep]
+        parent += [node] * sum(kept)
+        label += [own for own, keep in zip(labels, kept, strict=True) if keep]
     if np.any(node_of < 0):
         raise FormatError("some classifiers belong to no node")
     bias = np.zeros(len(parent))
     bias[node_of] = _STEEPNESS * constant
-    tree = ForeignTree(np.array(parent), np.array(label), node_of[column], feature, _STEEPNESS * weight, bias)
+    used = node_of[column] > 0
+    weights = node_of[column[used]], feature[used], _STEEPNESS * weight[used]
+    tree = ForeignTree(np.array(parent), np.array(label), *weights, np.where(np.arange(len(bias)) > 0, bias, 0.0))
     return n_features, with_even_beams(tree.check(n_features))
+
+
+def _is_empty(described: Any) -> bool:
+    """True of a leaf without labels: LibMultiLabel keeps clusters that k-means left empty. They are left out here."""
+    fields = described.fields() if isinstance(described, Made) else {}
+    return fields.get("children") == [] and "label_map" in fields and not len(array_of(fields["label_map"]))
 
 
 def _scalar(value: Any) -> int:

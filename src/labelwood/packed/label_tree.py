@@ -97,6 +97,7 @@ class NodeWeights:
         wanted = {"feature_ptr": np.int64, "features": np.int32, "weight_ptr": np.int64, "row_start": np.uint32}
         for name, dtype in {**wanted, "bias": np.float32, "scale": np.float32, "vector_scale": np.float32}.items():
             _require(getattr(self, name).dtype == dtype, f"{name} must be {np.dtype(dtype)}")
+        _require(self.child.dtype in _CHILD_TYPES, "child must be uint8, uint16 or int32")
         flat = all(getattr(self, part.name).ndim == 1 for part in fields(self))
         _require(flat, "arrays must be one-dimensional")
         n_inner, n_children = len(tree.inner), np.diff(tree.child_ptr)[tree.inner]
@@ -114,7 +115,6 @@ class NodeWeights:
         else:
             known = self.weights.dtype in (np.int8, np.float16, np.float32)
             _require(known, "weights must be int8, float16 or float32")
-            _require(self.child.dtype in _CHILD_TYPES, "child must be uint8, uint16 or int32")
             _require(len(self.row_start) == len(self.features), "row_start must have one entry per feature")
             _require(len(self.child) == len(self.weights), "child and weights must have the same length")
             self._check_rows(n_children)
@@ -164,8 +164,8 @@ def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype
     return NodeWeights(
         **{
             **arrays,
-            "child": arrays["child"].astype(child_type(widest)),
-            "weights": arrays["weights"].astype(weight_dtype) if sparse else arrays["weights"],
+            "child": arrays["child"].astype(child_type(widest), copy=False),
+            "weights": arrays["weights"].astype(weight_dtype, copy=False) if sparse else arrays["weights"],
         }
     )
 

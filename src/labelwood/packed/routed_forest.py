@@ -42,7 +42,7 @@ class Routing:
     ``row_share`` of its squared length, at least :data:`SHORT_ROW`; ``normalize`` then scales it to unit length.
     ``projection`` "hash": column j becomes column h(j) of ``n_columns`` with a sign s(j); "gaussian": a dense normal
     matrix. The coefficients follow from a seed and are never stored. ``seed_per_node``: each inner node has its own
-    seed, else each tree.
+    seed, else each tree. ``leaf_votes``: every leaf that a row reaches has one vote, else every tree has one.
     """
 
     threshold: float | None = None
@@ -51,6 +51,7 @@ class Routing:
     n_columns: int = 0
     seed_per_node: bool = False
     row_share: float = 1.0
+    leaf_votes: bool = False
 
     def facts(self) -> dict[str, Any]:
         """The JSON-able facts to save."""
@@ -60,11 +61,12 @@ class Routing:
     def restore(cls, facts: Any) -> Routing:
         """The inverse of :meth:`facts`; checks every value."""
         _require(isinstance(facts, dict), "routing must be an object")
-        whole_rows = {"row_share": 1.0}  # older models do not say
-        routing = cls(**{field.name: {**whole_rows, **facts}[field.name] for field in fields(cls)})
+        added = {"row_share": 1.0, "leaf_votes": False}  # older models do not say
+        routing = cls(**{field.name: {**added, **facts}[field.name] for field in fields(cls)})
         threshold = routing.threshold
-        _require(threshold is None or (type(threshold) in (int, float) and np.isfinite(threshold)), "bad threshold")
-        for flag in ("normalize", "seed_per_node"):
+        largest = float(np.finfo(np.float32).max)
+        _require(threshold is None or (type(threshold) in (int, float) and abs(threshold) <= largest), "bad threshold")
+        for flag in ("normalize", "seed_per_node", "leaf_votes"):
             _require(type(getattr(routing, flag)) is bool, f"{flag} must be true or false")
         share = routing.row_share
         _require(type(share) in (int, float) and 0 < share <= 1, "row_share must be above 0 and at most 1")
@@ -209,6 +211,7 @@ class RoutedForest(PicklesFieldsOnly):
             "seed_per_node": r.seed_per_node,
             "several": r.threshold is not None,
             "threshold": r.threshold or 0.0,
+            "leaf_votes": r.leaf_votes,
         }
         return _core.ForestRouter(arrays, options)
 

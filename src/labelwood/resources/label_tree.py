@@ -37,7 +37,7 @@ _THINNED = Growth(0.0, 1.2, slowing=0.94)  # of kept weights with the rows of a 
 _SECONDS = Growth(1.0, 1.1)
 # Passes over a node's entries: to gather them, and more for a block if all rows are positive for some sibling.
 _GATHER, _CROWDED = 2.5, 4.0
-_GIVEN_BACK = 2.0**20  # bytes of a block that goes back to the system when it is freed
+_GIVEN_BACK = 2.0**18  # bytes of a block that goes back to the system when it is freed
 _ARRAYS, _HEADER, _MANIFEST = 10, 400, 3000  # of a tree; bytes of a file's header; of the manifest
 _STORE_SECONDS = Banded(8e-9, 4e-9, 1e-8)  # to write a weight, where all are kept
 
@@ -204,8 +204,10 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Ba
         return Banded(*plan.likeness).times(packed), Banded(*held.tolist())
     features = kept.features.times(8).plus(theory.packed_tree_bytes(*nodes, 0, 0))
     child_bytes = np.dtype(child_type(int(plan.children.max()))).itemsize
-    # Trained as pairs of 8 bytes, then put together: for a moment both are there, if nothing was given back.
-    held_twice = kept.weights.times(8).plus(features).times(2)
+    # Trained as pairs (weights of one byte as floats), then put together: for a moment both are there, if nothing was
+    # given back.
+    trained_bytes = child_bytes + (4 if weight_bytes == 1 else weight_bytes)
+    held_twice = kept.weights.times(trained_bytes).plus(features).times(2)
     return kept.weights.times(child_bytes + weight_bytes).plus(features), held_twice.spread(0.5, 1.0)
 
 

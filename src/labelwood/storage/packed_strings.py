@@ -41,14 +41,18 @@ def unpack(
         raise FormatError(f"{what} is not UTF-8; the model is damaged") from None
 
 
-def joined(parts: Sequence[tuple[U8, I64]]) -> tuple[U8, I64]:
-    """The strings of several parts, one part after the other.
+def split_lines(utf8: U8) -> list[bytes]:
+    """The UTF-8 of each line; a newline ends every line.
 
-    >>> joined([pack(["ab"]), pack(["c", "d"])])[1].tolist()
-    [0, 2, 3, 4]
+    >>> split_lines(join_lines([b"ab", b"", b"c"]))
+    [b'ab', b'', b'c']
     """
-    sizes = np.concatenate([np.diff(offsets) for _, offsets in parts])
-    return np.concatenate([utf8 for utf8, _ in parts]), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return utf8.tobytes().split(b"\n")[:-1]
+
+
+def join_lines(lines: Sequence[bytes]) -> U8:
+    """Concatenate lines, each ended by a newline; no line contains one."""
+    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
 
 
 def are_sound(utf8: npt.NDArray[Any], offsets: npt.NDArray[Any], count: int) -> bool:

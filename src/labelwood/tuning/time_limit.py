@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 
 class OutOfTimeError(Exception):
@@ -23,14 +23,26 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def ring(*_: Any) -> NoReturn:
-        raise OutOfTimeError
+    rung = over = False
+
+    def ring(*_: Any) -> None:
+        nonlocal rung
+        if not over:
+            rung = True
+            raise OutOfTimeError
 
     before = signal.signal(signal.SIGALRM, ring)
     # Repeated every second: an exception raised while Python runs a finalizer is lost.
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
+    except Exception as error:
+        # The code that the alarm interrupts may answer with an error of its own: NumPy turns every error in the
+        # reading of a buffer's format into a ValueError.
+        if rung:
+            raise OutOfTimeError from error
+        raise
     finally:
+        over = True
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -14,6 +14,8 @@ from labelwood import _core
 from labelwood.packed import tree_shape
 from labelwood.sparse import CSR, from_scipy
 
+STORED = {"child_bytes": 4, "half_weights": False}
+
 
 def planted(seed, n_rows, n_features, n_labels, density=0.4):
     """Random sparse unit rows and labels; no two numbers are equal, so that order is never in doubt."""
@@ -34,8 +36,8 @@ def vectors_of(X, Y, most=0, n_threads=1):
     return CSR(*out, x.n_cols).check()
 
 
-def trained(X, Y, tree, options: solve.Options, threshold=-1.0, seed=0, n_threads=1):
-    own = {**vars(options), "threshold": threshold, "seed": seed, "most_entries": 0}
+def trained(X, Y, tree, options: solve.Options, threshold=-1.0, seed=0, n_threads=1, **stored):
+    own = {**vars(options), "threshold": threshold, "seed": seed, "most_entries": 0, **STORED, **stored}
     return _core.train_tree(csr(X), csr(Y), tree, own, n_threads, None)
 
 
@@ -341,3 +343,20 @@ def test_every_instruction_set_solves_alike(isa, tmp_path):
         options = solve.Options(logistic, 1.0, 0.01, 0.1, 6, 0.3, -1.0)
         ours = trained(X, Y, tree_shape.flat_tree(30), options)["weights"]
         np.testing.assert_allclose(np.load(tmp_path / f"w{int(logistic)}.npy"), ours, atol=2e-3)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([1, 2, 4]), st.sampled_from([1e-3, 1e-6, 1.0, 1e6, 1e9]))
+def test_weights_are_stored_as_numpy_would_narrow_them(seed, child_bytes, size):
+    """Long rows have small weights, down to subnormal halves; short rows large ones, up to infinite halves."""
+    X, Y = planted(seed, 20, 8, 5)
+    X = X * np.float32(size)
+    options = solve.Options(False, 1.0, 0.1, 0.1, 5, 0.0, 0.0)
+    wide = trained(X, Y, tree_shape.flat_tree(5), options, threshold=0.0)
+    small = trained(X, Y, tree_shape.flat_tree(5), options, threshold=0.0, child_bytes=child_bytes, half_weights=True)
+    assert small["child"].itemsize == child_bytes
+    np.testing.assert_array_equal(small["child"], wide["child"])
+    with np.errstate(over="ignore"):
+        assert small["weights"].tobytes() == wide["weights"].astype(np.float16).tobytes()
+    for name in ("features", "feature_ptr", "weight_ptr", "row_start", "bias"):
+        assert small[name].tobytes() == wide[name].tobytes()

@@ -89,7 +89,14 @@ def test_trees_grow_alike_from_both_forms(seed, n_labels, balanced, n_sparse, wi
 
 
 def trained(x, y, tree, options, threshold=-1.0, seed=0, n_threads=1, **scales):
-    own = {**vars(options), "threshold": threshold, "seed": seed, "most_entries": 0}
+    own = {
+        **vars(options),
+        "threshold": threshold,
+        "seed": seed,
+        "most_entries": 0,
+        "child_bytes": 4,
+        "half_weights": False,
+    }
     return _core.train_tree(x, y, tree, own, n_threads, None, **scales)
 
 

@@ -12,7 +12,7 @@ from labelwood.errors import LabelwoodError
 
 # Flags that matter only for some data.
 _FOR_TEXTS, _FOR_VECTORS, _FOR_FILES = (
-    ("--text", "--labels", "--sep", "--encoder"),
+    ("--vectors", "--text", "--labels", "--sep", "--encoder"),
     ("--label-names",),
     ("--max-memory",),
 )
@@ -84,7 +84,8 @@ def is_a_text(options: Options) -> bool:
         raise UsageError(f"labelwood: there is no file {word}; put a text in quotes: {' '.join(options.data)!r}")
     is_text = len(options.data) == 1 and (" " in word.strip() or not Path(word).suffix)
     if is_text:
-        options.refuse(DATA_FLAGS, f"it is for data files, but there is no file {word!r:.60}, so it is read as a text")
+        for_files = [flag for flag in DATA_FLAGS if flag != "--vectors"]
+        options.refuse(for_files, f"it is for data files, but there is no file {word!r:.60}, so it is read as a text")
     return is_text
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
+
+import numpy.typing as npt
 
 from labelwood import data
 from labelwood.cli.support.columns import columns_for, read_columns, remark_on_missing
@@ -17,7 +20,7 @@ from labelwood.methods.text_classifier import Model, TextClassifier, estimator_o
 from labelwood.resources.memory import parse_bytes
 from labelwood.scoring.thresholds import OBJECTIVES
 from labelwood.sparse import CSR
-from labelwood.text import ENCODERS, Document
+from labelwood.text import ENCODERS, Document, Embedded
 from labelwood.validation.targets import named_rows
 from labelwood.vocabulary import Vocabulary, read_vocabulary
 from labelwood.vocabulary.shown_names import ShownNames
@@ -27,12 +30,19 @@ DEFAULT_ENCODER = "tfidf"
 
 
 def add_data_arguments(
-    parser: Parser, *, label_names: bool = True, flag: str = "data", max_memory: str | None = "", **more: Any
+    parser: Parser,
+    *,
+    label_names: bool = True,
+    flag: str = "data",
+    max_memory: str | None = "",
+    vectors: bool = True,
+    **more: Any,
 ) -> None:
     """Add DATA and the flags that say how to read it; ``label_names`` is False if the labels are not read.
 
     ``flag`` is ``--data`` for commands in which DATA is optional. ``max_memory`` says what else ``--max-memory``
-    limits; None leaves the flag to the command. ``more`` goes to the parser.
+    limits; None leaves the flag to the command. ``vectors`` is False if the command reads no vectors beside texts.
+    ``more`` goes to the parser.
     """
     parser.value(
         flag,
@@ -44,6 +54,16 @@ def add_data_arguments(
         "vectors: .txt or .xmc (XMC repository), .svm (svmlight), .npz, .lw; text files may be .gz, .bz2 or .xz",
     )
     parser.format_flag("--format", "DATA", (*data.TEXT_FORMATS, *VECTOR_FORMATS))
+    if vectors:
+        parser.value(
+            "--vectors",
+            metavar="FILE",
+            takes="a .npy file with one row per text",
+            help="texts: vectors beside the words, such as sentence embeddings: a .npy file, float32 or float16, one "
+            "row per text, in the order of DATA",
+        )
+    else:
+        parser.set_defaults(vectors=None)
     parser.value(
         "--text",
         metavar="NAME,NAME",
@@ -142,9 +162,16 @@ def read_texts(
         for path in options.data
     ]
     found = TextDataset.joined(parts)
+    if needs_labels and not found.splits:
+        options.refuse(["--sep"], f"the labels in {named_data(options)} are lists, not strings to split")
     if columns.fields:
         remark_on_missing(found, columns.text or ())
-    return found
+    return found if options.vectors is None else replace(found, vectors=vectors_of(options, len(found.texts)))
+
+
+def vectors_of(options: Options, n_texts: int) -> npt.NDArray[Any]:
+    """Map the file of ``--vectors``."""
+    return data.load_vectors(options.vectors, n_rows=n_texts)
 
 
 def read_data(options: Options, *, n_features: int | None = None) -> Dataset:
@@ -179,7 +206,7 @@ def read_rows(model: Model, options: Options) -> CSR:
         return model.encode(literal(model, options))
     if not has_texts(options):
         return read_data(options, n_features=estimator_of(model).n_features_in_).X
-    return text_model(model, options).encode(read_texts(options, model, needs_labels=False).texts)
+    return text_model(model, options).encode(read_texts(options, model, needs_labels=False).inputs)
 
 
 def read_rows_and_truth(model: Model, options: Options) -> tuple[CSR, CSR]:
@@ -198,7 +225,7 @@ def read_rows_and_truth(model: Model, options: Options) -> tuple[CSR, CSR]:
         return dataset.X, estimator.encode_labels(labels)
     encoder = text_model(model, options)
     documents = read_texts(options, model)
-    return encoder.encode(documents.texts), estimator.encode_labels(documents.labels)
+    return encoder.encode(documents.inputs), estimator.encode_labels(documents.labels)
 
 
 def refuse_names(options: Options) -> None:
@@ -217,15 +244,15 @@ def text_model(model: Model, options: Options) -> Model:
     return model
 
 
-def literal(model: Model, options: Options) -> list[Document]:
-    """The document that DATA is: a text, or a JSON object of fields for a model that has fields."""
-    word = options.data[0]
-    if not (isinstance(model, TextClassifier) and model.field_names and word.lstrip().startswith("{")):
-        return [word]
-    try:
-        return [json.loads(word)]
-    except ValueError as error:
-        raise UsageError(f"labelwood: DATA is not a JSON object of the fields of the model ({error})") from None
+def literal(model: Model, options: Options) -> list[Document] | Embedded:
+    """The document that DATA is, with its vector if there is one: a text, or a JSON object of the model's fields."""
+    word: Any = options.data[0]
+    if isinstance(model, TextClassifier) and model.field_names and word.lstrip().startswith("{"):
+        try:
+            word = json.loads(word)
+        except ValueError as error:
+            raise UsageError(f"labelwood: DATA is not a JSON object of the fields of the model ({error})") from None
+    return [word] if options.vectors is None else Embedded([word], vectors_of(options, 1))
 
 
 def label_of(model: Model, text: str) -> Hashable:

@@ -77,11 +77,13 @@ def print_dataset(path: Path, dataset: Dataset, seconds: Mapping[str, float], *,
         print_facts({**facts, "size": shown_bytes(size), "time": shown_seconds(seconds)})
 
 
-def print_next(model: Path, *, takes: str) -> None:
+def print_next(model: Path, *, takes: str, with_vectors: bool = False) -> None:
     """Print on stderr what can be done with a new model, unless -q is given."""
     name = shlex.quote(str(model))
     row = '"a text"' if takes == "text" else "rows.txt"
     held_out = "held-out.csv" if takes == "text" else "held-out.txt"
+    if with_vectors:
+        row, held_out = "more.csv --vectors more.npy", "held-out.csv --vectors held-out.npy"
     remark(f"next: labelwood eval {name} {held_out}")
     remark(f"      labelwood predict {name} {row}")
     remark(f"      labelwood explain {name} {row}")

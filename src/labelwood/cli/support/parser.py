@@ -73,7 +73,7 @@ class Options(argparse.Namespace):
         wanted = set(flags)
         for dest, flag in self._given.items():
             if flag in wanted or dest in wanted:
-                self._read.add(dest)  # the user is told so
+                self._read.add(dest)  # a remark follows: it must not be told again
                 yield flag
 
 

@@ -28,7 +28,7 @@ from labelwood.methods.text_classifier import Model, TextClassifier
 from labelwood.params import without_effect
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR
-from labelwood.text import ENCODERS, TextEncoder
+from labelwood.text import ENCODERS, TextEncoder, VectorEncoder
 from labelwood.tuning.rules_of_thumb import Auto, rule_of_thumb
 from labelwood.validation.targets import read_labels
 
@@ -103,7 +103,7 @@ def read_task(options: Options, clock: RunContext, prog: str) -> Task:
     _refuse_without_effect(options, ENCODERS[options.encoder or DEFAULT_ENCODER], encoder_given, ENCODER)
     with clock.phase("load"):
         documents = read_texts(options)
-    encoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
+    encoder: TextEncoder = ENCODERS[options.encoder or DEFAULT_ENCODER](**encoder_given, n_jobs=given.get("n_jobs"))
     if encoder.fields is not None and any(isinstance(text, str) for text in documents.texts[:1]):
         raise UsageError(f"{prog}: fields are columns of CSV, JSON lines or Parquet; {named_data(options)} has none")
     columns = columns_to_keep(options)
@@ -114,12 +114,13 @@ def read_task(options: Options, clock: RunContext, prog: str) -> Task:
     if method == AUTO:
         names, targets = read_labels(documents.labels, None, prog)
         with clock.phase("fit"):
-            features = encoder.fit_encode(documents.texts)
+            encoder = VectorEncoder(word_encoder=encoder) if documents.vectors is not None else encoder
+            features = encoder.fit_encode(documents.inputs)
         chosen = _method(options, given, features, targets)
         return Task(chosen, features, targets, names.array.tolist(), given, encoder_given, encoder, columns)
     classifier = METHODS[method](**{**_SET_HERE, **given})
     whole = TextClassifier(classifier, encoder)
-    return Task(whole, documents.texts, documents.labels, None, given, encoder_given, columns=columns)
+    return Task(whole, documents.inputs, documents.labels, None, given, encoder_given, columns=columns)
 
 
 def _refuse_without_effect(options: Options, cls: type, given: Mapping[str, Any], owner: str) -> None:

@@ -14,6 +14,7 @@ from labelwood import _core
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.explain.label_tree import RowInTree, explain_row, members_of
+from labelwood.explain.tree_weights import GrowingTreeWeights, PackedTreeWeights, TreeWeights, renamed
 from labelwood.hybrid import as_sparse, topk_in_blocks
 from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.model_lock import reads
@@ -54,6 +55,7 @@ class GrowingEstimator(StreamLearner):
     _tree: _core.OnlineTree | None
     _packed: PackedTree | None
     _leaf_labels: I32
+    _explained: GrowingTreeWeights | None = None  # what the last explanation made: the shape of the growing tree
     _seed: int
     _kept_records: dict[str, npt.NDArray[Any]]
 
@@ -146,21 +148,24 @@ class GrowingEstimator(StreamLearner):
         return np.flatnonzero(wanted[self._leaf_labels]).astype(np.int32)
 
     def explain_one(self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext) -> Explanation:
-        """Explain on the packed tree; of a live tree, the paths to the labels are packed for it."""
+        """Explain on the packed tree or on the growing one."""
         top = self.topk_rows(row, k, run)
         members = members_of(top)
-        view = self.row_in_tree(row, [*members.labels, *(place.label for place in missed)], asked, number=0)
+        view = self.row_in_tree(row, asked, number=0)
         beam_width = self.beam_width if self._packed is not None and self.search == "beam" else None
         return explain_row([view], [members], top, asked, beam_width=beam_width, missed=missed)
 
-    def row_in_tree(self, row: CSR, labels: Sequence[int], asked: Asked, *, number: int) -> RowInTree:
-        """A row in this tree, as tree ``number`` of an explanation of these labels."""
-        rows = self._packed_rows(as_sparse(row))
-        packed, leaf_labels = self._packed, None if self._packed is None else self._leaf_labels
-        if packed is None:
-            tree = self._packable_tree()
-            packed, leaf_labels = self._packed_from(tree.pack_paths(rows.indices, np.array(labels, np.int32)))
-        return RowInTree(packed, rows, asked, number=number, leaf_labels=leaf_labels)
+    def row_in_tree(self, row: CSR, asked: Asked, *, number: int) -> RowInTree:
+        """A row in this tree, as tree ``number`` of an explanation."""
+        return RowInTree(self._tree_weights(), self._packed_rows(as_sparse(row)), asked, number=number)
+
+    def _tree_weights(self) -> TreeWeights:
+        if self._packed is not None:
+            return PackedTreeWeights(self._packed, renamed(self._packed.tree.label, self._leaf_labels))
+        tree = self._packable_tree()
+        if self._explained is None or not self._explained.is_of(tree):
+            self._explained = GrowingTreeWeights.of(tree)
+        return self._explained
 
     def knows_any(self, row: CSR) -> bool:
         """True if a feature of the row is known to the model."""
@@ -178,6 +183,7 @@ class GrowingEstimator(StreamLearner):
     def _packed_from(self, arrays: dict[str, npt.NDArray[Any]]) -> tuple[PackedTree, I32]:
         """The packed tree that the kernel made, and the label of each leaf."""
         leaf_labels, shape = arrays.pop("leaf_labels"), LabelTree(arrays.pop("child_ptr"), arrays.pop("label"))
+        arrays.pop("order")
         return PackedTree(shape, narrow(arrays, shape, "float16"), LOGISTIC, self.n_features_in_), leaf_labels
 
     @reads
@@ -237,7 +243,7 @@ class GrowingEstimator(StreamLearner):
     @reads
     def __getstate__(self) -> dict[str, Any]:
         """The state to pickle and copy: the kernel's tree as its saved state."""
-        state = super().__getstate__()
+        state = {**super().__getstate__(), "_explained": None}
         tree = state.get("_tree")
         return state if tree is None else {**state, "_tree": (tree.facts(), tree.state())}
 

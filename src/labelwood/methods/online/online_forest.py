@@ -216,8 +216,7 @@ class OnlineForest(StreamLearner):
         """Explain on the packed trees."""
         members = self.topk_by_tree(row, k, run)
         top = average(members, k)
-        labels = [*members_of(top).labels, *(place.label for place in missed)]
-        views = [tree.row_in_tree(row, labels, asked, number=number) for number, tree in enumerate(self.trees_)]
+        views = [tree.row_in_tree(row, asked, number=number) for number, tree in enumerate(self.trees_)]
         lists = [members_of(member) for member in members]
         return explain_row(views, lists, top, asked, beam_width=None, missed=missed)
 

@@ -111,6 +111,13 @@ class OnlineTree(GrowingEstimator):
         self.beam_width, self.n_jobs, self.random_state = beam_width, n_jobs, random_state
         self.verbose = verbose
 
+    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
+        "paper": {
+            "policy": "best-greedy", "arity": 2, "max_leaf": 100, "alpha": 0.75, "balance": "printed",
+            "learning_rate": 1.0, "epsilon": 0.01, "epochs": 1,
+        },
+    }  # fmt: skip
+
     def warm_start_from(
         self, tree: FittedModel | LabelTree, X: Any, Y: Any, *, label_names: Sequence[Hashable] | None = None
     ) -> Self:

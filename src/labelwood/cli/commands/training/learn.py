@@ -104,7 +104,7 @@ def _learn_texts(whole: Model, model: StreamLearner, options: Options) -> None:
         if not has_texts(options):
             raise UsageError(f"labelwood learn: {options.model} takes texts, but {named_data(options)} holds vectors")
         documents = read_texts(options, whole)
-        model.partial_fit(whole.encode(documents.texts), documents.labels)
+        model.partial_fit(whole.encode(documents.inputs), documents.labels)
 
 
 def _learn_file(model: StreamLearner, options: Options) -> None:

@@ -18,7 +18,8 @@ from labelwood.cli.support.inputs import (
 from labelwood.cli.support.output import print_json, print_table
 from labelwood.cli.support.parser import Options, Parser, UsageError, number, one_of
 from labelwood.errors import LabelwoodError
-from labelwood.methods.label_tree.base import DTYPES, LinearModel, Shrunk
+from labelwood.methods.label_tree.base import LinearModel
+from labelwood.methods.label_tree.shrinkable import DTYPES, Shrunk
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.resources.memory import shown_bytes
 from labelwood.storage.model_directory import check_target

@@ -22,6 +22,7 @@ EXAMPLES = (
     'labelwood train docs.csv -o model --text title,body --labels tags --sep ";"',
     "labelwood train docs.csv -o model --text title^2,body --labels tags",
     "labelwood train docs.csv -o model --words stems --language fi",
+    "labelwood train docs.csv -o model --vectors docs.npy",
     "labelwood train train.txt.xz -o model --n-trees 3 --random-state 0",
     "labelwood train train.txt.xz -o model --max-memory 4GB",
     "labelwood train docs.csv -o model --method auto",
@@ -105,7 +106,7 @@ def run(options: Options) -> int:
         print_json(facts)
     else:
         _print(facts)
-        print_next(target, takes=model.takes)
+        print_next(target, takes=model.takes, with_vectors=bool(model.vector_width))
     return 0
 
 

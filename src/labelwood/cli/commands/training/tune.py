@@ -43,7 +43,7 @@ _PROG = "labelwood tune"
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_data_arguments(parser, max_memory=None)
+    add_data_arguments(parser, max_memory=None, vectors=False)
     parser.value(
         "--budget",
         metavar="TIME",

@@ -47,6 +47,7 @@ from labelwood.vocabulary.shown_names import ShownNames
 
 EXAMPLES = (
     "labelwood eval model held-out.csv --text title,body --labels tags",
+    "labelwood eval model held-out.csv --vectors held-out.npy",
     "labelwood eval model test.txt.xz --per-label labels.csv",
     "labelwood eval model test.txt.xz --compare other-model --compare third-model",
     "labelwood eval model test.txt.xz --objective tail",

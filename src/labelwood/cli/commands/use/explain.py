@@ -31,6 +31,7 @@ EXAMPLES = (
     'labelwood explain model "The court decided on the income tax"',
     'labelwood explain model "The court decided on the income tax" --missed taxation',
     "labelwood explain model test.txt.xz --row 12 -k 3 --json",
+    "labelwood explain model more.csv --vectors more.npy --row 12",
     'labelwood explain model "Kissojen ruokinta" --language fi',
 )
 
@@ -69,13 +70,14 @@ def run(options: Options) -> int:
 def _explanation(model: Model, options: Options) -> Explanation:
     missed = [label_of(model, text) for text in options.missed]
     if model.takes == "text":
-        texts = literal(model, options) if is_a_text(options) else read_texts(options, model, needs_labels=False).texts
-        text = texts[_row(options, len(texts))]
-        return model.explain([text], options.k, missed=missed, n_features=options.words)[0]
+        is_text = is_a_text(options)
+        texts = literal(model, options) if is_text else read_texts(options, model, needs_labels=False).inputs
+        row = _row(options, len(texts))
+        return model.explain(texts[row : row + 1], options.k, missed=missed, n_features=options.words)[0]
     rows = read_rows(model, options)
     number = _row(options, rows.n_rows)
-    row: Any = rows.rows(number, number + 1)
-    return model.explain(row, options.k, missed=missed, n_features=options.words)[0]
+    features: Any = rows.rows(number, number + 1)
+    return model.explain(features, options.k, missed=missed, n_features=options.words)[0]
 
 
 def _row(options: Options, n_rows: int) -> int:

@@ -45,6 +45,7 @@ EXAMPLES = (
     "labelwood predict model more.csv --json -o suggestions.jsonl",
     "tail -f letters.txt | labelwood predict model - --format lines",
     "labelwood predict model test.txt.xz -k 5",
+    "labelwood predict model more.csv --vectors more.npy",
     "labelwood predict model more.csv --language sv",
     "labelwood predict model more.csv --roll-up 0.5",
     "labelwood predict model test.txt.xz -k 50 --decide",
@@ -171,6 +172,7 @@ def _predicted(model: Model, options: Options) -> Iterator[_Predicted]:
     if options.executor not in (None, "threads") and not is_a_text(options):
         from labelwood.cli.support.predict_ray import predict_shards, shards_of  # noqa: PLC0415 - for Ray only
 
+        options.refuse(["--vectors"], "vectors beside texts are predicted on this machine, without --executor")
         shards = shards_of(options)
         if shards and options.csv:
             raise UsageError("labelwood predict: --csv is not possible with shards on Ray; use --json")
@@ -197,6 +199,7 @@ def _rows(model: Model, options: Options) -> Iterator[_Rows]:
         if model.takes == "text" if options.format is None else has_texts(options):
             if options.format in ("annif", "fasttext", "lines"):
                 options.refuse(["--text"], f"{options.format} has no columns")
+            options.refuse(["--vectors"], "texts from standard input are answered as they arrive, without vectors")
             columns, encoder = columns_for(options, model), text_model(model, options)
             for batch in text_batches(pipe, format=options.format, columns=columns, keep_table=options.csv):
                 yield _Rows(encoder.encode(batch.texts), batch.table or {})
@@ -207,7 +210,7 @@ def _rows(model: Model, options: Options) -> Iterator[_Rows]:
                 start += features.n_rows
     elif has_texts(options):
         documents = read_texts(options, model, needs_labels=False, keep_table=options.csv)
-        yield _Rows(text_model(model, options).encode(documents.texts), documents.table or {})
+        yield _Rows(text_model(model, options).encode(documents.inputs), documents.table or {})
     else:
         features = read_data(options, n_features=n_features).X
         yield _Rows(features, {"row": range(1, features.n_rows + 1)})
