@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SITE = $(shell $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/labelwood
 SOURCES := pyproject.toml CMakeLists.txt README.md $(shell find src -type f -not -name '*.pyc' -not -name _core.pyi)
 
-.PHONY: check-odr walks docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-fuzz test-model check format clean install versus test-ray
+.PHONY: check-odr walks docs experiments experiments-quick demo test test-adapters test-annif test-browser test-crash test-embeddings test-fuzz test-model check format clean install versus test-ray
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -41,6 +41,11 @@ test-fuzz: $(VENV)/installed $(VENV)/tools-test $(VENV)/tools-fuzz
 RAY := build/ray
 test-ray: $(RAY)/installed
 	HOME=$(abspath $(RAY)/home) $(RAY)/bin/python -m pytest -n 0 -rs tests/executors $(ARGS)
+
+# Sentence embeddings by real models, in an environment of their own: MiniLM-L6, and a model of model2vec.
+EMBEDDINGS := build/embeddings
+test-embeddings: $(EMBEDDINGS)/installed
+	$(EMBEDDINGS)/bin/python -m pytest -n 0 -rs tests/text/test_sentence_models.py $(ARGS)
 
 # Annif, in its own environment: Labelwood's backends beside omikuji's, and a Labelwood service behind its http backend.
 test-annif: $(VENV)/installed $(VENV)/tools-test $(ADAPTERS)/annif/installed
@@ -139,6 +144,14 @@ $(RAY)/installed: $(ADAPTERS)/wheel/built
 	wheel=$$(echo $(ADAPTERS)/wheel/*.whl) && \
 	$(RAY)/bin/python -m pip --quiet install --group test "$$wheel[ray]" && \
 	$(RAY)/bin/python -m pip --quiet install --force-reinstall --no-deps "$$wheel"
+	touch $@
+
+$(EMBEDDINGS)/installed: $(ADAPTERS)/wheel/built
+	test -x $(EMBEDDINGS)/bin/python || $(PYTHON) -m venv $(EMBEDDINGS)
+	$(EMBEDDINGS)/bin/python -m pip --quiet install --upgrade 'pip>=25.1'
+	wheel=$$(echo $(ADAPTERS)/wheel/*.whl) && \
+	$(EMBEDDINGS)/bin/python -m pip --quiet install --group test --group embeddings "$$wheel[embeddings]" && \
+	$(EMBEDDINGS)/bin/python -m pip --quiet install --force-reinstall --no-deps "$$wheel"
 	touch $@
 
 include tools/reliability.mk

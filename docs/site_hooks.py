@@ -1,7 +1,8 @@
 """Hooks of the documentation site: the API page, the notebook's pages, and links between the two folders.
 
 A link is written as it works in the repository: ``../notebook/papers.md`` from a page in ``docs``,
-``../docs/results.md`` from a page in ``notebook``. On the site, ``notebook`` is a folder beside the pages of ``docs``.
+``../docs/results.md`` from a page in ``notebook``, ``gallery/tuning.py`` for a page of the gallery. On the site,
+``notebook`` is a folder beside the pages of ``docs``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ TOPICS = {
     "Errors and warnings": ("LabelwoodError", "FormatError", "LabelwoodWarning"),
 }
 _SHOWN_DEFAULT = 60
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Show the version at the foot of every page."""
+    config.copyright = f"Labelwood {labelwood.__version__}"
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -81,6 +88,8 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
             return link[0]
         if target.is_relative_to(DOCS):
             uri = target.relative_to(DOCS).as_posix()
+            if target.parent.name == GALLERY.name and target.suffix == ".py":  # its page
+                uri = f"{uri[:-3]}.md"
         elif target.is_relative_to(NOTEBOOK):
             uri = target.relative_to(ROOT).as_posix()
         elif target.is_relative_to(GALLERY):
@@ -178,12 +187,12 @@ def _parameters(thing: type) -> list[str]:
         found = params.declared(thing).values()
     except (KeyError, TypeError):  # a class without annotated parameters
         return []
-    rows = [f"| `{p.name}` | `{_cell(repr(p.default))}` | {_cell(p.rule)} | {_cell(p.param.help)} |" for p in found]
-    return ["", "| parameter | default | takes | |", "|---|---|---|---|", *rows] if rows else []
+    lines = [f"- `{p.name}`: {_sentence(p.param.help)} Takes {p.rule}; by default `{p.default!r}`." for p in found]
+    return ["", "Parameters:", "", *lines] if lines else []
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
 def _signature(path: str, thing: Any) -> list[str]:

@@ -117,6 +117,11 @@ def _models() -> dict[str, Any]:
         ("hashing", labelwood.HashingEncoder(n_features=64, n_jobs=1)),
     ):
         found[name] = TextClassifier(labelwood.OnlineTree(n_jobs=1), encoder).fit(_TEXTS, _LABELS)
+    named = labelwood.Ranker(["linear-tree"], n_jobs=1, n_boosted=3)
+    texts = {label: f"all about {label}" for labels in _LABELS for label in labels}
+    found["named"] = TextClassifier(named, labelwood.TfidfEncoder(n_jobs=1)).fit(
+        _TEXTS * 12, _LABELS * 12, label_texts=texts
+    )
     return found
 
 

@@ -22,12 +22,13 @@ ASAN = LD_PRELOAD="$(call LIBRARY,libasan.so) $(call LIBRARY,libstdc++.so)" PYTH
 TSAN = LD_PRELOAD="$(call LIBRARY,libtsan.so) $(call LIBRARY,libstdc++.so)" PYTHONPATH=build/tsan/site \
   TSAN_OPTIONS=halt_on_error=1:suppressions=tools/tsan.supp setarch -R $(BIN)/python
 
+# pytest's capture by file descriptor would lose a report: the sanitizer ends the process.
 test-asan: build/asan/installed $(VENV)/tools-test
-	$(ASAN) -m pytest -n 0 tests/core tests/text tests/data tests/methods tests/storage tests/packed \
+	$(ASAN) -m pytest -n 0 --capture=sys tests/core tests/text tests/data tests/methods tests/storage tests/packed \
 	  tests/test_sparse.py $(ARGS)
 
 test-tsan: build/tsan/installed $(VENV)/tools-test
-	$(TSAN) -m pytest -n 0 tests/threads $(ARGS)
+	$(TSAN) -m pytest -n 0 --capture=sys tests/threads $(ARGS)
 
 # `make fuzz MINUTES=5` divides the time among the targets; counts and findings go to build/fuzz/*.json.
 MINUTES ?= 30

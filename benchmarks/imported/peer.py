@@ -6,6 +6,7 @@ python peer.py omikuji predict DATA MODEL OUT.npz     (a line "run" on stdin: pr
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
 from pathlib import Path
@@ -157,7 +158,31 @@ class LibMultiLabel:
         return found
 
 
-PEERS = {"omikuji": Omikuji, "pecos": Pecos, "napkinxc": NapkinXC, "libmultilabel": LibMultiLabel}
+class Sklearn:
+    """OneVsRestClassifier of LogisticRegression, the probabilities of all labels."""
+
+    def train(self, data, model):
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.multiclass import OneVsRestClassifier
+
+        X, Y = read_matrix(data / "train_X.npz"), read_matrix(data / "train_Y.npz")
+        Y = Y[:, np.diff(Y.tocsc().indptr) > 0]
+        found = OneVsRestClassifier(LogisticRegression(solver="liblinear")).fit(X.astype(np.float64), Y)
+        model.mkdir(parents=True)
+        (model / "model.pickle").write_bytes(pickle.dumps(found))
+
+    def load(self, model):
+        self.model = pickle.loads((model / "model.pickle").read_bytes())
+
+    def predict(self, X):
+        parts = [best_of_dense(self.model.predict_proba(X[i : i + ROWS])) for i in range(0, X.shape[0], ROWS)]
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+    def arrays(self, found):
+        return found
+
+
+PEERS = {"omikuji": Omikuji, "pecos": Pecos, "napkinxc": NapkinXC, "libmultilabel": LibMultiLabel, "sklearn": Sklearn}
 
 
 def main(name, phase, data, model, out=None):

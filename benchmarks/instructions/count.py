@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +49,10 @@ def count(site: str | None = None) -> dict[str, int]:
         return parse(path.read_text() for path in sorted(Path(folder).glob("counted*")))
 
 
-def parse(dumps: object) -> dict[str, int]:
+def parse(dumps: Iterable[str]) -> dict[str, int]:
     """Task to instructions, from callgrind's files."""
     counts = {}
-    for text in dumps:  # type: ignore[attr-defined]
+    for text in dumps:
         name = re.search(r"^desc: Trigger: Client Request: (\w+)$", text, re.MULTILINE)
         total = re.search(r"^totals: (\d+)", text, re.MULTILINE)
         if name and total:
