@@ -7,7 +7,7 @@
 
 #include "base/span.hpp"
 #include "forest/packed_rows.hpp"
-#include "simd/forest.hpp"
+#include "simd/forest/router.hpp"
 #include "simd/search.hpp"
 
 namespace labelwood::forest {

@@ -7,7 +7,7 @@
 #include "base/span.hpp"
 #include "base/topk.hpp"
 #include "forest/packed_rows.hpp"
-#include "simd/forest.hpp"
+#include "simd/forest/router.hpp"
 
 namespace labelwood::forest {
 

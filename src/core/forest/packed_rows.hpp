@@ -7,7 +7,7 @@
 
 #include "base/csr.hpp"
 #include "base/half.hpp"
-#include "simd/forest.hpp"
+#include "simd/forest/router.hpp"
 
 namespace labelwood::forest {
 

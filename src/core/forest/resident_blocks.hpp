@@ -14,7 +14,7 @@
 #include "forest/packed_rows.hpp"
 #include "forest/router_scratch.hpp"
 #include "memory/huge_pages.hpp"
-#include "simd/forest.hpp"
+#include "simd/forest/router.hpp"
 #include "simd/solver.hpp"
 
 namespace labelwood::forest {

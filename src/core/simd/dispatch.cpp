@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "simd/cut.hpp"
-#include "simd/forest.hpp"
-#include "simd/ldsm.hpp"
+#include "simd/forest/cut.hpp"
+#include "simd/forest/ldsm.hpp"
+#include "simd/forest/router.hpp"
 #include "simd/online.hpp"
 #include "simd/search.hpp"
 #include "simd/solver.hpp"

@@ -9,7 +9,7 @@
 
 #include "base/span.hpp"
 #include "forest/craft/projected_rows.hpp"
-#include "simd/forest.hpp"
+#include "simd/forest/router.hpp"
 #include "sparse/keep_largest.hpp"
 
 namespace labelwood::forest::craft {

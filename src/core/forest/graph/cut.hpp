@@ -17,7 +17,7 @@
 #include "base/rng.hpp"
 #include "base/span.hpp"
 #include "forest/graph/label_graph.hpp"
-#include "simd/cut.hpp"
+#include "simd/forest/cut.hpp"
 
 namespace labelwood::forest::graph {
 

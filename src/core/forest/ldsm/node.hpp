@@ -20,7 +20,7 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
-#include "simd/ldsm.hpp"
+#include "simd/forest/ldsm.hpp"
 #include "simd/solver.hpp"
 
 namespace labelwood::forest::ldsm {
@@ -131,7 +131,7 @@ class Node {
 
   private:
     static constexpr int32_t kLanes = M <= 2 ? 2 : M <= 4 ? 4 : 8;
-    static constexpr int64_t kRecord = 2 * kLanes;  // floats of a feature; see simd/ldsm.hpp
+    static constexpr int64_t kRecord = 2 * kLanes;  // floats of a feature; see simd/forest/ldsm.hpp
 
     struct Label {
         FixedVector<double, M> sum{};

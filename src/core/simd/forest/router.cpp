@@ -1,9 +1,9 @@
 // Routing and averaging, compiled once per instruction set; see simd/solver.hpp.
-#include "simd/forest.hpp"
+#include "simd/forest/router.hpp"
 
 #include "base/murmur3.hpp"
-#include "simd/child_blocks.inl.hpp"
-#include "simd/packed_rows.inl.hpp"
+#include "simd/forest/child_blocks.inl.hpp"
+#include "simd/forest/packed_rows.inl.hpp"
 
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {

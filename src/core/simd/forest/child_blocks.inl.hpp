@@ -1,10 +1,10 @@
 // Dense blocks of the weights of a node's children: finding a row's columns in them, and scoring. Part of
-// simd/forest.cpp.
+// simd/forest/router.cpp.
 #pragma once
 
-#include "simd/forest.hpp"
+#include "simd/forest/packed_rows.inl.hpp"
+#include "simd/forest/router.hpp"
 #include "simd/lanes.hpp"
-#include "simd/packed_rows.inl.hpp"
 
 namespace labelwood::simd::LABELWOOD_ISA {
 namespace {

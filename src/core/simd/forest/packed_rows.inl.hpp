@@ -1,7 +1,7 @@
-// Dot products of packed rows with a dense row, and sums of leaves. Part of simd/forest.cpp.
+// Dot products of packed rows with a dense row, and sums of leaves. Part of simd/forest/router.cpp.
 #pragma once
 
-#include "simd/forest.hpp"
+#include "simd/forest/router.hpp"
 #include "simd/lanes.hpp"
 
 namespace labelwood::simd::LABELWOOD_ISA {

@@ -1,5 +1,5 @@
-// Compiled once per instruction set; see simd/ldsm.hpp.
-#include "simd/ldsm.hpp"
+// Compiled once per instruction set; see simd/forest/ldsm.hpp.
+#include "simd/forest/ldsm.hpp"
 
 #include "simd/lanes.hpp"
 

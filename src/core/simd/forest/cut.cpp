@@ -1,5 +1,5 @@
 // One step of a cut's optimiser, compiled once per instruction set; see simd/solver.hpp.
-#include "simd/cut.hpp"
+#include "simd/forest/cut.hpp"
 
 #include "simd/lanes.hpp"
 
