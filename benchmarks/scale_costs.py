@@ -53,11 +53,16 @@ SHAPES = (
 )
 
 
+def entries_by_blocks(plan: label_tree.Plan) -> float:
+    """Entries of the nodes' rows times blocks of 16 children."""
+    return float((plan.entries * -(-plan.children // 16)).sum())
+
+
 def measure(dataset, model: LinearTree) -> dict[str, float]:
     X, Y, run = dataset.X, dataset.Y, RunContext()
     rows = TrainingRows.of(X, run, normalize=True)
     tree = model._grower(rows, Y, run)(0)
-    plan = label_tree.count(rows, Y, tree, RunContext())
+    plan = rows.count(Y, tree, RunContext())
     division = subtrees.divide(tree, np.bincount(Y.indices, minlength=Y.n_cols))
     units = subtrees.units(division, Y, "tree0", model._setting(rows, tree, 0, run))
     shared, seconds, result_bytes = rows.shared(), [], 0
@@ -72,7 +77,7 @@ def measure(dataset, model: LinearTree) -> dict[str, float]:
         "train_seconds": sum(seconds),
         "largest_unit_share": max(seconds) / sum(seconds),
         "upper_part_share": seconds[0] / sum(seconds),
-        "ns_per_entry_and_block": 1e9 * sum(seconds) / float(plan.work.sum()),
+        "ns_per_entry_and_block": 1e9 * sum(seconds) / entries_by_blocks(plan),
         "vector_ns_per_entry": 1e9 * run.seconds["label vectors"] / entries_of_labels,
         "cluster_us_per_label_and_level": 1e6 * run.seconds["cluster"] / (Y.n_cols * (tree.depth - 1)),
         "result_bytes_per_label": result_bytes / Y.n_cols,

@@ -105,7 +105,7 @@ def read_matrix(path: Path) -> sp.csr_matrix:
     """Read a CSR matrix as float32 with sorted indices."""
     matrix = sp.csr_matrix(sp.load_npz(path))
     matrix.sort_indices()
-    return matrix.astype(np.float32)
+    return matrix.astype(np.float32, copy=False)
 
 
 def bytes_under(path: Path) -> int:

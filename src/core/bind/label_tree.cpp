@@ -47,7 +47,7 @@ void read(OptionsReader& from, label_tree::TrainOptions& to) {
     from.read("seed", to.seed);
     from.read("most_entries", to.most_entries);
     from.read("child_bytes", to.child_bytes);
-    from.read("half_weights", to.half_weights);
+    from.read("weight_bytes", to.weight_bytes);
 }
 
 // Hands bytes to NumPy as an array of numbers of the given type, without a copy.
@@ -63,6 +63,11 @@ nb::dlpack::dtype child_type(int bytes) {
     return bytes == 2 ? nb::dtype<uint16_t>() : nb::dtype<int32_t>();
 }
 
+nb::dlpack::dtype weight_type(int bytes) {
+    if (bytes == 1) return nb::dtype<int8_t>();
+    return bytes == 2 ? nb::dtype<HalfFloat>() : nb::dtype<float>();
+}
+
 nb::tuple vectors(const HybridArrays& x, const PatternArrays& y, int64_t most, int n_threads,
                   const nb::object& progress, const std::optional<Array<float>>& scale,
                   const std::optional<Array<float>>& vector_scale) {
@@ -70,9 +75,9 @@ nb::tuple vectors(const HybridArrays& x, const PatternArrays& y, int64_t most, i
     const GivenRows given(x, scale, vector_scale);
     label_tree::LabelVectors out =
         without_gil([&] { return label_tree::label_vectors(given.rows(), y.view(), most, n_threads, monitor); });
-    const int64_t n_labels = out.sparse.n_rows();
-    return nb::make_tuple(to_numpy(std::move(out.sparse.indptr)), to_numpy(std::move(out.sparse.indices)),
-                          to_numpy(std::move(out.sparse.data)), to_numpy(std::move(out.dense), n_labels, out.width));
+    const int64_t n_labels = out.indptr.size() - 1;
+    return nb::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.indices)),
+                          to_numpy(std::move(out.data)), to_numpy(std::move(out.dense), n_labels, out.width));
 }
 
 nb::tuple grow(const HybridArrays& vectors, const nb::dict& options, int n_threads, const nb::object& progress) {
@@ -102,9 +107,9 @@ nb::dict train(const HybridArrays& x, const PatternArrays& y, const LabelTreeArr
     arrays["features"] = to_numpy(std::move(out.features));
     arrays["weight_ptr"] = to_numpy(std::move(out.weight_ptr));
     arrays["row_start"] = to_numpy(std::move(out.row_start));
-    const bool half = given.half_weights && given.threshold >= 0.0f;
     arrays["child"] = as_numbers(std::move(out.child), child_type(given.child_bytes));
-    arrays["weights"] = as_numbers(std::move(out.weights), half ? nb::dtype<HalfFloat>() : nb::dtype<float>());
+    arrays["weights"] = as_numbers(std::move(out.weights), weight_type(given.stored().weight_bytes));
+    arrays["scale"] = to_numpy(std::move(out.scale));
     arrays["bias"] = to_numpy(std::move(out.bias));
     arrays["vector_weights"] = to_numpy(std::move(out.vector_weights));
     arrays["weight_bytes"] = out.weight_bytes;

@@ -118,6 +118,10 @@ class Splitter {
         ptr_.assign(1, 0);
         columns_.clear();
         values_.clear();
+        int64_t total = 0;
+        for (const int32_t label : labels) total += vectors_.row_nnz(label);
+        columns_.reserve(total);  // growing arrays would be there twice
+        values_.reserve(total);
         int32_t next = 0;
         for (const int32_t label : labels) {
             for (int64_t j = vectors_.indptr[label]; j < vectors_.indptr[label + 1]; ++j) {

@@ -10,6 +10,8 @@
 #include "base/parallel.hpp"
 #include "base/span.hpp"
 #include "base/vectors.hpp"
+#include "memory/allocators.hpp"
+#include "memory/page_pool.hpp"
 #include "simd/solver.hpp"
 #include "sparse/keep_largest.hpp"
 #include "sparse/row_ops.hpp"
@@ -86,7 +88,9 @@ class SparseSum {
 
 // A sparse matrix, and the dense columns beside it, [rows, width].
 struct LabelVectors {
-    OwnedCsr sparse;
+    Vector<int64_t> indptr{0};
+    memory::OwnVector<int32_t> indices;
+    memory::OwnVector<float> data;
     Vector<float> dense;
     int64_t width = 0;
 };
@@ -109,38 +113,62 @@ inline LabelVectors label_vectors(const sparse::TrainingRows& rows, const Csr& y
     const Csr& x = rows.x;
     const RowLists rows_of = sparse::transpose(y);
     const int64_t n_labels = y.n_cols;
-    Vector<Vector<int32_t>> columns(n_labels);
-    Vector<Vector<float>> values(n_labels);
+    LabelVectors vectors;
+    vectors.width = rows.vectors.width;
+    const int64_t width = vectors.width;
+    vectors.dense.assign(n_labels * width, 0.0f);
+    vectors.indptr.assign(n_labels + 1, 0);  // the number of entries of label l at l + 1, until they are added up
     constexpr int64_t kPiece = 64;
-    Vector<SparseSum> sums(std::max(n_threads, 1), SparseSum(x.n_cols));
-    const int64_t width = rows.vectors.width;
-    Vector<float> dense(n_labels * width, 0.0f);
-    Vector<Vector<float>> sizes(std::max(n_threads, 1));
-    parallel_for((y.n_cols + kPiece - 1) / kPiece, n_threads, monitor, [&](int64_t piece, int worker) {
-        SparseSum& sum = sums[worker];
+    struct Scratch {
+        explicit Scratch(int64_t n_cols) : sum(n_cols) {}
+        SparseSum sum;
+        Vector<int32_t> columns, all_columns;
+        Vector<float> values, all_values, sizes;
+    };
+    Vector<Scratch> scratches(std::max(n_threads, 1), Scratch(x.n_cols));
+    // The vectors of a piece, columns before values. The pieces are joined as the nodes of a tree are.
+    memory::PagePool pool;
+    const int64_t n_pieces = (n_labels + kPiece - 1) / kPiece;
+    Vector<char*> pieces(n_pieces, nullptr);
+    parallel_for(n_pieces, n_threads, monitor, [&](int64_t piece, int worker) {
+        Scratch& own = scratches[worker];
+        own.all_columns.clear();
+        own.all_values.clear();
         const int64_t end = std::min(n_labels, (piece + 1) * kPiece);
         for (int64_t label = piece * kPiece; label < end; ++label) {
-            for (const int32_t row : rows_of[label]) sum.add_row(x, row, rows.open(row));
-            sum.take(most, &columns[label], &values[label]);
+            for (const int32_t row : rows_of[label]) own.sum.add_row(x, row, rows.open(row));
+            own.sum.take(most, &own.columns, &own.values);
             double square = 0.0;
-            for (const float v : values[label]) square += static_cast<double>(v) * v;
-            float* own = dense.data() + label * width;
-            for (const int32_t row : rows_of[label]) simd::solver().add_vector(rows.vectors, row, own);
-            if (most > 0 && width > most) keep_largest(own, width, most, sizes[worker]);
-            for (int64_t j = 0; j < width; ++j) square += static_cast<double>(own[j]) * own[j];
+            for (const float v : own.values) square += static_cast<double>(v) * v;
+            float* dense = vectors.dense.data() + label * width;
+            for (const int32_t row : rows_of[label]) simd::solver().add_vector(rows.vectors, row, dense);
+            if (most > 0 && width > most) keep_largest(dense, width, most, own.sizes);
+            for (int64_t j = 0; j < width; ++j) square += static_cast<double>(dense[j]) * dense[j];
             const float factor = unit_factor(square);
-            for (float& v : values[label]) v *= factor;
-            for (int64_t j = 0; j < width; ++j) own[j] *= factor;
+            for (float& v : own.values) v *= factor;
+            for (int64_t j = 0; j < width; ++j) dense[j] *= factor;
+            vectors.indptr[label + 1] = own.columns.size();
+            own.all_columns.insert(own.all_columns.end(), own.columns.begin(), own.columns.end());
+            own.all_values.insert(own.all_values.end(), own.values.begin(), own.values.end());
         }
+        const int64_t count = own.all_columns.size();
+        pieces[piece] = pool.take(8 * count);
+        std::copy_n(own.all_columns.data(), count, reinterpret_cast<int32_t*>(pieces[piece]));
+        std::copy_n(own.all_values.data(), count, reinterpret_cast<float*>(pieces[piece]) + count);
     });
-    OwnedCsr vectors;
-    vectors.n_cols = x.n_cols;
-    for (int64_t label = 0; label < n_labels; ++label) {
-        vectors.indices.insert(vectors.indices.end(), columns[label].begin(), columns[label].end());
-        vectors.data.insert(vectors.data.end(), values[label].begin(), values[label].end());
-        vectors.indptr.push_back(vectors.indices.size());
+    for (int64_t label = 0; label < n_labels; ++label) vectors.indptr[label + 1] += vectors.indptr[label];
+    vectors.indices.reserve(vectors.indptr.back());
+    vectors.data.reserve(vectors.indptr.back());
+    for (int64_t piece = 0; piece < n_pieces; ++piece) {
+        const int64_t end = std::min(n_labels, (piece + 1) * kPiece);
+        const int64_t count = vectors.indptr[end] - vectors.indptr[piece * kPiece];
+        const auto* columns = reinterpret_cast<const int32_t*>(pieces[piece]);
+        const auto* values = reinterpret_cast<const float*>(pieces[piece]) + count;
+        vectors.indices.insert(vectors.indices.end(), columns, columns + count);
+        vectors.data.insert(vectors.data.end(), values, values + count);
+        memory::PagePool::give_back(pieces[piece], 8 * count);
     }
-    return {std::move(vectors), std::move(dense), width};
+    return vectors;
 }
 
 }  // namespace labelwood::label_tree

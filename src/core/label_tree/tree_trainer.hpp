@@ -6,46 +6,18 @@
 #include <numeric>
 
 #include "base/csr.hpp"
-#include "base/half.hpp"
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/span.hpp"
 #include "base/stamped_counts.hpp"
 #include "label_tree/block_solver.hpp"
 #include "label_tree/node_problem.hpp"
+#include "label_tree/packed_nodes.hpp"
 #include "label_tree/tree.hpp"
-#include "memory/allocators.hpp"
 #include "simd/solver.hpp"
 #include "sparse/training_rows.hpp"
 
 namespace labelwood::label_tree {
-
-// Packed weights of a tree, inner nodes in id order. Node i uses features[feature_ptr[i] .. feature_ptr[i +
-// 1]], ascending. Dense: the weights of feature j are the children's, side by side, at j * n_children from
-// weight_ptr[i]. Sparse: the entries of feature j are row_start[j] .. row_start[j + 1], relative to
-// weight_ptr[i]; the last row of a node ends at weight_ptr[i + 1]. An entry is a child number and a weight.
-// bias is per tree node. vector_weights: for each inner node a block [columns of the vectors, children]; the
-// children of the inner nodes, in order, are all nodes but the root, so the block of a node with first child c
-// begins at (c - 1) * columns.
-template <class Children, class Weights>
-struct PackedArrays {
-    Vector<int64_t> feature_ptr{0};
-    Vector<int32_t> features;
-    Vector<int64_t> weight_ptr{0};
-    Vector<uint32_t> row_start;
-    Children child;
-    Weights weights;
-    Vector<float> bias;
-    Vector<float> vector_weights;
-    int64_t weight_bytes = 0;  // moved between memory and registers by the solver
-};
-
-using PackedWeights = PackedArrays<Vector<int32_t>, Vector<float>>;
-
-// Child numbers and weights in the types in which a model stores them: all weights of a large tree are in memory at
-// once. Freed blocks go back to the system, so that joining the nodes takes no second copy.
-using Bytes = memory::OwnVector<uint8_t>;
-using TrainedWeights = PackedArrays<Bytes, Bytes>;
 
 struct TrainOptions {
     SolverOptions solver;
@@ -54,8 +26,13 @@ struct TrainOptions {
     int n_threads;
     // A node of more non-zeros is not held, but read again in every pass; 0: no limit.
     int64_t most_entries = 0;
-    int child_bytes = 4;        // of a child number in sparse weights: 1, 2 or 4
-    bool half_weights = false;  // sparse weights in half precision; dense ones are floats
+    int child_bytes = 4;   // of a child number in sparse weights: 1, 2 or 4
+    int weight_bytes = 4;  // of a sparse weight: 1 (int8), 2 (half) or 4; dense ones are floats
+
+    Stored stored() const {
+        const bool dense = threshold < 0.0f;
+        return {dense, child_bytes, dense ? 4 : weight_bytes};
+    }
 };
 
 // A part of a label tree as a tree of its own: its leaves are labels, or nodes whose subtrees are trained
@@ -65,20 +42,6 @@ struct TreePart {
     Tree tree;
     const int32_t* ids = nullptr;
     const int32_t* rows = nullptr;
-};
-
-// One node's share of TrainedWeights, before concatenation.
-struct PackedNode {
-    Vector<int32_t> features;
-    Vector<uint32_t> row_start;
-    Bytes child;
-    Bytes weights;
-};
-
-// The weights kept of a finished sibling, by compacted feature.
-struct Column {
-    Vector<int32_t> features;
-    Vector<float> weights;
 };
 
 // The bias of a child that has no training row: its probability is 0 in float under either loss.
@@ -95,13 +58,13 @@ class TreeTrainer {
           options_(options),
           monitor_(monitor),
           members_(node_members(y, part.tree)),
-          inner_(inner_nodes(part.tree)) {
+          inner_(inner_nodes(part.tree)),
+          done_(inner_.size(), options.stored()) {
         if (part.rows == nullptr) return;
         for (int32_t& row : members_.rows) row = part.rows[row];
     }
 
     TrainedWeights run() {
-        done_.resize(inner_.size());
         packed_.bias.assign(tree_.n_nodes, 0.0f);
         packed_.vector_weights.assign((tree_.n_nodes - 1) * rows_.vectors.width, 0.0f);
         const int64_t n_workers = std::max(options_.n_threads, 1);
@@ -136,7 +99,8 @@ class TreeTrainer {
         parallel_for(order.size() - n_large, options_.n_threads, monitor_,
                      [&](int64_t task, int worker) { train_alone(order[n_large + task], worker); });
         for (const Scratch& scratch : scratches_) packed_.weight_bytes += scratch.solver.weight_bytes;
-        concatenate();
+        scratches_.clear();
+        done_.join(packed_);
         return std::move(packed_);
     }
 
@@ -155,8 +119,6 @@ class TreeTrainer {
     }
 
     bool dense() const { return options_.threshold < 0.0f; }
-
-    int64_t weight_bytes() const { return !dense() && options_.half_weights ? sizeof(Half) : sizeof(float); }
 
     void build(int32_t node, Scratch& scratch) const {
         build_problem(rows_, members_[node], options_.solver.bias, options_.most_entries, scratch.columns,
@@ -207,13 +169,13 @@ class TreeTrainer {
             n_trained = static_cast<int32_t>(trained.size());
             n_groups = (n_trained + simd::kMaxLanes - 1) / simd::kMaxLanes;
             if (trainer.dense()) {
-                out().weights.assign(problem.features.size() * n_children * static_cast<int64_t>(sizeof(float)), 0);
+                const PackedNode& block = trainer.done_.add_dense(index, problem.features.size(), n_children);
+                weights = reinterpret_cast<float*>(block.weights(trainer.options_.stored()));
+                for (int64_t r = 0; r < by_column.size(); ++r) block.features()[r] = problem.features[by_column[r]];
             } else {
                 columns.resize(n_children);
             }
         }
-
-        PackedNode& out() { return trainer.done_[index]; }
 
         // Rows of a child as row numbers within the node: a merge of two ascending lists.
         void find_positives() {
@@ -250,9 +212,8 @@ class TreeTrainer {
         }
 
         void keep_all(const Finished& finished) {
-            auto* all = reinterpret_cast<float*>(out().weights.data());
             for (int64_t f = 0; f < problem.features.size(); ++f) {
-                float* to = all + int64_t{rank[f]} * n_children;
+                float* to = weights + int64_t{rank[f]} * n_children;
                 const float* from = finished.weights + f * finished.width;
                 finished.each([&](int lane, int32_t child) { to[child] = from[lane]; });
             }
@@ -288,59 +249,7 @@ class TreeTrainer {
         }
 
         void pack() {
-            PackedNode& node_out = out();
-            if (trainer.dense()) {
-                for (const int32_t f : by_column) {
-                    node_out.features.push_back(problem.features[f]);
-                }
-                return;
-            }
-            // Columns to rows by counting; the children of a row come out ascending.
-            Vector<uint32_t> count(problem.features.size() + 1, 0);
-            int64_t total = 0;
-            for (const Column& column : columns) {
-                total += column.features.size();
-                for (const int32_t f : column.features) ++count[rank[f]];
-            }
-            Vector<uint32_t> at(problem.features.size(), 0);
-            uint32_t start = 0;
-            for (int64_t r = 0; r < by_column.size(); ++r) {
-                at[r] = start;
-                if (count[r] == 0) continue;
-                node_out.features.push_back(problem.features[by_column[r]]);
-                node_out.row_start.push_back(start);
-                start += count[r];
-            }
-            node_out.child.resize(total * trainer.options_.child_bytes);
-            node_out.weights.resize(total * trainer.weight_bytes());
-            switch (trainer.options_.child_bytes) {
-                case 1:
-                    return fill_rows<uint8_t>(at);
-                case 2:
-                    return fill_rows<uint16_t>(at);
-                default:
-                    return fill_rows<int32_t>(at);
-            }
-        }
-
-        template <class Child>
-        void fill_rows(Vector<uint32_t>& at) {
-            trainer.options_.half_weights ? fill_rows_of<Child, Half>(at) : fill_rows_of<Child, float>(at);
-        }
-
-        // Entry by entry in the order of the children; at[r] is the next free place of row r.
-        template <class Child, class Weight>
-        void fill_rows_of(Vector<uint32_t>& at) {
-            auto* child = reinterpret_cast<Child*>(out().child.data());
-            auto* weights = reinterpret_cast<Weight*>(out().weights.data());
-            for (int32_t c = 0; c < n_children; ++c) {
-                const Column& column = columns[c];
-                for (int64_t j = 0; j < column.features.size(); ++j) {
-                    const uint32_t slot = at[rank[column.features[j]]]++;
-                    child[slot] = static_cast<Child>(c);
-                    narrow(column.weights[j], weights[slot]);
-                }
-            }
+            if (!trainer.dense()) trainer.done_.add_sparse(index, columns, problem.features, by_column, rank);
         }
 
         TreeTrainer& trainer;
@@ -350,34 +259,9 @@ class TreeTrainer {
         Vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
         RowLists positives;               // of each child, as row numbers within the node
         Vector<int32_t> trained;          // children that have a positive row
-        Vector<Column> columns;
+        Vector<Column> columns;           // sparse weights
+        float* weights = nullptr;         // dense weights, by ascending column
     };
-
-    void concatenate() {
-        int64_t n_features = 0, n_weights = 0;
-        for (const PackedNode& node : done_) {
-            n_features += node.features.size();
-            n_weights += node.weights.size() / weight_bytes();
-        }
-        packed_.features.reserve(n_features);
-        packed_.row_start.reserve(dense() ? 0 : n_features);
-        packed_.child.reserve(dense() ? 0 : n_weights * options_.child_bytes);
-        packed_.weights.reserve(n_weights * weight_bytes());
-        for (PackedNode& node : done_) {
-            append(packed_.features, node.features);
-            append(packed_.row_start, node.row_start);
-            append(packed_.child, node.child);
-            append(packed_.weights, node.weights);
-            packed_.feature_ptr.push_back(packed_.features.size());
-            packed_.weight_ptr.push_back(packed_.weights.size() / weight_bytes());
-        }
-    }
-
-    template <class Part>
-    static void append(Part& all, Part& part) {
-        all.insert(all.end(), part.begin(), part.end());
-        Part().swap(part);
-    }
 
     const sparse::TrainingRows& rows_;
     const Csr& x_;
@@ -387,7 +271,7 @@ class TreeTrainer {
     Monitor& monitor_;
     RowLists members_;
     Vector<int32_t> inner_;
-    Vector<PackedNode> done_;
+    PackedNodes done_;
     Vector<Scratch> scratches_;
     TrainedWeights packed_;
 };

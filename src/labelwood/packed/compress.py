@@ -44,17 +44,23 @@ def quantize(packed: PackedTree, dtype: str) -> PackedTree:
     node_weights, tree = packed.node_weights, packed.tree
     if node_weights.dense:
         node_weights = _sparse(node_weights, tree, 0.0)
-    of_vectors = _plain_vectors(node_weights, tree)
     if dtype == "int8":
-        steps, scale = _steps(of_vectors, _vector_ptr(node_weights, tree)) if len(of_vectors) else (of_vectors, _NONE)
-        return replace(packed, node_weights=replace(_to_int8(node_weights), vector_weights=steps, vector_scale=scale))
-    weights = _plain(node_weights)
+        return vectors_to_int8(replace(packed, node_weights=_to_int8(node_weights)))
+    weights, of_vectors = _plain(node_weights), _plain_vectors(node_weights, tree)
     for own in (weights, of_vectors):
         if len(own) and np.abs(own).max() > np.finfo(dtype).max:
             raise LabelwoodError(f"quantize: a weight of {np.abs(own).max():g} does not fit {dtype}")
     plain = {"weights": weights.astype(dtype), "scale": _NONE}
     plain |= {"vector_weights": of_vectors.astype(dtype), "vector_scale": _NONE}
     return replace(packed, node_weights=replace(node_weights, **plain))
+
+
+def vectors_to_int8(packed: PackedTree) -> PackedTree:
+    """The tree with the weights of dense columns as int8; the others stay as they are."""
+    node_weights, tree = packed.node_weights, packed.tree
+    of_vectors = _plain_vectors(node_weights, tree)
+    steps, scale = _steps(of_vectors, _vector_ptr(node_weights, tree)) if len(of_vectors) else (of_vectors, _NONE)
+    return replace(packed, node_weights=replace(node_weights, vector_weights=steps, vector_scale=scale))
 
 
 def threshold_for(trees: Sequence[PackedTree], target: int) -> float:

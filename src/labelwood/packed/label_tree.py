@@ -166,6 +166,7 @@ def narrow(arrays: Mapping[str, npt.NDArray[Any]], tree: LabelTree, weight_dtype
             **arrays,
             "child": arrays["child"].astype(child_type(widest), copy=False),
             "weights": arrays["weights"].astype(weight_dtype, copy=False) if sparse else arrays["weights"],
+            **({} if sparse else {"scale": np.empty(0, np.float32)}),
         }
     )
 

@@ -37,7 +37,7 @@ _THINNED = Growth(0.0, 1.2, slowing=0.94)  # of kept weights with the rows of a 
 _SECONDS = Growth(1.0, 1.1)
 # Passes over a node's entries: to gather them, and more for a block if all rows are positive for some sibling.
 _GATHER, _CROWDED = 2.5, 4.0
-_GIVEN_BACK = 2.0**18  # bytes of a block that goes back to the system when it is freed
+_PAGE = 4096.0  # bytes; those of a node's weights at either end stay when its others go back to the system
 _ARRAYS, _HEADER, _MANIFEST = 10, 400, 3000  # of a tree; bytes of a file's header; of the manifest
 _STORE_SECONDS = Banded(8e-9, 4e-9, 1e-8)  # to write a weight, where all are kept
 
@@ -197,18 +197,16 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Ba
     nodes = plan.tree.n_nodes, len(plan.tree.inner)
     if kept is None:
         packed = theory.packed_tree_bytes(*nodes, plan.weights, float(plan.used.sum()))
-        # Nodes' blocks are put together one after the other; large ones are given back, of the others more or less.
         blocks = 4.0 * plan.children * plan.used
-        twice, one = float(blocks[blocks < _GIVEN_BACK].sum()), float(blocks.max())
-        held = np.multiply(plan.likeness, (packed + 0.65 * twice + one, packed, packed + twice + one))
+        ends, one = float(np.minimum(blocks, 2.0 * _PAGE).sum()), float(blocks.max())
+        held = np.multiply(plan.likeness, (packed + 0.5 * ends + one, packed, packed + ends + one))
         return Banded(*plan.likeness).times(packed), Banded(*held.tolist())
     features = kept.features.times(8).plus(theory.packed_tree_bytes(*nodes, 0, 0))
     child_bytes = np.dtype(child_type(int(plan.children.max()))).itemsize
-    # Trained as pairs (weights of one byte as floats), then put together: for a moment both are there, if nothing was
-    # given back.
-    trained_bytes = child_bytes + (4 if weight_bytes == 1 else weight_bytes)
-    held_twice = kept.weights.times(trained_bytes).plus(features).times(2)
-    return kept.weights.times(child_bytes + weight_bytes).plus(features), held_twice.spread(0.5, 1.0)
+    packed_sparse = kept.weights.times(child_bytes + weight_bytes).plus(features)
+    # Joining the nodes gives back all but the pages at the ends of a node.
+    ends = min(2.0 * _PAGE * len(plan.tree.inner), packed_sparse.value)
+    return packed_sparse, packed_sparse.plus(Banded(0.5 * ends, 0.0, ends))
 
 
 def workspace(plan: Plan, n_threads: int, *, keeps_all: bool) -> float:

@@ -14,7 +14,7 @@ from labelwood import _core
 from labelwood.packed import tree_shape
 from labelwood.sparse import CSR, from_scipy
 
-STORED = {"child_bytes": 4, "half_weights": False}
+STORED = {"child_bytes": 4, "weight_bytes": 4}
 
 
 def planted(seed, n_rows, n_features, n_labels, density=0.4):
@@ -353,10 +353,34 @@ def test_weights_are_stored_as_numpy_would_narrow_them(seed, child_bytes, size):
     X = X * np.float32(size)
     options = solve.Options(False, 1.0, 0.1, 0.1, 5, 0.0, 0.0)
     wide = trained(X, Y, tree_shape.flat_tree(5), options, threshold=0.0)
-    small = trained(X, Y, tree_shape.flat_tree(5), options, threshold=0.0, child_bytes=child_bytes, half_weights=True)
+    small = trained(X, Y, tree_shape.flat_tree(5), options, threshold=0.0, child_bytes=child_bytes, weight_bytes=2)
     assert small["child"].itemsize == child_bytes
     np.testing.assert_array_equal(small["child"], wide["child"])
     with np.errstate(over="ignore"):
         assert small["weights"].tobytes() == wide["weights"].astype(np.float16).tobytes()
     for name in ("features", "feature_ptr", "weight_ptr", "row_start", "bias"):
         assert small[name].tobytes() == wide[name].tobytes()
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from([1, 2, 4]), st.sampled_from([0.0, 0.1, 100.0]))
+def test_int8_weights_are_multiples_of_a_number_per_node(seed, child_bytes, threshold):
+    """Against the float weights of the same training: steps of 1/127 of a node's largest weight, without the zeros."""
+    X, Y = planted(seed, 40, 12, 9)
+    tree = tree_shape.random_tree(9, arity=3, max_leaf=3, seed=seed)
+    options = solve.Options(False, 1.0, 0.1, 0.1, 5, 0.3, -1.0)
+    wide = trained(X, Y, tree, options, threshold=threshold)
+    small = trained(X, Y, tree, options, threshold=threshold, child_bytes=child_bytes, weight_bytes=1)
+    assert small["child"].itemsize == child_bytes
+    assert len(small["scale"]) == len(tree.inner)
+    for node, scale in enumerate(small["scale"]):
+        floats = wide["weights"][wide["weight_ptr"][node] : wide["weight_ptr"][node + 1]]
+        own = slice(small["weight_ptr"][node], small["weight_ptr"][node + 1])
+        assert scale == (np.abs(floats).max() / np.float32(127) if len(floats) else 1)
+        steps = np.rint(floats / scale).astype(np.int8)
+        np.testing.assert_array_equal(small["weights"][own], steps[steps != 0])
+        children = wide["child"][wide["weight_ptr"][node] : wide["weight_ptr"][node + 1]]
+        np.testing.assert_array_equal(small["child"][own], children[steps != 0])
+    counts = np.diff(small["row_start"].astype(np.int64), append=0)
+    firsts = small["feature_ptr"][1:][np.diff(small["feature_ptr"]) > 0] - 1
+    assert (np.delete(counts, firsts) > 0).all(), "a feature has a weight"

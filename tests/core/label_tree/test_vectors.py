@@ -95,7 +95,7 @@ def trained(x, y, tree, options, threshold=-1.0, seed=0, n_threads=1, **scales):
         "seed": seed,
         "most_entries": 0,
         "child_bytes": 4,
-        "half_weights": False,
+        "weight_bytes": 4,
     }
     return _core.train_tree(x, y, tree, own, n_threads, None, **scales)
 

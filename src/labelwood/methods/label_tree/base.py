@@ -111,6 +111,7 @@ class LinearModel(Shrinkable):
         trees = [grown(grow, 0, run)]
         self._check_memory(rows, Y, trees[0], run)
         trees += [grown(grow, number, run) for number in range(1, self._n_trees())]
+        del grow  # it holds the label vectors
         self.trees_ = self._train(rows, Y, trees, run)
 
     @property
@@ -212,7 +213,7 @@ class LinearModel(Shrinkable):
             "threshold": -1.0 if self.weight_threshold is None else self.weight_threshold,
             "seed": seed,
             "widest": int(np.diff(tree.child_ptr).max()),
-            "weight_dtype": "float32" if self.weight_dtype == "int8" else self.weight_dtype,
+            "weight_dtype": self.weight_dtype,
             # Only here are the arrays the mapped file itself; other processes get a copy in memory.
             "resident": rows.X.resident if run.is_local else 0,
             "most_entries": rows.most_entries,
@@ -231,10 +232,9 @@ class LinearModel(Shrinkable):
         }
 
     def _packed(self, tree: LabelTree, arrays: dict[str, npt.NDArray[Any]], n_features: int) -> PackedTree:
-        if self.weight_dtype != "int8" or self.weight_threshold is None:
-            return PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self._link(), n_features)
-        exact = PackedTree(tree, narrow(arrays, tree, "float32"), self._link(), n_features)
-        return compress.quantize(exact, self.weight_dtype)
+        packed = PackedTree(tree, narrow(arrays, tree, self.weight_dtype), self._link(), n_features)
+        is_int8 = self.weight_dtype == "int8" and self.weight_threshold is not None
+        return compress.vectors_to_int8(packed) if is_int8 else packed
 
     def _link(self) -> int:
         return LOGISTIC if self.loss == "logistic" else self.score_power

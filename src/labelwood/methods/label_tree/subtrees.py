@@ -128,11 +128,12 @@ def train_divided(
         units(division, Y, f"tree{number}", setting)
         for number, (division, setting) in enumerate(zip(divisions, settings, strict=True))
     ]
-    results = iter(complete("train", [unit for of_tree in parts for unit in of_tree], shared, run))
-    return [
-        join(tree, division, [next(results) for _ in division.parts])
-        for tree, division in zip(trees, divisions, strict=True)
-    ]
+    results = complete("train", [unit for of_tree in parts for unit in of_tree], shared, run)
+    joined = []
+    for tree, division in zip(trees, divisions, strict=True):
+        own, results = results[: len(division.parts)], results[len(division.parts) :]
+        joined.append(join(tree, division, own))
+    return joined
 
 
 def units(division: Division, Y: CSR, name: str, setting: Mapping[str, Any]) -> list[Unit]:
@@ -162,8 +163,10 @@ def units(division: Division, Y: CSR, name: str, setting: Mapping[str, Any]) -> 
     return found
 
 
-def join(tree: LabelTree, division: Division, results: Sequence[Arrays]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of the whole tree from those of its parts."""
+def join(
+    tree: LabelTree, division: Division, results: Sequence[dict[str, npt.NDArray[Any]]]
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of the whole tree from those of its parts, which are removed: only one array is there twice."""
     owner, place = np.zeros((2, tree.n_nodes), np.int64)
     bias = np.zeros(tree.n_nodes, np.float32)
     for number, (part, found) in enumerate(zip(division.parts, results, strict=True)):
@@ -178,13 +181,17 @@ def join(tree: LabelTree, division: Division, results: Sequence[Arrays]) -> dict
         counts = [bounds[number][at + 1] - bounds[number][at] for number, at in where]
         joined[pointer] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         for name in names:
-            sources = [result[name] for result in results]
+            sources = [result.pop(name) for result in results]
             pieces = [
                 sources[number][bounds[number][at] : bounds[number][at + 1]]
                 for number, at in where
                 if len(sources[number])
             ]
             joined[name] = np.concatenate(pieces) if pieces else sources[0][:0]
+            del sources, pieces
+    if len(results[0]["scale"]):
+        scales = [result["scale"].tolist() for result in results]
+        joined["scale"] = np.array([scales[number][at] for number, at in where], np.float32)
     joined["vector_weights"] = np.concatenate(
         [_vector_block(division.parts[number].tree, results[number]["vector_weights"], at) for number, at in where]
     )

@@ -29,8 +29,8 @@ _HELD_BYTES = 16  # per non-zero of a node: 8 for itself, 8 while the next rows 
 class TrainingRows:
     """Rows, and the factor by which each row is multiplied when it is read (None: rows are taken as they are).
 
-    ``vector_scale`` are the factors of the vectors of a hybrid. ``most_entries`` is for rows in a file: the entries of
-    larger nodes are read in windows. 0: all nodes fit.
+    ``vector_scale`` are the factors of the vectors of a hybrid. The rows of nodes with more entries than
+    ``most_entries`` are not held a second time, but read in windows. 0: all nodes fit.
     """
 
     X: CSR
@@ -42,14 +42,15 @@ class TrainingRows:
     def of(cls, X: CSR, run: RunContext, *, normalize: bool, vector_weight: float = 1.0) -> TrainingRows:
         """The rows as they are, or of unit length; vectors are multiplied by ``vector_weight``.
 
-        If the rows are in a file, an eighth of the memory that the run's limit leaves goes to pages of the file, a
-        quarter to the rows of nodes in training.
+        Of the memory that the run's limit leaves, a quarter goes to the rows of nodes in training. If the rows are in a
+        file, an eighth goes to pages of the file.
         """
         most_entries = 0
-        if isinstance(X, MappedCSR) and run.limit is not None:
+        if run.limit is not None:
             space = max(_LEAST_SPACE, run.limit.bytes - resident())
-            X = replace(X, limit=min(X.limit, max(_LEAST_PAGES, space // 8)))
             most_entries = max(1, space // 4 // (_HELD_BYTES * run.n_threads))
+            if isinstance(X, MappedCSR):
+                X = replace(X, limit=min(X.limit, max(_LEAST_PAGES, space // 8)))
         scale, vector_scale = factors(X, normalize=normalize, vector_weight=vector_weight)
         return cls(X, scale, most_entries, vector_scale)
 
@@ -126,7 +127,7 @@ def train_part(
         **setting["solver"],
         **{name: setting[name] for name in ("threshold", "seed", "most_entries")},
         "child_bytes": np.dtype(child_type(setting["widest"])).itemsize,
-        "half_weights": setting["weight_dtype"] == "float16",
+        "weight_bytes": np.dtype(setting["weight_dtype"]).itemsize,
     }
     trained: dict[str, Any] = _core.train_tree(
         X, Y, tree, options, n_threads, progress,
@@ -136,7 +137,7 @@ def train_part(
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
     if not len(trained["row_start"]):  # dense, or no weight at all
         trained["weights"] = trained["weights"].astype(np.float32, copy=False)
-    if setting["threshold"] >= 0:
+    if setting["threshold"] >= 0 and setting["weight_dtype"] != "int8":  # the steps of int8 are known at the end
         trained["vector_weights"] = trained["vector_weights"].astype(setting["weight_dtype"])
     return trained
 
