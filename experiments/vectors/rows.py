@@ -10,8 +10,8 @@ import numpy as np
 
 from experiments.ranker.texts import Texts, read
 
-SETS = {"yso_finna_en": (40_000, 6_000), "tibkat": (20_000, 3_000)}  # rows of training and of testing
-LONGEST = 400  # characters of a text that are encoded: all of a title, the beginning of an abstract
+SETS = {"yso_finna_en": (40_000, 6_000), "tibkat": (10_000, 2_000)}  # rows of training and of testing
+LONGEST = 160  # characters of a text that are encoded: all of most titles, the beginning of an abstract
 
 
 def drawn(folder: Path) -> Texts:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from labelwood import _core
 from labelwood.errors import LabelwoodError
 from labelwood.sparse import CSR, F32, F64, TopK
 
@@ -132,10 +133,7 @@ class Hybrid(CSR):
 
     def lengths(self) -> F64:
         """The length of each vector."""
-        if self.n_rows == 0:
-            return np.empty(0)
-        parts = [self.vectors[start : start + _BLOCK] for start in range(0, self.n_rows, _BLOCK)]
-        return np.concatenate([np.linalg.norm(widened(part).astype(np.float64), axis=1) for part in parts])
+        return _core.vector_lengths(self)
 
 
 def beside(sparse: CSR, vectors: npt.NDArray[Any]) -> Hybrid:

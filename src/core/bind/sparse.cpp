@@ -23,6 +23,12 @@ Out<float> factors(const FileCsrArrays& x) {
     return to_numpy(without_gil([&] { return sparse::unit_factors(given.rows()); }));
 }
 
+Out<double> lengths(const HybridArrays& x) {
+    const Vectors vectors = x.dense(std::nullopt);
+    const auto n_rows = x.vectors ? static_cast<int64_t>(x.vectors->shape(0)) : 0;
+    return to_numpy(without_gil([&] { return sparse::vector_lengths(vectors, n_rows); }));
+}
+
 nb::tuple take(const FileCsrArrays& x, const Array<int64_t>& rows) {
     const GivenRows given(x);
     return to_numpy(without_gil([&] { return sparse::take_rows(given.rows(), rows.data(), length(rows)); }));
@@ -46,6 +52,7 @@ void bind_sparse(nb::module_& m) {
           "0 for a sound CSR matrix, else the number of its fault: 1 pointers, 2 range, 3 order, 4 values.");
     m.def("unit_rows", &scale_to_unit, arg("indptr"), arg("data"), "Values of the rows scaled to unit length.");
     m.def("unit_factors", &factors, arg("X"), "The factor that scales each row to unit length.");
+    m.def("vector_lengths", &lengths, arg("X"), "The length of each row's vector.");
     m.def("take_rows", &take, arg("X"), arg("rows"), "The given rows, copied, from a mapped matrix.");
     m.def("keep_largest", &largest, arg("ptr"), arg("values"), arg("most"),
           "Positions of each row's `most` largest entries by absolute value.");

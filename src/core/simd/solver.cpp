@@ -148,32 +148,42 @@ inline void add_rows(const float* const* moved, int64_t width, const Lanes<S>* s
         x[r] = moved[r];
         step[r] = steps[r];
     }
+    // All of a column is read before any of it is written: the compiler cannot know that rows and weights lie apart.
     for (int64_t j = 0; j < width; ++j) {
-        for (int n = 0; n < L::N; ++n) {
-            float* at = weights + j * S + n * L::W;
-            F w = load<F>(at);
-            for (int r = 0; r < R; ++r) w += x[r][j] * step[r].v[n];
-            store(at, w);
+        float* at = weights + j * S;
+        F w[size_t{L::N}];
+        for (int n = 0; n < L::N; ++n) w[n] = load<F>(at + n * L::W);
+        for (int r = 0; r < R; ++r) {
+            const float value = x[r][j];
+            for (int n = 0; n < L::N; ++n) w[n] += value * step[r].v[n];
         }
+        for (int n = 0; n < L::N; ++n) store(at + n * L::W, w[n]);
     }
+}
+
+// At most R rows, in one walk over the weights.
+template <int S, int R>
+inline void add_up_to(const float* const* moved, int count, int64_t width, const Lanes<S>* steps, float* weights) {
+    if (count == R) return add_rows<S, R>(moved, width, steps, weights);
+    if constexpr (R > 1) add_up_to<S, R - 1>(moved, count, width, steps, weights);
 }
 
 template <int S>
 inline void add_batch(const float* const* moved, int n_moved, int64_t width, const Lanes<S>* steps, float* weights) {
-    for (; n_moved >= 4; n_moved -= 4, moved += 4, steps += 4) add_rows<S, 4>(moved, width, steps, weights);
-    if (n_moved == 3) add_rows<S, 3>(moved, width, steps, weights);
-    if (n_moved == 2) add_rows<S, 2>(moved, width, steps, weights);
-    if (n_moved == 1) add_rows<S, 1>(moved, width, steps, weights);
+    constexpr int R = Lanes<S>::N <= 2 ? 6 : 3;  // as many steps as registers hold
+    for (; n_moved > R; n_moved -= R, moved += R, steps += R) add_rows<S, R>(moved, width, steps, weights);
+    add_up_to<S, R>(moved, n_moved, width, steps, weights);
 }
 
-// Corrects the margins of the rows after row r of a batch for its step.
+// How many dot products are computed at once; some of the last ones may be of no use.
+constexpr int kDots = 4;
+
+// Corrects the margins of the rows after row r of a batch for its step. `rows` may be read up to kDots - 1 past n.
 template <int S>
 inline void correct_later(const float* const* rows, int64_t stride, int r, int n, const Lanes<S>& step, Lanes<S>* z) {
-    float products[kBatch];
-    int later = r + 1;
-    for (; later + 4 <= n; later += 4) dots<4>(rows[r], rows + later, stride, products + later);
-    for (; later < n; ++later) dots<1>(rows[r], rows + later, stride, products + later);
-    for (later = r + 1; later < n; ++later) {
+    float products[kBatch + kDots];
+    for (int later = r + 1; later < n; later += kDots) dots<kDots>(rows[r], rows + later, stride, products + later);
+    for (int later = r + 1; later < n; ++later) {
         for (int i = 0; i < Lanes<S>::N; ++i) z[later].v[i] += products[later] * step.v[i];
     }
 }
@@ -275,7 +285,7 @@ int64_t pass_in_batches(const NodeRows& rows, const int32_t* order, int64_t coun
     const Vectors& vectors = rows.vectors;
     const int64_t stride = padded(vectors.width);
     Lanes<S> z[size_t{kBatch}], steps[size_t{kBatch}];
-    const float* x[kBatch];
+    const float* x[kBatch + kDots];
     const float* moved[kBatch];
     for (const float*& row : x) row = block.batch;  // a product of fewer rows may read others
     for (int64_t begin = 0; begin < count; begin += kBatch) {

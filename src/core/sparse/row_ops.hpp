@@ -9,6 +9,9 @@
 
 #include "base/csr.hpp"
 #include "base/span.hpp"
+#include "base/vectors.hpp"
+#include "memory/allocators.hpp"
+#include "simd/search.hpp"
 #include "sparse/training_rows.hpp"
 
 namespace labelwood::sparse {
@@ -50,6 +53,27 @@ inline Vector<float> unit_factors(const TrainingRows& rows) {
         factors[row] = row_factor(rows.x, row);
     }
     return factors;
+}
+
+// The length of each vector. Eight sums in double precision: the square of a large float is none, and sums that do
+// not wait for each other are added at once.
+inline Vector<double> vector_lengths(const Vectors& vectors, int64_t n_rows) {
+    constexpr int kSums = 8;
+    static_assert(kVectorPad % kSums == 0);
+    memory::AlignedVector<float> wide(padded(vectors.width));
+    Vector<double> lengths(n_rows);
+    for (int64_t row = 0; row < n_rows; ++row) {
+        simd::search().widen_row(vectors.row(row), vectors.type, vectors.width, 1.0f, wide.data());
+        double sums[kSums] = {};
+        for (int64_t j = 0; j < padded(vectors.width); j += kSums) {
+            for (int i = 0; i < kSums; ++i) {
+                const auto value = static_cast<double>(wide[j + i]);
+                sums[i] += value * value;
+            }
+        }
+        lengths[row] = std::sqrt(std::accumulate(sums, sums + kSums, 0.0));
+    }
+    return lengths;
 }
 
 // Copies rows in the given order. Reads them in the order of the matrix, which suits a mapped file.

@@ -62,6 +62,20 @@ def test_sparse_and_dense_forms_are_the_same_rows(seed, n_rows, n_sparse, width,
 
 
 @settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(0, 30), st.integers(0, 6), st.integers(1, 40), TYPES, st.integers(-18, 18))
+def test_lengths(seed, n_rows, n_sparse, width, dtype, exponent):
+    random = np.random.default_rng(seed)
+    scale = (
+        1.0 if dtype == np.float16 else 10.0 ** (2 * exponent)
+    )  # squares of the largest and the smallest are no floats
+    vectors = as_stored(random.standard_normal((n_rows, width)) * scale, dtype)
+    found = beside(csr(np.zeros((n_rows, n_sparse))), vectors).lengths()
+    np.testing.assert_allclose(found, np.linalg.norm(widened(vectors).astype(np.float64), axis=1), rtol=1e-12)
+    for row in range(0, n_rows, 7):
+        assert beside(csr(np.zeros((1, n_sparse))), vectors[row : row + 1]).lengths()[0] == found[row]
+
+
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(0, 6), st.integers(1, 40), st.integers(1, 9), TYPES)
 def test_label_vectors(seed, n_rows, n_sparse, width, n_labels, dtype):
     hybrid, y, dense, Y = planted(seed, n_rows, n_sparse, width, n_labels, dtype)
