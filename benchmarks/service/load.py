@@ -135,13 +135,14 @@ def measure(model, asked, taught, options, *, known_rate=None, program=None):
             teacher.start()
             time.sleep(WARM_SECONDS)
         marks = [mark(learned, server.pid)]
-        rate, full = run(closed_loop(port, asked, options.seconds))
+        rate, full = run(closed_loop(port, asked, getattr(options, "full_seconds", options.seconds)))
         marks.append(mark(learned, server.pid))
         time.sleep(SETTLE_SECONDS)
         marks.append(mark(learned, server.pid))
+        ended = refits(port)
         half = run(open_loop(port, asked, (known_rate or rate) / 2, options.seconds))
         marks.append(mark(learned, server.pid))
-        metrics = refits(port)
+        metrics = {name: count - ended[name] for name, count in refits(port).items()}
     finally:
         if teacher is not None:
             teacher.terminate()
@@ -157,7 +158,7 @@ def measure(model, asked, taught, options, *, known_rate=None, program=None):
 
 
 def refits(port):
-    """The refits that the service has counted."""
+    """The refits that the service has counted; those of the second phase are reported."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         lines = [line.split() for line in answer.read().decode().splitlines() if line.startswith("labelwood_refits_")]
     return {name.removeprefix("labelwood_"): float(value) for name, value in lines}

@@ -45,6 +45,7 @@ NO_ARGUMENTS = {
     "ModelLock",
 }
 ANY_WIDTH = {"check_csr", "OnlineTree.learn", "OnlineTree.search", "OnlineTree.progressive", "OnlineTree.knows_any"}
+ANY_WIDTH |= {"NearestRows.add", "NearestRows.search", "NearestRows.search_then_add"}
 DTYPES = (np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float32, np.float64)
 
 
@@ -115,6 +116,10 @@ def use_everything(folder, noted):
     OnlineTree.load(folder / "online")
     OnlineTree(n_jobs=1).learn_tree(flat_tree(8), X, Y).partial_fit(X, Y)
     online._tree.classifier(1, False)
+    nearest = _core.NearestRows(3, 100)
+    nearest.add(Y, Y)
+    nearest.search_then_add(Y, Y, 2)
+    nearest.search(Y, 2, 1, None)
     for encoder in (TfidfEncoder(n_jobs=1), HashingEncoder(n_jobs=1)):
         encoder.fit(TEXTS)
         encoder.transform(TEXTS)

@@ -76,7 +76,10 @@ UNSEEN = {
     **dict.fromkeys(
         [
             f"living-tree {name}"
-            for name in ("refits", "refit_growth", "refit_rows", "refit_fall", "recent", "keep", "half_life")
+            for name in (
+                *("refits", "refit_growth", "refit_rows", "refit_fall", "recent", "keep", "half_life"),
+                *("neighbors", "neighbor_rows"),
+            )
         ],
         "it matters when the model learns on; see tests/methods/online",
     ),

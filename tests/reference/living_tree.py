@@ -1,4 +1,4 @@
-"""LivingTree in plain Python: which rows its store keeps, and how two lists become one answer."""
+"""LivingTree in plain Python: which rows its store keeps, the votes of rows, and how three lists become one answer."""
 
 from __future__ import annotations
 
@@ -39,12 +39,10 @@ def kept(
     return sorted(chosen)
 
 
-def stored(sizes: list[int], *, n_recent: int, held: int | None, **bounds) -> list[int]:
-    """The recent rows, what the bounds keep of the others, and what they kept when a refit began."""
-    found = recent(len(sizes), n_recent) | set(kept(sizes, leaving_out=recent(len(sizes), n_recent), **bounds))
-    if held is not None:
-        found |= recent(held, n_recent) | set(kept(sizes[:held], leaving_out=recent(held, n_recent), **bounds))
-    return sorted(found)
+def stored(sizes: list[int], *, n_recent: int, **bounds) -> list[int]:
+    """The recent rows, and what the bounds keep of the others."""
+    own = recent(len(sizes), n_recent)
+    return sorted(own | set(kept(sizes, leaving_out=own, **bounds)))
 
 
 def recent(seen: int, n_recent: int) -> set[int]:
@@ -52,12 +50,60 @@ def recent(seen: int, n_recent: int) -> set[int]:
     return {position for position in range(max(0, seen - 8 * n_recent), seen) if position % 8 == 0}
 
 
+def nearest(rows: list[dict[int, float]], query: dict[int, float], *, max_visits: int) -> list[tuple[float, int]]:
+    """The cosines of the rows that share a compared feature with the query, nearest first, newer ones before equals."""
+    rows, (query,) = [_unit(row) for row in rows], [_unit(query)]
+    lengths: list[float] = []
+    for number, row in enumerate(rows):  # by the features of the rows before
+        lengths.append(_weighted_length(row, rows[:number]))
+        if number + 1 in {2**power for power in range(32)}:
+            lengths = [_weighted_length(one, rows[: number + 1]) for one in rows[: number + 1]]
+    compared, left = [], max_visits
+    for count, feature in sorted((sum(feature in row for row in rows), feature) for feature in query):
+        if count > left:
+            break
+        compared, left = [*compared, feature], left - count
+    length = _weighted_length(query, rows)
+    near = []
+    for number, row in enumerate(rows):
+        dot = sum(_idf(rows, feature) ** 2 * query[feature] * row[feature] for feature in compared if feature in row)
+        if dot > 0:
+            near.append((dot / (length * lengths[number]), number))
+    return sorted(near, reverse=True)
+
+
+def votes(near: list[tuple[float, int]], labels: list[list[int]]) -> dict[int, float]:
+    """The share of each label in the votes of rows."""
+    found: dict[int, float] = {}
+    for cosine, number in near:
+        for label in labels[number]:
+            found[label] = found.get(label, 0.0) + cosine**4
+    return {label: value / sum(cosine**4 for cosine, _ in near) for label, value in found.items()}
+
+
+def _idf(rows: list[dict[int, float]], feature: int) -> float:
+    return math.log((len(rows) + 2) / (sum(feature in row for row in rows) + 1))
+
+
+def _weighted_length(row: dict[int, float], known: list[dict[int, float]]) -> float:
+    return _length({feature: value * _idf(known, feature) for feature, value in row.items()})
+
+
+def _length(row: dict[int, float]) -> float:
+    return math.sqrt(sum(value * value for value in row.values()))
+
+
+def _unit(row: dict[int, float]) -> dict[int, float]:
+    return {feature: value / _length(row) for feature, value in row.items()}
+
+
 def mixed(
-    batch: dict[int, float], online: dict[int, float], share: dict[int, float], weight, temperature, newness, boost
-) -> dict[int, float]:
-    """The score of each label that either model lists."""
+    batch: dict[int, float], online: dict[int, float], nearest: dict[int, float], share: dict[int, float],
+    weight, temperature, newness, boost, nearness,
+) -> dict[int, float]:  # fmt: skip
+    """The score of each label that one of the parts lists."""
     scores = {}
-    for label in batch.keys() | online.keys():
+    for label in batch.keys() | online.keys() | nearest.keys():
         part = share.get(label, 0.0)
         if part > 0:
             w = weight * part**newness
@@ -65,4 +111,5 @@ def mixed(
             scores[label] = w * from_batch + (1 - w) * online.get(label, 0.0)
         else:
             scores[label] = min(1.0, boost * online.get(label, 0.0))
+        scores[label] = (1 - nearness) * scores[label] + nearness * nearest.get(label, 0.0)
     return scores

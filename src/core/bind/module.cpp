@@ -4,9 +4,9 @@
 #include "simd/solver.hpp"
 
 // One word per file of bindings: `craft` stands for bind_craft.
-#define LABELWOOD_BINDINGS(each)                                                                              \
-    each(craft) each(fastxml) each(forest) each(graph) each(label_tree) each(ldsm) each(online) each(ranking) \
-        each(rows) each(sparse) each(text)
+#define LABELWOOD_BINDINGS(each)                                                                                   \
+    each(craft) each(fastxml) each(forest) each(graph) each(label_tree) each(ldsm) each(nearest_rows) each(online) \
+        each(ranking) each(rows) each(sparse) each(text)
 
 namespace labelwood::bind {
 #define DECLARE(area) void bind_##area(nb::module_& m);

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from serving import assert_same_state
 
 from labelwood import LabelwoodError, LinearTree, LivingTree, OnlineTree, load
 from labelwood.methods.online.living_batch import train_batch
-from labelwood.methods.online.newness_mix import NewnessMix, quality_of, search_newness_mix
+from labelwood.methods.online.newness_mix import Lists, NewnessMix, quality_of, search_newness_mix
 from labelwood.sparse import TopK, from_lists
 
 
@@ -34,8 +35,11 @@ def living(**parameters):
 
 
 def test_the_mix_by_hand():
-    scores = twin.mixed({1: 0.25, 2: 0.5}, {1: 0.4, 3: 0.9}, {1: 1.0, 2: 0.5}, 0.8, 2.0, 1.0, 1.1)
-    assert scores == pytest.approx({1: 0.8 * 0.5 + 0.2 * 0.4, 2: 0.4 * 0.5**0.5, 3: 0.99})
+    lists, share = ({1: 0.25, 2: 0.5}, {1: 0.4, 3: 0.9}, {2: 0.6, 4: 0.2}), {1: 1.0, 2: 0.5}
+    scores = twin.mixed(*lists, share, 0.8, 2.0, 1.0, 1.1, 0.0)
+    assert scores == pytest.approx({1: 0.8 * 0.5 + 0.2 * 0.4, 2: 0.4 * 0.5**0.5, 3: 0.99, 4: 0.0})
+    half = twin.mixed(*lists, share, 0.8, 2.0, 1.0, 1.1, 0.5)
+    assert half == pytest.approx({1: scores[1] / 2, 2: scores[2] / 2 + 0.3, 3: 0.495, 4: 0.1})
 
 
 LISTS = st.lists(st.dictionaries(st.integers(0, 9), st.floats(0, 1, width=32), max_size=4), min_size=3, max_size=3)
@@ -43,15 +47,19 @@ LISTS = st.lists(st.dictionaries(st.integers(0, 9), st.floats(0, 1, width=32), m
 
 @settings(max_examples=80, deadline=None)
 @given(
-    batch=LISTS, online=LISTS, shares=st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=10, max_size=10),
+    batch=LISTS, online=LISTS, nearest=LISTS,
+    shares=st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=10, max_size=10),
     weight=st.sampled_from([0.0, 0.3, 1.0]), temperature=st.sampled_from([0.5, 1.0, 3.0]),
     newness=st.sampled_from([0.0, 0.25, 1.0]), boost=st.sampled_from([1.0, 2.0]),
+    nearness=st.sampled_from([0.0, 0.5]),
 )  # fmt: skip
-def test_the_mix_is_that_of_the_twin(batch, online, shares, weight, temperature, newness, boost):
-    mix, table = NewnessMix(weight, temperature, newness, boost), np.array(shares)
-    found = mix.combine(as_lists(batch), as_lists(online), lambda ids: np.where(ids >= 0, table[ids], 0.0), 8)
+def test_the_mix_is_that_of_the_twin(batch, online, nearest, shares, weight, temperature, newness, boost, nearness):
+    numbers = (weight, temperature, newness, boost, nearness)
+    mix, table = NewnessMix(*numbers), np.array(shares)
+    lists = Lists(as_lists(batch), as_lists(online), as_lists(nearest))
+    found = mix.combine(lists, lambda ids: np.where(ids >= 0, table[ids], 0.0), 12)
     for row in range(3):
-        expected = twin.mixed(batch[row], online[row], dict(enumerate(shares)), weight, temperature, newness, boost)
+        expected = twin.mixed(batch[row], online[row], nearest[row], dict(enumerate(shares)), *numbers)
         got = dict(zip(found.labels[row].tolist(), found.scores[row].tolist(), strict=True))
         got.pop(-1, None)
         assert got == pytest.approx(expected, abs=1e-6)
@@ -78,11 +86,14 @@ def test_the_search_finds_the_better_model():
     truth = from_lists([[row % 5] for row in range(40)], 6)
     right = TopK(truth.indices.reshape(-1, 1), np.full((40, 1), 0.6, np.float32))
     wrong = TopK(np.full((40, 1), 5, np.int32), np.full((40, 1), 0.9, np.float32))
-    share = np.ones_like
-    mix, judged = search_newness_mix(NewnessMix(), right, wrong, lambda ids: share(ids, float), truth)
+    ones = partial(np.ones_like, dtype=float)
+    mix, judged = search_newness_mix(NewnessMix(), Lists(right, wrong, wrong), ones, truth)
     assert judged.quality == pytest.approx((1 + 1 / 3 + 1 / 5) / 3)
-    other, _ = search_newness_mix(NewnessMix(), wrong, right, lambda ids: share(ids, float), truth)
+    other, _ = search_newness_mix(NewnessMix(), Lists(wrong, right, wrong), ones, truth)
     assert other.weight < mix.weight
+    near, judged = search_newness_mix(NewnessMix(), Lists(wrong, wrong, right), ones, truth)
+    assert near.nearness > 0.3
+    assert judged.quality == pytest.approx((1 + 1 / 3 + 1 / 5) / 3)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +103,8 @@ def test_the_search_finds_the_better_model():
         {"max_rows": 150},
         {"keep": "sample", "max_rows": 150},
         {"max_bytes": 6000, "keep": "sample", "half_life": 80},
+        {"neighbor_rows": 200, "max_rows": 150},
+        {"neighbors": 0},
     ],
 )
 def test_batches_make_no_difference(bounds, tmp_path):
@@ -206,6 +219,46 @@ def test_learning_goes_on_beside_a_refit():
     thread.join()
     assert model.n_seen_ == 900
     assert model.describe()["batch_rows"] >= 430
+
+
+def drifting(count, seed=0):
+    """Rows with a rare word that tells the label; labels come in bursts, and new ones all the time."""
+    random = np.random.default_rng(seed)
+    rows, labels = [], []
+    for number in range(count):
+        label = number // 12 - int(random.integers(0, 3))
+        rows.append({0: 1.0, int(random.integers(1, 40)): 1.0, 100 + label % 5000: 1.0})
+        labels.append([f"label {label}"])
+    return rows, labels
+
+
+def test_the_nearest_rows_know_what_drifts():
+    rows, labels = drifting(2600)
+    without, model = (living(recent=400, neighbors=count) for count in (0, 10))
+    hits = [one.progressive(rows, labels, k=5).hits[-600:, 0].mean() for one in (without, model)]
+    assert model.mix_.nearness > 0
+    assert hits[1] > hits[0] + 0.04
+    text = str(model.explain(rows[-1:], k=2)[0])
+    assert "nearest rows" in text
+    last = labels[-1][0]
+    assert model.predict_topk(rows[-1:], 1, allowed=[last, "label 3"])[0][0].tolist() == [last]
+    np.testing.assert_allclose(
+        model.freeze().predict_topk(rows[-50:], 5)[1], model.predict_topk(rows[-50:], 5)[1], rtol=1e-4, atol=1e-5
+    )
+    model.labels.retire(last)
+    assert last not in model.predict_topk(rows[-1:], 5)[0][0].tolist()
+
+
+def test_the_window_of_rows_that_vote_moves(tmp_path):
+    rows, labels = drifting(1400)
+    model = living(neighbor_rows=256, refits="asked").partial_fit(rows, labels)
+    frozen = model.freeze()
+    frozen.save(tmp_path / "frozen")
+    positions = load(tmp_path / "frozen").to_saved()[1]["rows.positions"]
+    assert positions[-1] == 1399
+    assert 256 <= len(positions) < 256 + 128
+    found = load(tmp_path / "frozen").predict_topk(rows[-20:], 5)
+    np.testing.assert_array_equal(found[1], frozen.predict_topk(rows[-20:], 5)[1])
 
 
 def test_errors():

@@ -18,7 +18,7 @@ from labelwood.params import check_parameters
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F64, I32, Arrays, TopK, label_matrix
 
-_MORE = 10  # labels asked for in place of retired and merged ones
+MORE = 10  # labels asked for in place of retired and merged ones
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ class Batch:
         found = TopK(np.full((X.n_rows, k), -1, np.int32), np.zeros((X.n_rows, k), np.float32))
         own = RunContext(n_threads=run.n_threads)
         own.cancelled, own.allowed = run.cancelled, self._allowed(run.allowed, answers)
-        width = own.width(min(k if answers is None else k + _MORE, len(self.labels)))
+        width = own.width(min(k if answers is None else k + MORE, len(self.labels)))
         if width == 0:
             return found
         top = self.tree.topk_rows(as_i32(X, self.tree.n_features_in_), width, own)
         labels = np.where(top.labels >= 0, self.labels[top.labels], -1).astype(np.int32)
         if answers is not None:
-            return _answered(TopK(labels, top.scores), answers, k)
+            return answered(TopK(labels, top.scores), answers, k)
         found.labels[:, :width], found.scores[:, :width] = labels, top.scores
         return found
 
@@ -148,7 +148,7 @@ def unfitted_batch(parameters: Mapping[str, Any] | None, *, n_jobs: int | None) 
     return tree
 
 
-def _answered(top: TopK, answers: I32, k: int) -> TopK:
+def answered(top: TopK, answers: I32, k: int) -> TopK:
     """The labels that labels answer as, each at its best place; lists of exactly k."""
     labels, scores = np.full((len(top.labels), k), -1, np.int32), np.zeros((len(top.labels), k), np.float32)
     named = np.where(top.labels >= 0, answers[top.labels], -1)

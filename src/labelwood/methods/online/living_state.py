@@ -13,31 +13,34 @@ from sklearn.base import clone
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.estimator import FittedModel
-from labelwood.explain import Asked, Member, Place
+from labelwood.explain import Asked, Explanation, Member, Place, Suggestion
 from labelwood.methods._nested_models import own_arrays, saved_members
 from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.living_batch import Batch, Refit, RefitResult, unfitted_batch
 from labelwood.methods.online.model_lock import reads
-from labelwood.methods.online.newness_mix import NewnessMix, RecentLists
+from labelwood.methods.online.newness_mix import Lists, NewnessMix, RecentLists
 from labelwood.methods.online.online_tree import OnlineTree
-from labelwood.methods.online.row_store import RowBounds, RowStore, count_recent, is_recent
+from labelwood.methods.online.row_store import NearestRows, RowBounds, RowStore, count_recent, is_recent, window_start
 from labelwood.methods.online.stream_inputs import GrowingNames
 from labelwood.params import check_parameters
 from labelwood.run_context import RunContext
 from labelwood.sparse import CSR, F64, I32, MAX_COLUMNS
 
 _ROWS, _RECENT, _BATCH = "rows.", "recent.", "batch."
+STEP = 128  # rows between two looks at whether a refit is due
 _COUNTERS = ("seed", "rows_learned", "seen", "n_refits", "refit_at")
 
 
 class LivingState(StreamLearner):
-    """The parts of a LivingTree: an online tree, a batch tree or none yet, the rows, and the mix of both trees."""
+    """The parts of a LivingTree: an online tree, a batch tree or none yet, the rows, and the mix of their answers."""
 
     has_label_weights = False
 
     batch: dict[str, Any] | None
     online: dict[str, Any] | None
     recent: int
+    neighbors: int
+    neighbor_rows: int
     keep: Literal["window", "sample"]
     max_rows: int | None
     max_bytes: int | None
@@ -52,6 +55,7 @@ class LivingState(StreamLearner):
     _known: F64
     _answers: I32 | None
     _rows: RowStore
+    _nearest: NearestRows | None
     _lists: RecentLists
     _refit: Refit | None
     _refit_at: int
@@ -75,19 +79,28 @@ class LivingState(StreamLearner):
         self._refit, self._refit_at, self.n_refits_, self.last_refit_ = None, 0, 0, None
         self._use_batch(None)
         self._answers = None
+        self._index_rows()
         self._lead()
         self._follow()
+
+    def _index_rows(self) -> None:
+        """Index the last rows of the store; without ``neighbors`` no row votes."""
+        self._nearest = None
+        if self.neighbors:
+            self._nearest = NearestRows(self.neighbors, self._window_start)
+            rows = self._rows.since(self._window_start, self.n_features_in_, len(self._names))
+            self._nearest.add(rows.X, rows.Y)
+
+    @property
+    def _window_start(self) -> int:
+        """The position of the first row that votes."""
+        return window_start(self._rows.seen, self.neighbor_rows, STEP)
 
     def _bounds(self, seed: int) -> RowBounds:
         return RowBounds(self.keep, self.max_rows, self.max_bytes, self.half_life, seed)
 
     def _use_batch(self, batch: Batch | None) -> None:
         self._batch, self._known = batch, np.empty(0) if batch is None else batch.known()
-
-    @property
-    def _held(self) -> int | None:
-        """The rows before this position stay in the store: a refit under way needs them."""
-        return None if self._refit is None else self._refit.until
 
     def _check_features(self, X: CSR) -> None:
         if X.n_cols > MAX_COLUMNS:
@@ -178,7 +191,7 @@ class LivingState(StreamLearner):
 
     @reads
     def freeze(self, *, weight_threshold: float | None = None) -> Self:
-        """A copy for prediction only, without the rows; see OnlineTree's ``freeze``."""
+        """A copy for prediction only, without the rows except for those that vote; see OnlineTree's ``freeze``."""
         self._check_can_learn()
         frozen: Self = clone(self)
         for name in ("mix_", "quality_", "_best_quality", "_refit_at", "n_refits_", "last_refit_", "_seed"):
@@ -186,9 +199,11 @@ class LivingState(StreamLearner):
         frozen.online_ = self.online_.freeze(weight_threshold=weight_threshold)
         frozen._names, frozen.rows_learned_ = GrowingNames(self._names), self.rows_learned_
         frozen.n_features_in_, frozen.fit_seconds_ = self.n_features_in_, dict(self.fit_seconds_)
-        frozen._refit, frozen._rows = None, RowStore(self._bounds(self._seed), seen=self.n_seen_)
+        frozen._refit, votes = None, self.neighbors and self.mix_.nearness
+        frozen._rows = self._rows.after(self._window_start if votes else self._rows.seen)
         frozen._lists, frozen._answers = RecentLists(), None if self._answers is None else self._answers.copy()
         frozen._use_batch(self._batch)
+        frozen._index_rows()
         frozen._name_features(self._feature_names)
         frozen.label_counts_ = self.label_counts_.copy()
         frozen._lead()
@@ -197,16 +212,23 @@ class LivingState(StreamLearner):
         return frozen
 
     def _explained_members(
-        self, row: CSR, k: int, asked: Asked, missed: Sequence[Place], run: RunContext
-    ) -> tuple[Member, ...]:
-        online = Member(
-            self.online_.method_name, 1 - self.mix_.weight, 1.0, self.online_.explain_one(row, k, asked, missed, run)
+        self, row: CSR, k: int, lists: Lists, asked: Asked, missed: Sequence[Place], run: RunContext
+    ) -> dict[str, Member]:
+        """The explanations of the parts that answer, by their names in ``lists``."""
+        mix, found, batch = self.mix_, {}, self._batch
+        rest = 1 - mix.nearness
+        if batch is not None:
+            explained = batch.explain(row, k, asked, run)
+            found["batch"] = Member(batch.tree.method_name, rest * mix.weight, mix.temperature, explained)
+        weight = rest * (1 - mix.weight) if batch is not None else rest
+        found["online"] = Member(
+            self.online_.method_name, weight, 1.0, self.online_.explain_one(row, k, asked, missed, run)
         )
-        batch = self._batch
-        if batch is None:
-            return (online,)
-        explained = batch.explain(row, k, asked, run)
-        return Member(batch.tree.method_name, self.mix_.weight, self.mix_.temperature, explained), online
+        if mix.nearness and self._nearest is not None:
+            labels, shares = (part[0].tolist() for part in lists.nearest)
+            voted = [Suggestion(asked.label_name(a), b) for a, b in zip(labels, shares, strict=True) if a >= 0]
+            found["nearest"] = Member("nearest rows", mix.nearness, 1.0, Explanation(tuple(voted[:k])))
+        return found
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         manifests, arrays = saved_members([self.online_], "online")
@@ -222,9 +244,8 @@ class LivingState(StreamLearner):
         if self._batch is not None:
             facts["batch"], own = self._batch.saved()
             arrays |= {_BATCH + name: array for name, array in own.items()}
+        arrays |= {_ROWS + name: array for name, array in self._rows.arrays().items()}
         if self.can_learn:
-            rows = self._rows.arrays(n_recent=self.recent, held=self._held)
-            arrays |= {_ROWS + name: array for name, array in rows.items()}
             arrays |= {_RECENT + name: array for name, array in self._lists.arrays().items()}
         return facts, arrays
 
@@ -251,19 +272,23 @@ class LivingState(StreamLearner):
         if batch is not None and batch.tree.n_features_in_ > self.n_features_in_:
             raise FormatError("the batch tree has more features than the model")
         self._answers = None
-        if self.online_.can_learn:
-            self._restore_rows(arrays, seen)
-        else:
-            self._rows, self._lists = RowStore(self._bounds(self._seed), seen=seen), RecentLists()
+        self._restore_rows(arrays, seen)
+        self._index_rows()
         self._lead()
         self._follow()
         self._find_answers()
 
     def _restore_rows(self, arrays: dict[str, npt.NDArray[Any]], seen: int) -> None:
+        rows, sizes = _of(arrays, _ROWS), (self.n_features_in_, self.n_labels_)
+        if rows or self.online_.can_learn:
+            self._rows = RowStore.restore(self._bounds(self._seed), rows, seen, *sizes)
+        else:  # frozen before rows had votes
+            self._rows = RowStore(self._bounds(self._seed), seen=seen)
+        if not self.online_.can_learn:
+            self._lists = RecentLists()
+            return
         if seen != self.online_.n_seen_:
             raise FormatError("the rows and the online tree have seen different numbers of rows")
-        rows, sizes = _of(arrays, _ROWS), (self.n_features_in_, self.n_labels_)
-        self._rows = RowStore.restore(self._bounds(self._seed), rows, seen, *sizes)
         n_recent = count_recent(seen, self.recent)
         if int(is_recent(rows["positions"], seen, self.recent).sum()) != n_recent:
             raise FormatError("the store lacks recent rows")
@@ -275,10 +300,9 @@ class LivingState(StreamLearner):
         state = super().__getstate__()
         if "online_" not in state:
             return state
-        rows = self._rows.arrays(n_recent=self.recent, held=self._held)
-        lists = RecentLists(self._lists.batch, self._lists.online)
+        rows, lists = self._rows.arrays(), RecentLists(self._lists.lists)
         return {
-            **state,
+            **{name: value for name, value in state.items() if name != "_nearest"},
             "online_": {**self.online_.__getstate__(), "_names": state["_names"]},
             "_rows": rows,
             "_lists": lists,
@@ -291,6 +315,7 @@ class LivingState(StreamLearner):
             self.online_.__setstate__(state["online_"])
             sizes = (self.online_.n_seen_, self.n_features_in_, len(self._names))
             self._rows = RowStore.restore(self._bounds(self._seed), state["_rows"], *sizes)
+            self._index_rows()
             self.label_counts_ = self.online_.label_counts_
 
 

@@ -1,7 +1,8 @@
 """The rows that a living model has learned, kept to train its batch model again: all, the last ones, or a sample.
 
 Every row has a position, its number in the stream. Which rows are kept is a function of the positions and sizes of all
-rows so far, never of the calls that brought them, so a replay keeps the same rows.
+rows so far, never of the calls that brought them, so a replay keeps the same rows. The nearest of the last rows vote
+for their labels.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from labelwood import _core
 from labelwood.errors import FormatError
-from labelwood.sparse import CSR, F64, I32, I64, Arrays, label_matrix
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR, F64, I32, I64, Arrays, TopK, label_matrix
 
 JUDGED_EVERY = 8  # one row in so many is predicted before it is learned, and judges refits
 _FIRST_ROOM = 64
 _SLACK = 1.25  # rows are removed when the store holds this many times its bound
+_MAX_VISITS = 20_000  # entries of other rows that a search for the nearest rows may look at
+_WINDOW_STEPS = 4  # the window of the rows that vote moves on by this part of its length
 _ROW_BYTES = 24  # of a row besides its entries: its position and two pointers
 _GAMMA = 0x9E3779B97F4A7C15
 _NAMES = ("positions", "x_indptr", "x_indices", "x_data", "y_indptr", "y_indices")
@@ -91,7 +96,8 @@ class RowStore:
     """Rows in two parts: those of a model directory, mapped, and those that came since, in memory.
 
     ``seen`` counts all rows of the stream. Recent rows are one row in eight of the last ``8 * n_recent`` rows: those
-    that judge refits. They are kept whatever the bounds.
+    that judge refits. They are kept whatever the bounds. Call :meth:`trim` at positions that do not depend on the
+    batches in which rows come.
     """
 
     def __init__(self, bounds: RowBounds, base: Rows | None = None, seen: int = 0) -> None:
@@ -105,23 +111,33 @@ class RowStore:
         """Number of rows in the store; a few more than the bounds allow until they are removed."""
         return len(self._base.positions) + self._new.n_rows
 
-    def append(self, X: CSR, Y: CSR, *, n_recent: int, held: int | None = None) -> None:
-        """Add the next rows of the stream, and remove others when there are many too many; see :meth:`trim`."""
+    def append(self, X: CSR, Y: CSR) -> None:
+        """Add the next rows of the stream."""
         self._new.append(np.arange(self.seen, self.seen + X.n_rows), X, Y)
         self.seen += X.n_rows
-        if not self._bounds.are_none and self._is_too_large(n_recent):
-            self.trim(n_recent=n_recent, held=held)
 
-    def trim(self, *, n_recent: int, held: int | None = None) -> None:
-        """Remove the rows that the bounds do not keep, except for the recent ones.
-
-        With ``held``, the rows before that position stay, too: a refit under way needs them.
-        """
+    def trim(self, *, n_recent: int) -> bool:
+        """Remove the rows that the bounds do not keep, except for the recent ones; true if there were any."""
         if self._bounds.are_none:
-            return
-        kept, self._cut = self._kept(n_recent, held)
-        if len(kept) < self.n_rows:
-            self._base, self._new = self._all(kept), _Growing()
+            return False
+        positions, older, sizes = self._older(n_recent)
+        kept, self._cut = self._bounds.kept(positions[older], sizes[older], self._cut)
+        chosen = np.ones(len(positions), bool)
+        chosen[older] = kept
+        if chosen.all():
+            return False
+        self._base, self._new = self._all(np.flatnonzero(chosen)), _Growing()
+        return True
+
+    def is_too_large(self, n_recent: int) -> bool:
+        """True if the store holds many more rows than the bounds keep."""
+        bounds = self._bounds
+        if bounds.are_none:
+            return False
+        _, older, sizes = self._older(n_recent)
+        if bounds.max_rows is not None and len(older) > _SLACK * bounds.max_rows + _FIRST_ROOM:
+            return True
+        return bounds.max_bytes is not None and int(sizes[older].sum()) > _SLACK * bounds.max_bytes
 
     def training(self, until: int, n_recent: int, n_features: int, n_labels: int) -> Rows:
         """The rows before position ``until`` except for those that were recent there."""
@@ -135,12 +151,21 @@ class RowStore:
         wanted = np.flatnonzero(is_recent(positions, self.seen, n_recent))
         return _wide(self._all(wanted), n_features, n_labels)
 
-    def arrays(self, *, n_recent: int, held: int | None = None) -> dict[str, npt.NDArray[Any]]:
-        """The rows as arrays, without those that :meth:`trim` would remove."""
-        kept, cut = (None, self._cut) if self._bounds.are_none else self._kept(n_recent, held)
-        rows = self._all(kept)
+    def since(self, position: int, n_features: int, n_labels: int) -> Rows:
+        """The rows from a position on."""
+        positions = np.concatenate([self._base.positions, self._new.positions])
+        first = int(np.searchsorted(positions, position))
+        return _wide(self._all(np.arange(first, len(positions))), n_features, n_labels)
+
+    def after(self, position: int) -> RowStore:
+        """A store of the rows from a position on."""
+        return RowStore(self._bounds, self.since(position, 0, 0), self.seen)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The rows as arrays."""
+        rows = self._all()
         parts = (rows.positions, rows.X.indptr, rows.X.indices, rows.X.data, rows.Y.indptr, rows.Y.indices)
-        return {**dict(zip(_NAMES, parts, strict=True)), "cut": np.array([cut])}
+        return {**dict(zip(_NAMES, parts, strict=True)), "cut": np.array([self._cut])}
 
     @classmethod
     def restore(cls, bounds: RowBounds, arrays: Arrays, seen: int, n_features: int, n_labels: int) -> RowStore:
@@ -164,29 +189,11 @@ class RowStore:
         store._cut = float(arrays["cut"][0])
         return store
 
-    def _is_too_large(self, n_recent: int) -> bool:
-        bounds, count = self._bounds, self.n_rows - n_recent
-        if bounds.max_rows is not None and count > _SLACK * bounds.max_rows + _FIRST_ROOM:
-            return True
-        if bounds.max_bytes is None:
-            return False
-        held = 8 * (self._base.X.nnz + self._new.n_entries) + _ROW_BYTES * count
-        return (
-            held > _SLACK * bounds.max_bytes + 2 * _ROW_BYTES * (n_recent + _FIRST_ROOM)
-            and self._new.n_rows > count // 5
-        )
-
-    def _kept(self, n_recent: int, held: int | None) -> tuple[npt.NDArray[np.int64], float]:
-        """The rows to keep: the recent ones, those that the bounds keep of the others, those that are held."""
+    def _older(self, n_recent: int) -> tuple[I64, npt.NDArray[np.intp], I64]:
+        """The positions of all rows, which of them are not recent, and their sizes."""
         positions = np.concatenate([self._base.positions, self._new.positions])
         sizes = np.concatenate([self._base.sizes, self._new.rows().sizes])
-        older = np.flatnonzero(~is_recent(positions, self.seen, n_recent))
-        kept, cut = self._bounds.kept(positions[older], sizes[older], self._cut)
-        chosen = np.ones(len(positions), bool)
-        chosen[older] = kept
-        if held is not None:
-            chosen[positions < held] = True
-        return np.flatnonzero(chosen), cut
+        return positions, np.flatnonzero(~is_recent(positions, self.seen, n_recent)), sizes
 
     def _all(self, wanted: npt.NDArray[Any] | None = None) -> Rows:
         """All rows, or the wanted ones, together; those of a file are copied only if others join them."""
@@ -207,6 +214,36 @@ def count_recent(seen: int, n_recent: int) -> int:
     """The number of recent rows when ``seen`` rows have come."""
     first = max(0, seen - JUDGED_EVERY * n_recent)
     return -(-seen // JUDGED_EVERY) - -(-first // JUDGED_EVERY)
+
+
+class NearestRows:
+    """The rows of a store from position ``start`` on, whose nearest vote for their labels, each as soon as it is added.
+
+    The same rows in the same order give the same answers.
+    """
+
+    def __init__(self, n_neighbors: int, start: int) -> None:
+        self._index = _core.NearestRows(n_neighbors, _MAX_VISITS)
+        self.start = start
+
+    def add(self, X: CSR, Y: CSR) -> None:
+        """Add rows."""
+        self._index.add(X, Y)
+
+    def search(self, X: CSR, k: int, run: RunContext) -> TopK:
+        """The k labels with the most votes, and their shares of the votes."""
+        with run.phase("nearest rows", X.n_rows) as progress:
+            return TopK(*self._index.search(X, k, run.n_threads, progress))
+
+    def search_then_add(self, X: CSR, Y: CSR, k: int) -> TopK:
+        """Search with each row, then add it."""
+        return TopK(*self._index.search_then_add(X, Y, k))
+
+
+def window_start(seen: int, n_rows: int, step: int) -> int:
+    """The first position of the rows that vote: about the last ``n_rows``; it moves on by multiples of ``step``."""
+    stride = max(step, n_rows // _WINDOW_STEPS // step * step)
+    return max(0, seen // stride * stride - n_rows)
 
 
 class _Growing:
