@@ -191,6 +191,10 @@ def test_ids_of_documents():
     with pytest.raises(LabelwoodError, match="there is no column 'nr'"):
         Documents.of(data, "nr")
     assert Documents.of(TextDataset(["x", "y"], None, {"id": ["p", "p"]})).ids == ["1", "2"], "no ids: rows"
+    long = TextDataset(["x"], None, {"id": ["p" * 1001]})
+    assert Documents.of(long).ids == ["1"], "a request could not name it"
+    with pytest.raises(LabelwoodError, match="at most 1000 characters long; one has 1001"):
+        Documents.of(long, "id")
     half = TextDataset(["a \ud83d half"], None)
     assert Documents.of(half).texts == ["a ? half"]
 

@@ -8,6 +8,7 @@ import threading
 
 import httpx
 import pytest
+from injection import Faults
 from reviewing import Person
 from serving import LABELS, TEXTS, Running
 
@@ -30,8 +31,8 @@ def folder(tmp_path, text_model):
 def reviewing(folder):
     started = []
 
-    def start(*words):
-        started.append(Running(folder / "docs.csv", "-o", folder / "out.csv", *words, command="review"))
+    def start(*words, **options):
+        started.append(Running(folder / "docs.csv", "-o", folder / "out.csv", *words, command="review", **options))
         return started[-1]
 
     yield start
@@ -59,6 +60,27 @@ def test_the_output_is_written_at_the_end(reviewing, folder):
         rows = list(csv.DictReader(file))
     assert [row["labels"].split(";") for row in rows] == LABELS
     assert {row["who"] for row in rows} == {"anna"}
+
+
+def test_a_decision_in_doubt_is_sent_again(reviewing, folder, injector):
+    """A record that could be neither flushed nor removed is no fault of the request: the page tries again."""
+    faults = Faults(injector, folder / "rules")
+    log = folder / "out.csv.review" / "log"
+    running = reviewing(environment=faults.environment)
+    anna = Person(running.http, "anna")
+    anna.decide("d0", "accept", "pets")
+    body = {"document": "d1", "action": "accept", "label": "law", "key": "same"}
+    faults.set(f"flush {log}/* 0 1 fail 5", f"truncate {log}/* 0 1 fail 5")
+    refused = anna.post("/decide", **body)
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1"), refused.text
+    assert [anna.post("/decide", **body).json()["marks"] for _ in range(2)] == [{"law": "accept"}] * 2
+    running.kill()
+    again = Person(reviewing().http, "anna")
+    assert [again.open(document=name)["state"]["marks"] for name in ("d0", "d1")] == [
+        {"pets": "accept"},
+        {"law": "accept"},
+    ]
+    assert [again.undo()["label"] for _ in range(3)] == ["law", "pets", None], "each is written once"
 
 
 def test_decisions_survive_kills(reviewing, folder):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.review.documents import Documents
 from labelwood.review.queue import Queue
 from labelwood.review.sitting import Sitting
+from labelwood.serve.state.writer import KeyReusedError
 
 KEYS = itertools.count()
 DOCUMENTS = Documents(["1", "2", "3"], ["a dog", "a cat", "tax law"])
@@ -70,12 +73,37 @@ def test_undo_leaves_what_another_person_said_of_the_same_label(sitting_at):
 
 def test_a_key_counts_once(sitting_at):
     sitting = sitting_at()
-    for action in ("accept", "reject"):
-        sitting.decide("1", action, who="anna", key="same", label="pets")
+    for _ in range(2):
+        sitting.decide("1", "accept", who="anna", key="same", label="pets")
     sitting.close()
     again = sitting_at()
-    again.decide("1", "clear", who="anna", key="same", label="pets")
+    again.decide("1", "accept", who="anna", key="same", label="pets")
     assert again.of("1").marks == {"pets": "accept"}
+    assert again.undo(who="anna", key="back").label == "pets"
+    assert again.undo(who="anna", key="another") is None, "it was written once"
+
+
+def test_a_key_with_other_contents_is_refused(sitting_at):
+    """What is not written is not acknowledged."""
+    sitting = decided(sitting_at(), ("2", "accept", "law"))
+    sitting.decide("1", "accept", who="anna", key="same", label="pets")
+    sitting.undo(who="anna", key="back")
+    for start_again in (False, True):
+        if start_again:
+            sitting.close()
+            sitting = sitting_at()
+        for who, document, action, label in (
+            ("anna", "1", "reject", "pets"), ("anna", "2", "accept", "pets"), ("anna", "1", "accept", "law"),
+            ("bert", "1", "accept", "pets"), ("anna", "1", "done", None),
+        ):  # fmt: skip
+            with pytest.raises(KeyReusedError):
+                sitting.decide(document, action, who=who, key="same", label=label)
+            with pytest.raises(KeyReusedError):
+                sitting.decide(document, action, who=who, key="back", label=label)
+        for who, key in (("anna", "same"), ("bert", "back")):
+            with pytest.raises(KeyReusedError):
+                sitting.undo(who=who, key=key)
+    assert (sitting.of("1").marks, sitting.of("2").marks, sitting.n_done) == ({}, {"law": "accept"}, 0)
 
 
 def test_decisions_about_a_changed_text_do_not_count(sitting_at):
@@ -169,3 +197,48 @@ def test_skipped_documents_come_last(sitting_at):
 def test_random_is_an_order_that_stays(sitting_at):
     sitting = sitting_at()
     assert queue_of(sitting).next("anna", "random") == queue_of(sitting).next("bert", "random")
+
+
+def test_people_are_listed_while_others_come(sitting_at):
+    queue, errors, listed = queue_of(sitting_at()), [], threading.Event()
+    for number in range(20_000):
+        queue.take(f"person {number}", "1")
+
+    def arrive():
+        for number in itertools.count():
+            queue.take(f"late person {number}", "1")
+            if listed.is_set():
+                return
+
+    def list_people():
+        try:
+            for _ in range(30):
+                queue.people()
+        except RuntimeError as error:
+            errors.append(error)
+        listed.set()
+
+    threads = [threading.Thread(target=work) for work in (arrive, list_people)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert errors == []
+
+
+def test_people_who_are_gone_are_forgotten(sitting_at, monkeypatch):
+    queue, now = queue_of(sitting_at()), [0.0]
+    monkeypatch.setattr("labelwood.review.queue.time.monotonic", lambda: now[0])
+    assert queue.next("anna", "order") == "1"
+    queue.skip("anna", "1")
+    now[0] = 1799.0
+    assert (queue.next("bert", "order"), queue.people()) == ("2", ["anna", "bert"])
+    now[0] = 1801.0
+    assert (queue.next("clara", "order"), queue.people()) == ("1", ["bert", "clara"])
+    now[0] = 4000.0
+    assert queue.next("anna", "order") == "1", "what she skipped is forgotten with her"

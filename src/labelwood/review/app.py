@@ -12,7 +12,9 @@ from fastapi import FastAPI, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from labelwood import __version__
+from labelwood.label_names import MAX_NAME
 from labelwood.review.desk import Desk
+from labelwood.review.documents import LONGEST_ID
 from labelwood.review.export import Format
 from labelwood.review.messages import (
     DecideRequest,
@@ -99,7 +101,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
 
     @app.get("/why")
     async def why(
-        document: Annotated[str, Query(max_length=1000)], label: Annotated[str, Query(max_length=1000)]
+        document: Annotated[str, Query(max_length=LONGEST_ID)], label: Annotated[str, Query(max_length=MAX_NAME)]
     ) -> Why:
         """Say why a label fits a document: marked words and sentences."""
         return await asyncio.to_thread(desk.why, document, label)

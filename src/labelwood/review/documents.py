@@ -15,6 +15,7 @@ from labelwood.text import Document
 
 _ID_NAMES = ("id", "doc_id", "document_id", "uri", "url", "identifier", "key")
 _DIGEST = 16  # hexadecimal digits
+LONGEST_ID = 1000  # characters
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,11 @@ class Documents:
         if named is None:
             return cls([str(row) for row in range(1, len(texts) + 1)], texts)
         ids = [_whole(str(cell).strip()) for cell in table[named]]
-        repeated = next((one for one, count in Counter(ids).items() if count > 1), None)
-        if repeated is None:
+        problem = _problem_of(ids)
+        if problem is None:
             return cls(ids, texts)
         if column is not None:
-            raise LabelwoodError(f"review: the ids in column {column!r} must be distinct; {repeated!r} stands twice")
+            raise LabelwoodError(f"review: the ids in column {column!r} must be {problem}")
         return cls([str(row) for row in range(1, len(texts) + 1)], texts)
 
     def __len__(self) -> int:
@@ -63,6 +64,15 @@ class Documents:
         """A digest of a text: a decision holds for this text only."""
         plain = json.dumps(self.texts[row], sort_keys=True).encode()
         return hashlib.sha256(plain).hexdigest()[:_DIGEST]
+
+
+def _problem_of(ids: Sequence[str]) -> str | None:
+    """What ids must be and are not; None if they are all good."""
+    repeated = next((one for one, count in Counter(ids).items() if count > 1), None)
+    if repeated is not None:
+        return f"distinct; {repeated[:100]!r} stands twice"
+    long = next((one for one in ids if len(one) > LONGEST_ID), None)
+    return None if long is None else f"at most {LONGEST_ID} characters long; one has {len(long)}"
 
 
 def parts_of(text: Document) -> list[tuple[str, str]]:

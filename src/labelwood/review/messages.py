@@ -7,12 +7,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from labelwood.label_names import name_problem
+from labelwood.review.documents import LONGEST_ID
 from labelwood.review.progress import Progress
 from labelwood.review.queue import Order
 from labelwood.review.sitting import Action
 from labelwood.serve.messages import KeyText, LabelName, Strict
-
-_LONGEST_ID = 1000
 
 
 def _printable(name: str) -> str:
@@ -22,7 +21,7 @@ def _printable(name: str) -> str:
 
 
 Who = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60), AfterValidator(_printable)]
-Id = Annotated[str, Field(max_length=_LONGEST_ID)]
+Id = Annotated[str, Field(max_length=LONGEST_ID)]
 Tag = Annotated[str, StringConstraints(max_length=35, pattern=r"^[A-Za-z0-9-]*$")]
 
 

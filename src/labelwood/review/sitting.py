@@ -22,6 +22,7 @@ from labelwood.run_context import logger
 from labelwood.serve.state.frames import Frame, Record
 from labelwood.serve.state.lock import lock_directory
 from labelwood.serve.state.log import Clock, LogWriter, read_log, wall_clock
+from labelwood.serve.state.writer import KeyReusedError
 from labelwood.storage.atomic import create_directory
 
 Action = Literal["accept", "reject", "clear", "done"]
@@ -59,6 +60,13 @@ class Reviewed(NamedTuple):
         return [label for label, mark in self.marks.items() if mark == "accept"]
 
 
+class _Kept(NamedTuple):
+    """What a key stands for: the contents of its request, and the record that it made or took back."""
+
+    contents: tuple[Any, ...]
+    record: int
+
+
 @dataclass
 class Sitting:
     """The decisions about documents, in a directory that one process writes to.
@@ -74,7 +82,7 @@ class Sitting:
     outdated: int = 0  # decisions about texts that have changed, or about documents that are gone
     _by_document: dict[str, list[Decision]] = field(default_factory=dict)
     _by_record: dict[int, Decision] = field(default_factory=dict)
-    _keys: dict[str, int] = field(default_factory=dict)  # the record that each key made or took back
+    _keys: dict[str, _Kept] = field(default_factory=dict)
     _writing: Lock = field(default_factory=Lock)
     _is_closed: bool = False
 
@@ -119,8 +127,8 @@ class Sitting:
     def undo(self, *, who: str, key: str) -> Decision | None:
         """Take back the last decision of a person; None if there is none left."""
         with self._writing:
-            if key in self._keys:
-                return self._by_record.get(self._keys[key])
+            if self._came_before(key, ("undo", who)):
+                return self._by_record.get(self._keys[key].record)
             mine = (one for one in reversed(self._by_record.values()) if one.who == who and not one.undone)
             last = next(mine, None)
             if last is not None:
@@ -161,15 +169,22 @@ class Sitting:
 
     def _write(self, record: Record) -> None:
         with self._writing:
-            if record["key"] not in self._keys:
+            if not self._came_before(record["key"], _contents_of(record)):
                 self._append(record)
+
+    def _came_before(self, key: str, contents: tuple[Any, ...]) -> bool:
+        """True if a request with this key and these contents was written; raise if the contents were others."""
+        kept = self._keys.get(key)
+        if kept is not None and kept.contents != contents:
+            raise KeyReusedError("review: this key came before, with other contents")
+        return kept is not None
 
     def _append(self, record: Record) -> None:
         self._apply(self._log.append([record]))
 
     def _apply(self, frame: Frame) -> None:
         for number, record in enumerate(frame.records, start=frame.sequence):
-            self._keys[record["key"]] = record.get("of", number)
+            self._keys[record["key"]] = _Kept(_contents_of(record), record.get("of", number))
             if record["kind"] == "undo":
                 self._take_back(self._by_record.get(record["of"]))
             elif not self._is_current(record):
@@ -195,3 +210,10 @@ class Sitting:
             return
         one.undone = True
         self.n_done -= one.action == "done" and not self.is_done(one.document)
+
+
+def _contents_of(record: Record) -> tuple[Any, ...]:
+    """What a person asked for; suggestions may differ when the request is sent again."""
+    if record["kind"] == "undo":
+        return "undo", record["who"]
+    return "decide", record["who"], record["document"], record["action"], record.get("label")

@@ -9,12 +9,14 @@ from fastapi.responses import JSONResponse
 from labelwood.errors import LabelwoodError
 from labelwood.serve.service import CannotLearnError
 from labelwood.serve.state.frames import LogRefusedError
+from labelwood.serve.state.log import LogInDoubtError
 from labelwood.serve.state.writer import QueueFullError, StoppedError
 
 _STATUS: dict[type[Exception], int] = {
     QueueFullError: 429,
     StoppedError: 503,
     LogRefusedError: 507,
+    LogInDoubtError: 503,
     CannotLearnError: 409,
 }
 _MOST_ERRORS, _LONGEST_ERROR = 10, 2000  # errors and characters in the answer to a wrong request
