@@ -103,7 +103,7 @@ VALUES = {
     "--per-label": None, "--plot": "new.svg", "--propensity": "0.5,0.4", "--resamples": "7", "--resume": None,
     "--row": "2", "--rows": "30", "--seed": "3", "--sep": " ", "--share": "0.3", "--stream": None, "--target": "none",
     "--target-size": "1GB", "--text": "title", "--threshold": "0.3", "--to": "npz", "--tree": "2", "--words": "1",
-    "--roll-up": "0.5", "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None,
+    "--roll-up": "0.5", "--columns": "uri,alt_fi", "--language": "fi", "--learn-names": None, "--only-changes": None,
     "--scale": "0.007", "--shape": "amazoncat-13k", "--test": None,
     "--vocabulary": "concepts.tsv", "--vectors": "docs.npy", "--random-state": "3", "-k": "1", "-q": None, "-v": None,
 }  # fmt: skip

@@ -65,18 +65,29 @@ def change_model(
 ) -> None:
     """Replace the arrays of a model whose names begin with ``instead_of``; the files of all others are linked.
 
-    The model appears whole or not at all, like one that :func:`write_model` writes, in time that does not depend on the
-    size of the arrays that stay.
+    Of the new arrays, those that equal the present ones are linked, too. The model appears whole or not at all, like
+    one that :func:`write_model` writes, in time that does not depend on the size of the arrays of other names.
     """
     with _Folder(path) as folder:
         files = _read_manifest(folder)["files"]
-        kept = {name: entry for name, entry in files.items() if not name.startswith(instead_of)}
+        kept = {
+            name: entry
+            for name, entry in files.items()
+            if not name.startswith(instead_of) or _equals(folder, name, entry, arrays.get(name))
+        }
         with atomic_directory(path, _MODEL) as target:
             for name in kept:
                 _link(folder.path / f"{name}.npy", target / f"{name}.npy")
-            written = {name: _write_array(target, name, array) for name, array in sorted(arrays.items())}
+            written = {name: _write_array(target, name, arrays[name]) for name in sorted(arrays.keys() - kept.keys())}
             facts = {name: value for name, value in manifest.items() if name not in _WRITTEN}
             _write_manifest(target / MANIFEST, facts, {**kept, **written})
+
+
+def _equals(folder: _Folder, name: str, entry: Mapping[str, Any], array: Any) -> bool:
+    """True if the file of an array holds this array."""
+    if array is None or [array.dtype.str, list(array.shape)] != [entry["dtype"], entry["shape"]]:
+        return False
+    return bool(np.array_equal(_map_array(folder, name, entry, verify=False), array))
 
 
 def _link(source: Path, target: Path) -> None:

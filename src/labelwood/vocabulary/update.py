@@ -1,6 +1,7 @@
 """A newer vocabulary for a saved model, without learning anything again.
 
-Only the arrays of the vocabulary and of the label names are written; the other files of the model are linked.
+Only those arrays of the vocabulary and of the label names are written that change; the other files of the model are
+linked.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from labelwood.errors import LabelwoodError
 from labelwood.label_names import PREFIX as LABEL_NAMES
 from labelwood.label_names import LabelNames
 from labelwood.storage.model_directory import change_model, read_model
+from labelwood.vocabulary.changes import with_changes
 from labelwood.vocabulary.concept import PREFERRED, Concept
 from labelwood.vocabulary.current_labels import moved_ids, renames
 from labelwood.vocabulary.vocabulary import PREFIX, Vocabulary
@@ -29,21 +31,28 @@ class Changes(NamedTuple):
     labels_retired: int
 
 
-def update_model(path: str | os.PathLike[str], new: Vocabulary) -> Changes:
+def update_model(path: str | os.PathLike[str], new: Vocabulary, *, only_changes: bool = False) -> Changes:
     """Give a saved model a newer vocabulary.
 
-    Concepts that the newer vocabulary lacks count as deprecated. A label of a replaced concept takes over the new URI,
-    or counts for it if it is a label already; a label of a concept that is deprecated without a replacement is not
-    suggested any more. Added concepts are known by name; the model suggests them once it has learned rows with them.
+    Concepts that the newer vocabulary lacks count as deprecated, unless ``only_changes`` says that it holds only the
+    concepts that are new or other than before: then they stay as they are. A label of a replaced concept takes over the
+    new URI, or counts for it if it is a label already; a label of a concept that is deprecated without a replacement is
+    not suggested any more. Added concepts are known by name; the model suggests them once it has learned rows with
+    them.
     """
     manifest, arrays = read_model(path, verify=False)
     names = LabelNames.restore(manifest["labels"], arrays)
     if names.kind == "ids":
         raise LabelwoodError(f"{path}: the labels are columns without names; a vocabulary needs names or URIs")
     old = Vocabulary.restore(arrays) or Vocabulary.of([])
-    known, current = _numbers(old), _numbers(new)
-    gone = [replace(old.concept(number), deprecated=True) for uri, number in known.items() if uri not in current]
-    whole = Vocabulary.of([*new, *gone]) if gone else new
+    current = _numbers(new)
+    if only_changes:
+        known = {uri: number for uri in current if (number := old.find(uri)) is not None}
+        whole = with_changes(old, new)
+    else:
+        known = _numbers(old)
+        gone = [replace(old.concept(number), deprecated=True) for uri, number in known.items() if uri not in current]
+        whole = Vocabulary.of([*new, *gone]) if gone else new
     names.vocabulary = old
     before = moved_ids(names)
     renamed = renames(names, whole)
@@ -54,14 +63,14 @@ def update_model(path: str | os.PathLike[str], new: Vocabulary) -> Changes:
     change_model(
         path, {**manifest, "labels": facts}, {**whole.arrays(), **label_arrays}, instead_of=(PREFIX, LABEL_NAMES)
     )
-    was_deprecated, is_deprecated = old.deprecated.tolist(), new.deprecated.tolist()
+    is_deprecated = new.deprecated.tolist()
     return Changes(
         added=[uri for uri, number in current.items() if uri not in known and not is_deprecated[number]],
         renamed=_renamed(old, new, known, current),
         deprecated=[
             uri
             for uri, number in known.items()
-            if not was_deprecated[number] and (uri not in current or is_deprecated[current[uri]])
+            if not old.deprecated[number] and (uri not in current or is_deprecated[current[uri]])
         ],
         labels_renamed=len(renamed),
         labels_merged=sum(target >= 0 for target in moved.values()),

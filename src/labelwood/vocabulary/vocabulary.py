@@ -127,7 +127,12 @@ class Vocabulary:
 
     def find(self, uri: object) -> int | None:
         """The number of the concept with a URI; None if there is none. An integer is looked up by its digits."""
-        wanted = str(uri).encode("utf-8", "surrogatepass")
+        place = self.place(uri)
+        return place if place < len(self) and self._uri_bytes(place) == _utf8(uri) else None
+
+    def place(self, uri: object) -> int:
+        """The number of the first concept whose URI is not below a URI: its own, or where it would be inserted."""
+        wanted = _utf8(uri)
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -135,7 +140,7 @@ class Vocabulary:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self._uri_bytes(low) == wanted else None
+        return low
 
     def _uri_bytes(self, concept: int) -> bytes:
         return self.uris[self.uri_ends[concept] : self.uri_ends[concept + 1]].tobytes()
@@ -329,6 +334,10 @@ class Vocabulary:
         require(_OWNER, _all_below(self.link_target, n_uris), "a link leads nowhere")
         for tag in self.languages:
             check_language(tag, _OWNER)
+
+
+def _utf8(uri: object) -> bytes:
+    return str(uri).encode("utf-8", "surrogatepass")
 
 
 def _all_below(numbers: I32, count: int) -> bool:

@@ -29,6 +29,7 @@ EXAMPLES = (
     "labelwood vocabulary show yso.ttl http://www.yso.fi/onto/yso/p864",
     "labelwood vocabulary convert yso.ttl yso.csv",
     "labelwood vocabulary update model yso-2027.ttl",
+    "labelwood vocabulary update model corrections.csv --only-changes",
     "labelwood vocabulary convert labels.tsv yso.ttl --columns uri,label_fi,alt_fi,label_en,label_sv,count",
 )
 _TAKES = {
@@ -46,6 +47,11 @@ def add_arguments(parser: Parser, argv: list[str]) -> None:
         "words", metavar="WORD", nargs="*", help="for show: FILE [CONCEPT]; convert: FILE NEW; update: MODEL NEW"
     )
     vocabulary_flags(parser)
+    parser.add_argument(
+        "--only-changes",
+        action="store_true",
+        help="for update: NEW holds only the concepts that are new or other than before; all others stay as they are",
+    )
     parser.add_argument(
         "--learn-names",
         action="store_true",
@@ -110,7 +116,7 @@ def _update(model: str, new: Vocabulary, options: Options) -> int:
     """Give a model a newer vocabulary and print what changed."""
     if options.learn_names:
         learner_of(load(model), owner=model)  # before the model changes
-    changes = update_model(model, new)
+    changes = update_model(model, new, only_changes=options.only_changes)
     if options.learn_names:
         _learn_names(model, new, changes.added)
     if options.json:
