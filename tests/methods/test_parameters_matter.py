@@ -94,7 +94,7 @@ UNSEEN = {
     "ranker unseen": "for labels with texts and without rows; test_ranker.py has its test",
     "ranker text_rows": "for labels with texts; test_ranker.py has its test",
     "ranker hidden": "for labels with texts and without rows; test_ranker.py has its test",
-    "craft-forest row_share": "rows of at most 100 entries are not cut",
+    "row_share": "rows of at most 100 entries are not cut; test_row_share.py has its test",
     "craft-forest centroid_share": "centroids of at most 100 entries are not cut",
 }
 TEXTS = [

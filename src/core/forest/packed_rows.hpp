@@ -27,15 +27,32 @@ inline const auto& packed_kernels(const int32_t*, const float*) {
 // Rough costs in nanoseconds: gathering an element; searching for a column.
 constexpr double kGather = 0.3, kFind = 12.0;
 
-// Dot product by binary search: finds the columns of a row among ascending ids.
+// True if searching a vector for the columns of a row is cheaper than gathering.
+inline bool is_searched(int64_t length, int64_t row_count) {
+    return kGather * static_cast<double>(length) > kFind * static_cast<double>(row_count);
+}
+
+// Dot product by binary search: finds the columns of a row among ascending ids, `length` of them and at least one. The
+// ids are in cold memory, so several columns are searched for in step.
 template <class Id, class Value>
 double find_dot(const Query& row, const Id* ids, const Value* values, int64_t length) {
+    constexpr int64_t kAtOnce = 8;
     double sum = 0.0;
-    for (int64_t j = 0; j < row.count; ++j) {
-        const Id* at = std::lower_bound(ids, ids + length, row.columns[j],
-                                        [](Id a, int32_t b) { return static_cast<int32_t>(a) < b; });
-        if (at != ids + length && static_cast<int32_t>(*at) == row.columns[j]) {
-            sum += static_cast<double>(row.values[j]) * static_cast<double>(widen(values[at - ids]));
+    for (int64_t from = 0; from < row.count; from += kAtOnce) {
+        const int64_t n = std::min(kAtOnce, row.count - from);
+        const int32_t* columns = row.columns + from;
+        std::array<int64_t, kAtOnce> at{};  // of the last id that is not above the column, or 0
+        for (int64_t rest = length; rest > 1; rest -= rest / 2) {
+            const int64_t half = rest / 2;
+            for (int64_t i = 0; i < n; ++i) {
+                int64_t& place = at[static_cast<size_t>(i)];
+                place += static_cast<int32_t>(ids[place + half]) <= columns[i] ? half : 0;
+            }
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            const int64_t place = at[static_cast<size_t>(i)];
+            if (static_cast<int32_t>(ids[place]) != columns[i]) continue;
+            sum += static_cast<double>(row.values[from + i]) * static_cast<double>(widen(values[place]));
         }
     }
     return sum;
@@ -65,7 +82,7 @@ struct LaidOut {
     // Dot product with ascending ids and their values: gathers or searches, whichever is cheaper.
     template <class Id, class Value>
     double dot(const Id* ids, const Value* values, int64_t length) const {
-        if (kGather * static_cast<double>(length) > kFind * static_cast<double>(row.count)) {
+        if (is_searched(length, row.count)) {
             return find_dot(row, ids, values, length);
         }
         return packed_kernels(ids, values).gather_dot(ids, values, length, dense);
@@ -75,8 +92,7 @@ struct LaidOut {
     template <class Id, class Value>
     void dots(const Id* ids, const Value* values, const int64_t* ptr, int32_t n, double* dots) const {
         constexpr int64_t kFull = 300;  // entries that set a quarter of the filter's bits
-        const auto length = static_cast<double>(ptr[n] - ptr[0]);
-        if (row.count <= kFull && kGather * length <= kFind * static_cast<double>(row.count)) {
+        if (row.count <= kFull && !is_searched(ptr[n] - ptr[0], row.count)) {
             packed_kernels(ids, values).gather_dots(ids, values, ptr, n, dense, filter.data(), dots);
             return;
         }

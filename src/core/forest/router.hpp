@@ -284,6 +284,7 @@ class Router {
             scratch.leaves.resize(n_trees);
             scratch.matched.resize(n_trees);
         }
+        const int64_t length = scratch.laid[0].row.count;
         scratch.live.clear();
         for (int64_t i = 0; i < n_trees; ++i) {
             scratch.paths[i].assign(1, from + static_cast<int32_t>(i));
@@ -302,9 +303,9 @@ class Router {
                 __builtin_prefetch(routing_.bias + routing_.child_ptr[node]);
             }
             scratch.live.resize(kept);
-            for (int64_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_children(scratch.next[j]);
+            for (int64_t j = 0; j < std::min(kNodesAhead, kept); ++j) prefetch_read(scratch.next[j], length);
             for (int64_t j = 0; j <= kept; ++j) {
-                if (j + kNodesAhead < kept) prefetch_children(scratch.next[j + kNodesAhead]);
+                if (j + kNodesAhead < kept) prefetch_read(scratch.next[j + kNodesAhead], length);
                 Next next;
                 if (j < kept && has_block(scratch.next[j])) {
                     const int64_t i = scratch.live[j];
@@ -334,6 +335,14 @@ class Router {
             scratch.leaves[tree].push_back(node);
         }
         return -1;
+    }
+
+    // For a row of `length` entries alone: of a node that is searched, it reads few places.
+    void prefetch_read(int32_t node, int64_t length) const {
+        const int32_t first = routing_.child_ptr[node], last = routing_.child_ptr[node + 1];
+        if (!has_block(node) && is_searched((vectors_.ptr[last] - vectors_.ptr[first]) / (last - first), length))
+            return;
+        prefetch_children(node);
     }
 
     void prefetch_children(int32_t node) const {

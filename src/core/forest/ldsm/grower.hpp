@@ -48,8 +48,7 @@ class Grower {
         while (!queue.empty() && n_nodes < options_.max_nodes) {
             const int64_t id = -queue.top().minus_id;
             queue.pop();
-            Vector<int32_t> order = rows[id];
-            node_.train(order, rng, monitor);
+            node_.train(rows[id], rng, monitor);
             FixedVector<Vector<int32_t>, M> children = create_children(rows[id]);
             if (!is_split(children, rows[id].size())) continue;
             out.splits.push_back(judge(children, rows[id]));
@@ -88,12 +87,12 @@ class Grower {
     // Algorithm 4: a row goes to every child whose margin exceeds 0.5, or to the best child if none does.
     FixedVector<Vector<int32_t>, M> create_children(const Vector<int32_t>& rows) {
         FixedVector<Vector<int32_t>, M> children;
-        for (const int32_t row : rows) {
-            const auto margins = node_.margins(row);
+        for (int64_t i = 0; i < rows.size(); ++i) {
+            const auto margins = node_.margins(i);
             const auto best = std::max_element(margins.begin(), margins.end());
             for (int64_t m = 0; m < M; ++m) {
                 if (margins[m] > 0.5f || (*best <= 0.5f && margins.begin() + m == best)) {
-                    children[m].push_back(row);
+                    children[m].push_back(rows[i]);
                 }
             }
         }
@@ -116,16 +115,11 @@ class Grower {
         node.first_child = first;
         node.n_children = M;
         node.seed = static_cast<uint32_t>(out.splits.size() - 1);
-        const Vector<int32_t>& used = node_.used_features();
         for (int m = 0; m < M; ++m) {
             GrownNode child;
             child.bias = node_.bias(m);
             child.weights_begin = out.tree.weights.size();
-            for (const int32_t feature : used) {
-                if (node_.weight(feature, m) == 0.0f) continue;
-                out.tree.features.push_back(feature);
-                out.tree.weights.push_back(node_.weight(feature, m));
-            }
+            node_.emit(m, &out.tree.features, &out.tree.weights);
             child.weights_end = out.tree.weights.size();
             out.tree.nodes.push_back(child);
         }

@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 
 #include "base/csr.hpp"
 #include "base/parallel.hpp"
@@ -61,9 +62,9 @@ class Node {
         : x_(x),
           y_(y),
           options_(options),
+          local_(x.n_cols, -1),
           records_((x.n_cols + 1) * kRecord, 0.0f),
           scales_(x.n_cols + 1, 0.0f),
-          row_norms_(x.n_rows),
           labels_(y.n_cols) {
         int64_t longest = 0;
         for (int64_t row = 0; row < x.n_rows; ++row) longest = std::max(longest, x.row_nnz(row));
@@ -72,45 +73,50 @@ class Node {
         }
     }
 
-    // Algorithm 2: `epochs` passes over the rows, which are reordered. After the first pass, all features have their
-    // scales and all rows their norms.
-    void train(Vector<int32_t>& rows, Rng& rng, const Monitor& monitor) {
+    // Algorithm 2: `epochs` passes over the rows. After the first pass, all features have their scales and all rows
+    // their norms.
+    void train(const Vector<int32_t>& rows, Rng& rng, const Monitor& monitor) {
+        load(rows);
         clear();
-        touch(static_cast<int32_t>(x_.n_cols), 1.0f, rng);
+        touch(bias_, 1.0f, rng);
         for (int32_t epoch = 0; epoch < options_.epochs; ++epoch) {
-            if (options_.shuffle_epoch) rng.shuffle(rows.data(), rows.size());
+            if (options_.shuffle_epoch) rng.shuffle(order_.data(), order_.size());
             if (epoch == 1) {
-                for (const int32_t row : rows) row_norms_[row] = norm(row);
+                for (int64_t i = 0; i < rows.size(); ++i) norms_[i] = norm(place(i));
             }
-            for (int64_t i = 0; i < rows.size(); ++i) {
+            for (int64_t i = 0; i < order_.size(); ++i) {
                 if ((i & 1023) == 0) monitor.check();
-                if (i + 2 < rows.size()) prefetch(rows[i + 2]);
-                if (epoch == 0) meet(rows[i], rng);
-                learn(rows[i], epoch == 0 ? norm(rows[i]) : row_norms_[rows[i]], rng);
+                if (i + 2 < order_.size()) prefetch(order_[i + 2]);
+                if (epoch == 0) meet(place(order_[i]), rng);
+                if (epoch == 0) norms_[order_[i]] = norm(place(order_[i]));
+                learn(order_[i], rng);
             }
         }
         prune();
     }
 
-    // w_m^T x for every m.
-    PerChild margins(int32_t row) const {
+    // w_m^T x for every m, where x is the i-th row of the node.
+    PerChild margins(int64_t i) const {
         PerChild sum;
         for (int m = 0; m < M; ++m) sum[m] = bias(m);
-        for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            const float* weights = record(x_.indices[j]);
-            for (int m = 0; m < M; ++m) sum[m] += x_.data[j] * weights[m];
+        const int64_t row = place(i);
+        for (int64_t j = own_.indptr[row]; j < own_.indptr[row + 1]; ++j) {
+            const float* weights = record(own_.indices[j]);
+            for (int m = 0; m < M; ++m) sum[m] += own_.data[j] * weights[m];
         }
         return sum;
     }
 
-    // Features with a weight, ascending, without the bias.
-    const Vector<int32_t>& used_features() {
-        std::sort(touched_features_.begin(), touched_features_.end());
-        if (touched_features_.back() == x_.n_cols) touched_features_.pop_back();
-        return touched_features_;
+    // Appends the nonzero weights of a child by ascending feature.
+    void emit(int m, Vector<int32_t>* features, Vector<float>* weights) const {
+        for (int64_t f = 0; f < bias_; ++f) {
+            const float w = record(f)[m];
+            if (w == 0.0f) continue;
+            features->push_back(is_copied_ ? features_[f] : static_cast<int32_t>(f));
+            weights->push_back(w);
+        }
     }
-    float weight(int32_t feature, int m) const { return record(feature)[m]; }
-    float bias(int m) const { return weight(static_cast<int32_t>(x_.n_cols), m); }
+    float bias(int m) const { return record(bias_)[m]; }
 
     // J of Equation 1 by the running probabilities, as in Figures 3 and 7.
     double running_objective() const {
@@ -138,28 +144,69 @@ class Node {
         bool seen = false;
     };
 
-    static constexpr float kTiny = 1e-20f;  // avoids a division by zero if all gradients are zero
+    static constexpr int64_t kCopied = int64_t{1} << 22;  // entries of a node's rows
+    static constexpr float kTiny = 1e-20f;                // avoids a division by zero if all gradients are zero
 
     float* record(int64_t feature) { return records_.data() + feature * kRecord; }
     const float* record(int64_t feature) const { return records_.data() + feature * kRecord; }
 
-    void clear() {
-        touched_features_.push_back(static_cast<int32_t>(x_.n_cols));
-        for (const int32_t f : touched_features_) {
-            std::fill_n(record(f), kRecord, 0.0f);
-            scales_[f] = 0.0f;
+    // Copies the rows with the node's features numbered from 0, so that what a node uses lies together. The rows of a
+    // very large node are read where they lie.
+    void load(const Vector<int32_t>& rows) {
+        rows_ = Span<const int32_t>(rows.data(), rows.size());
+        order_.resize(rows.size());
+        std::iota(order_.begin(), order_.end(), 0);
+        norms_.resize(rows.size());
+        int64_t entries = 0;
+        for (const int32_t row : rows) entries += x_.row_nnz(row);
+        is_copied_ = entries <= kCopied;
+        own_ = x_;
+        bias_ = x_.n_cols;
+        if (is_copied_) copy(entries);
+    }
+
+    void copy(int64_t entries) {
+        features_.clear();
+        for (const int32_t row : rows_) {
+            for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
+                int32_t& number = local_[x_.indices[j]];
+                if (number < 0) features_.push_back(x_.indices[j]);
+                number = 0;
+            }
         }
+        std::sort(features_.begin(), features_.end());
+        for (int64_t f = 0; f < features_.size(); ++f) local_[features_[f]] = static_cast<int32_t>(f);
+        ptr_.assign(1, 0);
+        columns_.resize(entries);
+        values_.resize(entries);
+        int64_t at = 0;
+        for (const int32_t row : rows_) {
+            for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j, ++at) {
+                columns_[at] = local_[x_.indices[j]];
+                values_[at] = x_.data[j];
+            }
+            ptr_.push_back(at);
+        }
+        for (const int32_t feature : features_) local_[feature] = -1;
+        bias_ = features_.size();
+        own_ = {ptr_.data(), columns_.data(), values_.data(), rows_.size(), bias_};
+    }
+
+    // The row of own_ that is the i-th of the node.
+    int64_t place(int64_t i) const { return is_copied_ ? i : rows_[i]; }
+
+    void clear() {
+        std::fill_n(records_.begin(), (bias_ + 1) * kRecord, 0.0f);
+        std::fill_n(scales_.begin(), bias_ + 1, 0.0f);
         for (const int32_t k : touched_labels_) labels_[k] = Label();
-        touched_features_.clear();
         touched_labels_.clear();
         total_.fill(0.0);
-        count_ = norms_ = 0.0;
+        count_ = squares_ = 0.0;
         visits_ = 0;
     }
 
     void prune() {
-        for (const int32_t feature : touched_features_) {
-            if (feature == x_.n_cols) continue;
+        for (int64_t feature = 0; feature < bias_; ++feature) {
             for (int m = 0; m < M; ++m) {
                 float& w = record(feature)[m];
                 if (std::abs(w) * scales_[feature] < options_.weight_threshold) w = 0.0f;
@@ -167,8 +214,7 @@ class Node {
         }
     }
 
-    void touch(int32_t feature, float scale, Rng& rng) {
-        touched_features_.push_back(feature);
+    void touch(int64_t feature, float scale, Rng& rng) {
         scales_[feature] = scale;
         if (options_.start_weights == 0.0f) return;
         for (int m = 0; m < M; ++m) {
@@ -177,10 +223,10 @@ class Node {
     }
 
     // Records the row's new features and larger scales; NAG rescales the weights of the latter.
-    void meet(int32_t row, Rng& rng) {
-        for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            const int32_t feature = x_.indices[j];
-            const float size = std::abs(x_.data[j]), scale = scales_[feature];
+    void meet(int64_t row, Rng& rng) {
+        for (int64_t j = own_.indptr[row]; j < own_.indptr[row + 1]; ++j) {
+            const int32_t feature = own_.indices[j];
+            const float size = std::abs(own_.data[j]), scale = scales_[feature];
             if (size <= scale) continue;
             if (scale == 0.0f) {
                 touch(feature, size, rng);
@@ -193,23 +239,23 @@ class Node {
         }
     }
 
-    // The sum of the row's squared features, scaled.
-    double norm(int32_t row) const {
+    // The sum of a row's squared features, scaled.
+    double norm(int64_t row) const {
         double sum = 0.0;
-        for (int64_t j = x_.indptr[row]; j < x_.indptr[row + 1]; ++j) {
-            const float ratio = x_.data[j] / scales_[x_.indices[j]];
+        for (int64_t j = own_.indptr[row]; j < own_.indptr[row + 1]; ++j) {
+            const float ratio = own_.data[j] / scales_[own_.indices[j]];
             sum += static_cast<double>(ratio * ratio);
         }
         return sum;
     }
 
-    void prefetch(int32_t row) const {
-        const int64_t begin = x_.indptr[row], end = x_.indptr[row + 1];
+    void prefetch(int64_t i) const {
+        const int64_t row = place(i), begin = own_.indptr[row], end = own_.indptr[row + 1];
         for (int64_t j = begin; j < end; j += 16) {
-            __builtin_prefetch(x_.indices + j);
-            __builtin_prefetch(x_.data + j);
+            __builtin_prefetch(own_.indices + j);
+            __builtin_prefetch(own_.data + j);
         }
-        __builtin_prefetch(y_.indices + y_.indptr[row]);
+        __builtin_prefetch(y_.indices + y_.indptr[rows_[i]]);
     }
 
     double predicted(double margin) const {
@@ -224,20 +270,21 @@ class Node {
         return 1.0 / (1.0 + std::exp(-margin));
     }
 
-    // One gradient step on one row.
-    void learn(int32_t row, double norm, Rng& rng) {
+    // One gradient step on the i-th row of the node.
+    void learn(int64_t i, Rng& rng) {
         const bool nag = options_.optimizer == Optimizer::kNag;
-        const simd::Regressors all{records_.data(), nag ? scales_.data() : nullptr, x_.n_cols, kLanes};
+        const simd::Regressors all{records_.data(), nag ? scales_.data() : nullptr, bias_, kLanes};
         const simd::RowRegressors own{own_weights_.data(), own_squares_.data(), own_values_.data(), own_scales_.data(),
                                       products_.data()};
-        const int64_t begin = x_.indptr[row], count = x_.row_nnz(row);
+        const int32_t row = rows_[i];
+        const int64_t begin = own_.indptr[place(i)], count = x_.row_nnz(row);
         const auto n_labels = static_cast<double>(y_.row_nnz(row));
         count_ += n_labels;
         ++visits_;
-        norms_ += 1.0;  // the bias
-        norms_ += norm;
+        squares_ += 1.0;  // the bias
+        squares_ += norms_[i];
         FixedVector<float, kLanes> before, after;
-        simd::ldsm().fetch(all, x_.indices + begin, x_.data + begin, count, own, before.data());
+        simd::ldsm().fetch(all, own_.indices + begin, own_.data + begin, count, own, before.data());
         const uint32_t target = best_assignment(row, n_labels, rng);
         FixedVector<float, simd::kMaxLanes> gradient{};
         for (int m = 0; m < M; ++m) {
@@ -247,7 +294,7 @@ class Node {
             }
         }
         const simd::Step step{gradient.data(), rate(), kTiny, options_.optimizer != Optimizer::kSgd};
-        simd::ldsm().step(all, x_.indices + begin, count, own, step, after.data());
+        simd::ldsm().step(all, own_.indices + begin, count, own, step, after.data());
         FixedVector<double, M> clamped;
         for (int m = 0; m < M; ++m) {
             clamped[m] = static_cast<double>(std::clamp(after[m], 0.0f, 1.0f));
@@ -262,7 +309,7 @@ class Node {
     float rate() const {
         const float rate = options_.learning_rate;
         if (options_.optimizer != Optimizer::kNag) return rate;
-        return static_cast<float>(static_cast<double>(rate) * std::sqrt(static_cast<double>(visits_) / norms_));
+        return static_cast<float>(static_cast<double>(rate) * std::sqrt(static_cast<double>(visits_) / squares_));
     }
 
     // Algorithm 3: the best of the 2^M - 1 assignments; ties are broken at random.
@@ -314,15 +361,24 @@ class Node {
 
     const Csr x_, y_;
     const Options options_;
-    Vector<float> records_;     // of the features; the last one is the bias
-    Vector<float> scales_;      // largest |x| so far, by feature
-    Vector<double> row_norms_;  // of the rows of this node, after the first pass
+    // The rows of the node, and those of x_ or their copies.
+    Span<const int32_t> rows_{};
+    Csr own_{};
+    bool is_copied_ = false;
+    int64_t bias_ = 0;       // number of the bias's record: the number of features
+    Vector<int32_t> local_;  // number of a feature within the node; -1 between uses
+    Vector<int32_t> features_, columns_, order_;
+    Vector<int64_t> ptr_;
+    Vector<float> values_;
+    Vector<double> norms_;   // of the rows, after the first pass
+    Vector<float> records_;  // of the features; the last one is the bias
+    Vector<float> scales_;   // largest |x| so far, by feature
     Vector<float> own_weights_, own_squares_, own_values_, own_scales_, products_;  // of one row
     Vector<Label> labels_;
-    Vector<int32_t> touched_features_, touched_labels_;
+    Vector<int32_t> touched_labels_;
     FixedVector<double, M> total_{};  // T_m
     double count_ = 0.0;              // C_v
-    double norms_ = 0.0;              // N of NAG: the sum of squared, scaled features
+    double squares_ = 0.0;            // N of NAG: the sum of squared, scaled features
     int64_t visits_ = 0;              // t of NAG
 };
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
-from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, WeightDtype
+from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, MaxLeaf, NTrees, Rerank, RowShare, WeightDtype
 from labelwood.packed.routed_forest import Routing
 from labelwood.params import Needs, Param
 from labelwood.sparse import CSR
@@ -36,7 +36,7 @@ class GraphForest(ForestEstimator):
 
     method_name: ClassVar[str] = "graph-forest"
     _kernel: ClassVar[str] = "grow_graph_forest"
-    ADDED_LATER: ClassVar[dict[str, Any]] = {"match_negatives": False, "fill_neighbors": False}
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"match_negatives": False, "fill_neighbors": False, "row_share": 1.0}
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class GraphForest(ForestEstimator):
         rerank: Rerank = False,
         idf: Idf = True,
         normalize: Normalize = True,
+        row_share: RowShare = 1.0,
         weight_dtype: WeightDtype = "float16",
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
@@ -82,7 +83,7 @@ class GraphForest(ForestEstimator):
         self.learning_rate, self.start, self.tolerance = learning_rate, start, tolerance
         self.feature_rows, self.max_leaf, self.leaf_size = feature_rows, max_leaf, leaf_size
         self.rerank, self.idf, self.normalize, self.weight_dtype = rerank, idf, normalize, weight_dtype
-        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
+        self.row_share, self.n_jobs, self.random_state, self.verbose = row_share, n_jobs, random_state, verbose
 
     PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {
@@ -93,7 +94,7 @@ class GraphForest(ForestEstimator):
     }  # fmt: skip
 
     def _routing(self, X: CSR) -> Routing:
-        return Routing(normalize=self.normalize)
+        return Routing(normalize=self.normalize, row_share=self.row_share)
 
     def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from labelwood.errors import FormatError
 from labelwood.estimator import NJobs, Normalize, RandomState, Verbose
-from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, NTrees, Rerank, WeightDtype
+from labelwood.methods.forest.base import ForestEstimator, Idf, LeafSize, NTrees, Rerank, RowShare, WeightDtype
 from labelwood.methods.forest.split_plots import plot_by_level
 from labelwood.packed.routed_forest import RoutedForest, Routing
 from labelwood.params import Param
@@ -42,7 +42,7 @@ class LdsmForest(ForestEstimator):
     method_name: ClassVar[str] = "ldsm-forest"
     _kernel: ClassVar[str] = "grow_ldsm_forest"
     ADDED_LATER: ClassVar[dict[str, Any]] = {
-        "start_weights": 0.0, "ties": "random", "partial_splits": False, "leaf_votes": False,
+        "start_weights": 0.0, "ties": "random", "partial_splits": False, "leaf_votes": False, "row_share": 1.0,
     }  # fmt: skip
     splits_: F32
 
@@ -89,6 +89,7 @@ class LdsmForest(ForestEstimator):
         ] = False,
         idf: Idf = False,
         normalize: Normalize = False,
+        row_share: RowShare = 1.0,
         leaf_size: LeafSize = None,
         rerank: Rerank = False,
         weight_dtype: WeightDtype = "float16",
@@ -100,7 +101,7 @@ class LdsmForest(ForestEstimator):
         self.lambda_integrity, self.lambda_multiway, self.loss = lambda_integrity, lambda_multiway, loss
         self.optimizer, self.learning_rate, self.weight_threshold = optimizer, learning_rate, weight_threshold
         self.start_weights, self.ties, self.partial_splits = start_weights, ties, partial_splits
-        self.leaf_votes = leaf_votes
+        self.leaf_votes, self.row_share = leaf_votes, row_share
         self.shuffle, self.leaf_counts, self.idf, self.normalize = shuffle, leaf_counts, idf, normalize
         self.leaf_size, self.rerank, self.weight_dtype, self.n_jobs = leaf_size, rerank, weight_dtype, n_jobs
         self.random_state, self.verbose = random_state, verbose
@@ -121,7 +122,9 @@ class LdsmForest(ForestEstimator):
         return CSR(indptr, X.indices[kept], X.data[kept], X.n_cols), Y
 
     def _routing(self, X: CSR) -> Routing:
-        return Routing(threshold=SENT_ABOVE, normalize=self.normalize, leaf_votes=self.leaf_votes)
+        return Routing(
+            threshold=SENT_ABOVE, normalize=self.normalize, row_share=self.row_share, leaf_votes=self.leaf_votes
+        )
 
     def _options(self, X: CSR, Y: CSR) -> dict[str, Any]:
         return {
