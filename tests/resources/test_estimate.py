@@ -54,8 +54,9 @@ def test_the_band_holds_the_bytes_of_vectors(kind, parameters, wide, tmp_path):
     model = LinearTree(n_jobs=1, arity=6, max_leaf=30, **parameters)
     found = model.estimate(kinds[kind], wide.Y)
     true = saved_bytes(model.fit(kinds[kind], wide.Y), tmp_path / "model")
-    # All weights of vectors are kept, so only those of words are a guess; beside vectors of noise, its band is narrow.
-    assert found.model_bytes.value == pytest.approx(true, rel=0.3 if kind == "blocks" else 0.03)
+    assert found.model_bytes.value == pytest.approx(true, rel=0.3)
+    if kind != "blocks":  # all weights are kept: only the bytes around them are a guess
+        assert 0.97 * found.model_bytes.low <= true <= 1.03 * found.model_bytes.high
 
 
 def test_a_level_of_labels_without_rows_takes_nothing():
