@@ -1,4 +1,4 @@
-"""Encode the rows of the experiment by MiniLM-L6, once: out/vectors/NAME.train.npy and NAME.test.npy.
+"""Encode the rows of the experiment by MiniLM-L6, once: out/vectors/NAME.train.ROWS.npy and NAME.test.ROWS.npy.
 
     make build/embeddings/installed  # makes the environment
     build/embeddings/bin/python -m experiments.vectors.encode --sets yso_finna_en,tibkat
@@ -18,15 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.common import ROOT, find, parse
-from experiments.vectors.rows import SETS, drawn, encoded_texts
+from experiments.vectors.rows import SETS, add_share, drawn, encoded_texts
 from labelwood import VectorEncoder
 
 FOLDER = ROOT / "out" / "vectors"
 
 
-def vector_file(name: str, part: str) -> Path:
+def vector_file(name: str, part: str, n_rows: int) -> Path:
     """The file with the vectors of a part of a data set."""
-    return FOLDER / f"{name}.{part}.npy"
+    return FOLDER / f"{name}.{part}.{n_rows}.npy"
 
 
 class MiniLM:
@@ -53,16 +53,16 @@ def in_order_of_length(encoder: VectorEncoder, texts: list[str]) -> npt.NDArray[
 
 def main() -> None:
     """Write one file for each part of each data set, unless it is there."""
-    options = parse(__doc__, sets=tuple(SETS))
+    options = parse(__doc__, sets=tuple(SETS), extra=add_share)
     FOLDER.mkdir(parents=True, exist_ok=True)
     encoder = VectorEncoder(MiniLM(), word_encoder=None, cache=str(FOLDER / "cache.db"), name="all-MiniLM-L6-v2")
     for name in options.sets:
         folder = find(options.data, name)
         if folder is None:
             raise SystemExit(f"{name}: no such folder below {options.data}; --data names another place")
-        texts = drawn(folder)
+        texts = drawn(folder, options.extra.share)
         for part, own in (("train", texts.train), ("test", texts.test)):
-            path = vector_file(name, part)
+            path = vector_file(name, part, len(own))
             if path.exists():
                 continue
             start = time.process_time()

@@ -1,4 +1,7 @@
-"""The rows of the experiment: a part of each data set, drawn by a fixed seed, and the texts that are encoded."""
+"""The rows of the experiment: a part of each data set, drawn by a fixed seed, and the texts that are encoded.
+
+``--share 0.2`` takes a fifth of the training rows; the test rows are the same.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,15 @@ SETS = {"yso_finna_en": (40_000, 6_000), "tibkat": (10_000, 2_000)}  # rows of t
 LONGEST = 160  # characters of a text that are encoded: all of most titles, the beginning of an abstract
 
 
-def drawn(folder: Path) -> Texts:
+def add_share(parser: Any) -> None:
+    """Add the flag for the share of the training rows."""
+    parser.add_argument("--share", type=float, default=1.0, help="share of the training rows")
+
+
+def drawn(folder: Path, share: float = 1.0) -> Texts:
     """The drawn rows of a data set, in the order of the files."""
     whole, (n_train, n_test) = read(folder), SETS[folder.name]
-    train, test = _drawn(len(whole.train), n_train), _drawn(len(whole.test), n_test)
+    train, test = _drawn(len(whole.train), int(share * n_train)), _drawn(len(whole.test), n_test)
     return Texts(
         _of(whole.train, train),
         _of(whole.train_labels, train),

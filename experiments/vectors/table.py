@@ -17,7 +17,7 @@ from experiments.common import KS, QUALITY, Options, find, kept, model_bytes, pa
 from experiments.ranker.texts import Texts
 from experiments.report import Report
 from experiments.vectors.encode import vector_file
-from experiments.vectors.rows import SETS, drawn
+from experiments.vectors.rows import SETS, add_share, drawn
 from labelwood import Embedded, LinearTree, Ranker, TfidfEncoder, TreeEstimator, VectorEncoder, data, metrics
 from labelwood.hybrid import Hybrid, without_words
 from labelwood.sparse import CSR
@@ -32,7 +32,8 @@ def encoded(name: str, texts: Texts, *, quick: bool) -> tuple[Hybrid, Hybrid]:
     """Training and test rows with words and vectors."""
     stop = QUICK_ROWS if quick else None
     encoder = VectorEncoder(word_encoder=TfidfEncoder(min_df=2, fields=FIELDS.get(name)))
-    train, test = (data.load_vectors(vector_file(name, part)) for part in ("train", "test"))
+    parts = {"train": texts.train, "test": texts.test}
+    train, test = (data.load_vectors(vector_file(name, part, len(own))) for part, own in parts.items())
     rows = encoder.fit_encode(Embedded(texts.train, train)[:stop]), encoder.encode(Embedded(texts.test, test)[:stop])
     assert isinstance(rows[0], Hybrid)
     assert isinstance(rows[1], Hybrid)
@@ -68,7 +69,7 @@ def rows_of(name: str, options: Options) -> list[dict[str, Any]]:
     folder = find(options.data, name)
     if folder is None:
         raise SystemExit(f"{name}: no such folder below {options.data}; --data names another place")
-    texts = drawn(folder)
+    texts = drawn(folder, options.extra.share)
     rows = encoded(name, texts, quick=options.quick)
     found = []
     for given in options.extra.inputs.split(","):
@@ -99,11 +100,12 @@ def main() -> None:
 
     def extra(parser: Any) -> None:
         parser.add_argument("--inputs", default=",".join(INPUTS), help="inputs to learn from")
+        add_share(parser)
 
     options = parse(__doc__, sets=tuple(SETS), seeds=1, extra=extra)
     report = Report("vectors", "table", "Words, vectors, or both", options)
     for name in options.sets:
-        n_train, n_test = SETS[name]
+        n_train, n_test = int(options.extra.share * SETS[name][0]), SETS[name][1]
         rows = rows_of(name, options)
         report.table(f"{name}, {n_train:,} training rows and {n_test:,} test rows", rows)
     report.write()

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from labelwood import FormatError
+from labelwood import FormatError, LabelwoodError
 from labelwood.data import load_vectors
+from labelwood.hybrid import widened
+from labelwood.validation.features import as_vectors
 
 GOOD = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -15,6 +17,21 @@ def test_a_file_is_mapped(tmp_path, dtype):
     found = load_vectors(tmp_path / "v.npy", n_rows=4)
     assert isinstance(found, np.memmap)
     assert (found.dtype, found.tolist()) == (dtype, GOOD.tolist())
+
+
+def test_a_file_of_bfloat16_is_mapped(tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16 arrays need the package ml_dtypes")
+    np.save(tmp_path / "v.npy", GOOD.astype(ml_dtypes.bfloat16))
+    found = load_vectors(tmp_path / "v.npy", n_rows=4)
+    assert isinstance(found, np.memmap)
+    bits = as_vectors(found, owner="Test")
+    assert np.shares_memory(bits, found)
+    np.testing.assert_array_equal(widened(bits), GOOD)
+    spoilt = np.array(found)
+    spoilt[1, 1] = np.nan
+    np.save(tmp_path / "v.npy", spoilt)
+    with pytest.raises(LabelwoodError, match="Test: X must be finite; it contains NaN or infinity"):
+        as_vectors(load_vectors(tmp_path / "v.npy"), owner="Test")
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,8 @@ def models() -> dict[str, Any]:
         texts, LABELS * 12
     )
     found["ranker-similar"] = Ranker(["linear-tree"], n_jobs=1, n_boosted=3, similar_rows=5).fit(X, Y)
+    found["ranker-similar-blocks"] = Ranker(["linear-tree"], n_jobs=1, n_boosted=3, similar_rows=5).fit(many, Y)
+    found["blend-similar-blocks"] = labelwood.Blend(["linear-tree"], n_jobs=1, similar_rows=5).fit(many, Y)
     return found
 
 

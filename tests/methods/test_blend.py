@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import labelwood
 from labelwood import Blend, CraftForest, LabelwoodError, LinearTree, OneVsRest
@@ -129,3 +130,56 @@ def test_the_tail_objective_is_one_switch(planted, planted_test):
 def test_bad_parameters(parameters, message, planted):
     with pytest.raises(LabelwoodError, match=message):
         Blend(n_jobs=1, **parameters).fit(planted.X, planted.Y)
+
+
+@pytest.fixture(scope="module")
+def voted():
+    """A blend on rows whose words say little and whose vectors lie near those of the same label."""
+    random = np.random.default_rng(0)
+    label = random.integers(30, size=400)
+    vectors = (random.standard_normal((30, 12))[label] + 0.3 * random.standard_normal((400, 12))).astype(np.float32)
+    words = sp.csr_array((random.random((400, 40)) < 0.1).astype(np.float32))
+    rows, Y = {"words": words, "vectors": vectors}, [[f"l{one}"] for one in label]
+    return Blend([{"method": "linear-tree"}], similar_rows=10, n_jobs=1).fit(rows, Y), rows, Y
+
+
+def test_similar_rows_vote_as_members(voted):
+    model, rows, Y = voted
+    assert model.describe()["members"] == ["linear-tree", "similar rows", "similar rows"]
+    assert len(model.mix_.weights) == len(model.held_out_["members"]) == 3
+    assert sum(model.mix_.weights) == pytest.approx(1)
+    of_words, of_vectors = model.held_out_["members"][1:]
+    assert of_vectors > 2 * of_words
+    assert model.held_out_["blend"] >= max(model.held_out_["members"])
+    assert model.score(rows, Y) > 0.9
+    alone = Blend([{"method": "linear-tree"}], n_jobs=1).fit(rows, Y)
+    assert alone.similar_ is None
+    assert alone.describe()["members"] == ["linear-tree"]
+
+
+def test_votes_are_saved_explained_and_restricted(voted, tmp_path):
+    model, rows, _ = voted
+    few = {name: block[:20] for name, block in rows.items()}
+    model.save(tmp_path / "model")
+    loaded = labelwood.load(tmp_path / "model", verify=True)
+    for left, right in zip(model.predict_topk(few), loaded.predict_topk(few), strict=True):
+        np.testing.assert_array_equal(left, right)
+    for explanation in model.explain(few, 2):
+        assert [member.method for member in explanation.members] == ["linear-tree", "similar rows", "similar rows"]
+        for suggestion in explanation.suggestions:
+            assert sum(suggestion.amounts) == pytest.approx(suggestion.score, abs=1e-6)
+    labels, _ = model.predict_topk(few, 2, allowed=["l3", "l7"])
+    assert set(np.unique(labels.astype(str))) <= {"l3", "l7", "None", ""}
+    two = Blend([{"method": "linear-tree"}], similar_rows=10, n_jobs=2).fit(rows, voted[2])
+    for left, right in zip(model.predict_topk(few), two.predict_topk(few), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_votes_need_their_weights(voted):
+    _, rows, Y = voted
+    with pytest.raises(LabelwoodError, match="weights must be 3 numbers"):
+        Blend(["linear-tree"], [1.0], similar_rows=5, n_jobs=1).fit(rows, Y)
+    silent = Blend(["linear-tree"], [1.0, 0.0, 0.0], similar_rows=5, n_jobs=1).fit(rows, Y)
+    assert silent.score(rows, Y) > 0.5
+    fitted = Blend.of([LinearTree(n_jobs=1).fit(rows, Y)])
+    assert fitted.similar_ is None

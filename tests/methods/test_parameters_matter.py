@@ -61,6 +61,7 @@ CHANGED = {
     ("blend", "models"): ({"models": ["one-vs-rest"]}, {}),
     ("blend", "mode"): ({"mode": "rank"}, {}),
     ("blend", "weights"): ({"weights": [1.0, 5.0]}, {}),
+    ("blend", "similar_rows"): ({"similar_rows": 20}, {}),
     ("ranker", "models"): ({"models": ["one-vs-rest"]}, {}),
     ("ranker", "folds"): ({"folds": 1}, {}),
     ("tfidf", "max_features"): ({"max_features": 5}, {}),

@@ -46,6 +46,19 @@ def test_the_band_holds_the_bytes(wide, tmp_path, model, is_exact):
         assert found.weights == model.trees_[0].node_weights.weights.size
 
 
+@pytest.mark.parametrize("parameters", [{}, {"weight_threshold": None}, {"weight_dtype": "int8"}, {"n_trees": 2}])
+@pytest.mark.parametrize("kind", ["dense", "float16", "blocks"])
+def test_the_band_holds_the_bytes_of_vectors(kind, parameters, wide, tmp_path):
+    vectors = np.random.default_rng(0).standard_normal((3000, 96)).astype(np.float32)
+    kinds = {"dense": vectors, "float16": vectors.astype(np.float16), "blocks": {"words": wide.X, "vectors": vectors}}
+    model = LinearTree(n_jobs=1, arity=6, max_leaf=30, **parameters)
+    found = model.estimate(kinds[kind], wide.Y)
+    true = saved_bytes(model.fit(kinds[kind], wide.Y), tmp_path / "model")
+    assert found.model_bytes.value == pytest.approx(true, rel=0.3)
+    if kind != "blocks":  # all weights are kept: only the bytes around them are a guess
+        assert 0.97 * found.model_bytes.low <= true <= 1.03 * found.model_bytes.high
+
+
 def test_a_level_of_labels_without_rows_takes_nothing():
     model = LinearTree(n_jobs=1, hierarchy=[0, [1, [2, 3]]])
     assert model.estimate(np.eye(2), np.eye(2, 4)).levels[-1].weights == 0

@@ -12,12 +12,13 @@ from labelwood.data.load_save import PathLike
 from labelwood.errors import FormatError
 
 _KEPT = (np.float32, np.float16)  # types that kernels read as they are
+_BRAIN = np.dtype("V2")  # how .npy files name bfloat16: numbers of two bytes that NumPy does not know
 
 
 def load_vectors(path: PathLike, *, n_rows: int | None = None) -> npt.NDArray[Any]:
-    """Map a .npy file of float32 or float16 vectors; ``n_rows`` is the number of texts that they belong to.
+    """Map a .npy file of float32, float16 or bfloat16 vectors; ``n_rows`` is the number of texts that they belong to.
 
-    The rows stay in the file until they are used.
+    The rows stay in the file until they are used. Files of bfloat16 need the package ml_dtypes.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "vectors.npy")
@@ -35,7 +36,9 @@ def load_vectors(path: PathLike, *, n_rows: int | None = None) -> npt.NDArray[An
         raise FormatError(f"{where}: must be a .npy file with one array; it is an .npz archive")
     if vectors.ndim != 2:
         raise FormatError(f"{where}: vectors must be two-dimensional (rows x columns); got {vectors.ndim} dimensions")
-    if vectors.dtype not in _KEPT:
+    if vectors.dtype == _BRAIN:
+        vectors = _as_bfloat16(vectors, where)
+    elif vectors.dtype not in _KEPT:
         raise FormatError(
             f"{where}: vectors must be float32 or float16; got {vectors.dtype}. Save vectors.astype(numpy.float32)"
         )
@@ -49,3 +52,11 @@ def load_vectors(path: PathLike, *, n_rows: int | None = None) -> npt.NDArray[An
         raise FormatError(f"{where}: there must be one vector per text; got {len(vectors)} vectors for {n_rows} texts")
     found: npt.NDArray[Any] = vectors
     return found
+
+
+def _as_bfloat16(vectors: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
+    try:
+        import ml_dtypes  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - an optional package
+    except ImportError:
+        raise FormatError(f"{where}: vectors of bfloat16 need the package ml_dtypes: pip install ml_dtypes") from None
+    return vectors.view(ml_dtypes.bfloat16)

@@ -16,6 +16,7 @@ from labelwood.methods._nested_models import restored_members, saved_members, sp
 from labelwood.params import Needs, Param
 from labelwood.run_context import RunContext
 from labelwood.scoring.mix import Mix, even, search_mix
+from labelwood.scoring.similar_rows import PREFIX, SimilarRows
 from labelwood.scoring.thresholds import Objective, label_weights
 from labelwood.sparse import CSR, TopK
 
@@ -24,6 +25,7 @@ DEFAULT_MODELS: tuple[dict[str, Any], ...] = (
     {"method": "one-vs-rest"},
     {"method": "craft-forest", "n_trees": 20},
 )
+_VOTES = "similar rows"  # what the votes of similar rows are called among the members
 _CANDIDATES = 50  # labels that a member proposes, or more if more are asked for
 _SEARCHED = 20  # labels of a member used to search the mix, which is judged by the first five
 _FEWEST_ROWS = 20  # with fewer rows, none are held out
@@ -42,11 +44,14 @@ class Blend(TreeEstimator):
     them again on all rows. :meth:`of` blends models that are already fitted. One-vs-rest, a default member, takes time
     in proportion to the number of labels: name other members if there are very many labels.
 
+    With ``similar_rows``, the training rows most similar to a row vote for their labels as one more member: by words,
+    by vectors, or, as two members, by both.
+
     ``objective="tail"`` is for rare labels: forests re-rank their candidates by nearness (``rerank``), the mix is
     learnt for PSP@k, and lists are ordered by probability times inverse propensity.
 
     Fitted attributes: ``members_``, ``mix_`` (weights, temperatures, by rank or not), ``held_out_`` (quality of the
-    blend and of each member on the held-out rows).
+    blend and of each member on the held-out rows). Votes of similar rows come behind ``members_`` in all of them.
 
     >>> import numpy as np
     >>> X = np.eye(6, dtype=np.float32)
@@ -58,7 +63,9 @@ class Blend(TreeEstimator):
 
     method_name: ClassVar[str] = "blend"
     takes_vectors: ClassVar[bool] = True
+    ADDED_LATER: ClassVar[dict[str, Any]] = {"similar_rows": 0}
     members_: list[TreeEstimator]
+    similar_: SimilarRows | None
     mix_: Mix
     held_out_: dict[str, Any]
 
@@ -92,12 +99,15 @@ class Blend(TreeEstimator):
                 needs=_HOLDS_OUT,
             ),
         ] = None,
+        similar_rows: Annotated[
+            int, Param("training rows most similar to a row that vote for their labels; 0: none", ge=0, le=1000)
+        ] = 0,
         n_jobs: NJobs = None,
         random_state: RandomState = 0,
         verbose: Verbose = False,
     ) -> None:
         self.models, self.weights, self.mode, self.objective = models, weights, mode, objective
-        self.held_out, self.refit, self.decide = held_out, refit, decide
+        self.held_out, self.refit, self.decide, self.similar_rows = held_out, refit, decide, similar_rows
         self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
 
     @classmethod
@@ -118,7 +128,7 @@ class Blend(TreeEstimator):
         blend._names, blend.n_features_in_ = first.label_names, first.n_features_in_
         blend.label_counts_, blend.trained_ = first.label_counts_, dict(first.trained_)
         blend.fit_seconds_ = {}
-        blend.members_, blend.held_out_ = members, {}
+        blend.members_, blend.similar_, blend.held_out_ = members, None, {}
         blend.mix_ = blend._start(len(members))
         blend._note_fitted()
         return blend
@@ -131,8 +141,8 @@ class Blend(TreeEstimator):
         return self
 
     def _fit(self, X: CSR, Y: CSR, run: RunContext) -> None:
-        self.members_, self.held_out_ = self._unfitted(run.seed), {}
-        self.mix_ = self._start(len(self.members_))
+        self.members_, self.similar_, self.held_out_ = self._unfitted(run.seed), self._index(X, Y), {}
+        self.mix_ = self._start(self._n_lists)
         self.trained_ = {"rows": X.n_rows}
         order = np.random.default_rng(run.seed).permutation(X.n_rows)
         n_out = min(int(self.held_out * X.n_rows), _MOST_HELD_OUT) if X.n_rows >= _FEWEST_ROWS else 0
@@ -149,6 +159,14 @@ class Blend(TreeEstimator):
         for member in self.members_:
             with run.phase(member.method_name):
                 member.fit(X, Y.to_scipy())
+        self.similar_ = self._index(X, Y)
+
+    def _index(self, X: CSR, Y: CSR) -> SimilarRows | None:
+        return SimilarRows.learn(X, Y, self.similar_rows) if self.similar_rows else None
+
+    @property
+    def _n_lists(self) -> int:
+        return len(self.members_) + (0 if self.similar_ is None else self.similar_.n_lists // 2)
 
     def _unfitted(self, seed: int) -> list[TreeEstimator]:
         models = list(DEFAULT_MODELS) if self.models is None else self.models
@@ -172,7 +190,7 @@ class Blend(TreeEstimator):
 
     def _learn(self, X: CSR, Y: CSR, run: RunContext) -> None:
         """Learn the mix, then the calibration, then the strength of label weights and the threshold."""
-        self.mix_ = even(len(self.members_))  # members without weight propose nothing
+        self.mix_ = even(self._n_lists)  # members without weight propose nothing
         lists = self._lists(X, _CANDIDATES, run)
         width = self._listed_width(Y)
         quality = self._quality(Y, self.objective)
@@ -224,15 +242,19 @@ class Blend(TreeEstimator):
         """The labels that each member proposes; members without weight propose nothing."""
         width = run.width(min(max(k, _CANDIDATES), self.n_labels_))
         nothing = TopK(np.full((X.n_rows, width), -1, np.int32), np.zeros((X.n_rows, width), np.float32))
-        return [
+        found = [
             member.decisions.apply(member.topk_rows(X, width, run), width, None) if weight > 0 else nothing
-            for member, weight in zip(self.members_, self.mix_.weights, strict=True)
+            for member, weight in zip(self.members_, self.mix_.weights, strict=False)
         ]
+        if self.similar_ is None:
+            return found
+        weighs = any(weight > 0 for weight in self.mix_.weights[len(found) :])
+        return found + (self.similar_.votes(X, width, run) if weighs else [nothing] * (self._n_lists - len(found)))
 
     @property
     def main_member(self) -> FittedModel:
         """The member with the largest weight, or its own main member."""
-        return self.members_[int(np.argmax(self.mix_.weights))].main_member
+        return self.members_[int(np.argmax(self.mix_.weights[: len(self.members_)]))].main_member
 
     def topk_rows(self, X: CSR, k: int, run: RunContext) -> TopK:
         """The k labels of highest weighted score."""
@@ -251,19 +273,22 @@ class Blend(TreeEstimator):
             for label, score in zip(top.labels[0].tolist(), top.scores[0].tolist(), strict=True)
             if label >= 0
         )
-        members = tuple(
-            Member(member.method_name, weight, temperature, member.explain_one(row, k, asked, missed, run))
-            for member, weight, temperature in zip(
-                self.members_, self.mix_.weights, self.mix_.temperatures, strict=True
-            )
-        )
+        explained = [member.explain_one(row, k, asked, missed, run) for member in self.members_]
+        explained += [_voted(top, k, asked) for top in lists[len(self.members_) :]]
+        members = tuple(map(Member, self._list_names, self.mix_.weights, self.mix_.temperatures, explained))
         lost = tuple(Missed(asked.label_name(p.label), p.score, p.place, ()) for p in missed)
         return Explanation(suggestions, missed=lost, members=members)
+
+    @property
+    def _list_names(self) -> list[str]:
+        """What the lists are called: the methods of the members, then the votes."""
+        own = [member.method_name for member in self.members_]
+        return own + [_VOTES] * (self._n_lists - len(own))
 
     def describe(self) -> dict[str, Any]:
         """The members with their weights and temperatures."""
         return {
-            "members": [member.method_name for member in self.members_],
+            "members": self._list_names,
             "weights": [round(weight, 4) for weight in self.mix_.weights],
             "temperatures": [round(temperature, 4) for temperature in self.mix_.temperatures],
             "by_rank": self.mix_.by_rank,
@@ -278,6 +303,7 @@ class Blend(TreeEstimator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         manifests, arrays = saved_members(self.members_, "member")
+        arrays |= {} if self.similar_ is None else self.similar_.arrays()
         facts = {
             "members": manifests,
             "weights": list(self.mix_.weights),
@@ -291,12 +317,22 @@ class Blend(TreeEstimator):
         if not isinstance(facts, dict):
             raise FormatError("facts must be an object")
         self.members_ = restored_members(self, facts["members"], arrays)
+        has_index = self.similar_rows > 0 and PREFIX + "indptr" in arrays  # a blend of fitted models has none
+        self.similar_ = (
+            SimilarRows.restore(arrays, self.similar_rows, self.n_labels_, self.n_features_in_) if has_index else None
+        )
         numbers = np.array([facts["weights"], facts["temperatures"]], np.float64)
-        fits = numbers.shape == (2, len(self.members_)) and len(self.members_) > 0
+        fits = numbers.shape == (2, self._n_lists) and len(self.members_) > 0
         if not fits or not (np.isfinite(numbers) & (numbers >= 0)).all() or not (numbers[1] > 0).all():
             raise FormatError("weights and temperatures must be one number, at least 0, a member")
         self.mix_ = Mix(tuple(numbers[0].tolist()), tuple(numbers[1].tolist()), bool(facts["by_rank"]))
         self.held_out_ = dict(facts["held_out"])
+
+
+def _voted(top: TopK, k: int, asked: Asked) -> Explanation:
+    """The votes of similar rows for one row."""
+    pairs = zip(top.labels[0, :k].tolist(), top.scores[0, :k].tolist(), strict=True)
+    return Explanation(tuple(Suggestion(asked.label_name(label), score) for label, score in pairs if label >= 0))
 
 
 def _first(top: TopK, k: int) -> TopK:

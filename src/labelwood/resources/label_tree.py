@@ -38,6 +38,7 @@ _SECONDS = Growth(1.0, 1.1)
 # Passes over a node's entries: to gather them, and more for a block if all rows are positive for some sibling.
 _GATHER, _CROWDED = 2.5, 4.0
 _PAGE = 4096.0  # bytes; those of a node's weights at either end stay when its others go back to the system
+_MOST_WIDE = 2.0**25  # bytes of a node's vectors that are copied; more are read where they are
 _ARRAYS, _HEADER, _MANIFEST = 10, 400, 3000  # of a tree; bytes of a file's header; of the manifest
 _STORE_SECONDS = Banded(8e-9, 4e-9, 1e-8)  # to write a weight, where all are kept
 
@@ -46,6 +47,8 @@ _STORE_SECONDS = Banded(8e-9, 4e-9, 1e-8)  # to write a weight, where all are ke
 class Plan:
     """An untrained tree and its counts: ``used`` features and ``entries`` per inner node, ``rows`` per tree node.
 
+    Features are sparse columns. Rows may have ``n_columns`` dense ones, whose numbers are among the ``entries``, and of
+    which every weight is kept.
     ``page_bytes`` are held of a file that rows are read from; ``node_bytes`` is the most that a node's entries take.
     ``likeness``: bytes of the tree that fit grows over those of this one: value, low and high.
     """
@@ -58,6 +61,7 @@ class Plan:
     page_bytes: float = 0.0
     node_bytes: float = math.inf
     likeness: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    n_columns: int = 0
 
     @cached_property
     def children(self) -> I64:
@@ -68,6 +72,17 @@ class Plan:
     def weights(self) -> int:
         """Eq. (18)."""
         return theory.weights_of(self.tree, self.used)
+
+    @property
+    def used_columns(self) -> I64:
+        """Features and dense columns of the inner nodes' rows."""
+        found: I64 = self.used + self.n_columns * (self.rows[self.tree.inner] > 0)
+        return found
+
+    @property
+    def vector_weights(self) -> int:
+        """The weights of dense columns: of every node but the root."""
+        return (self.tree.n_nodes - 1) * self.n_columns
 
     def sums(self, of_nodes: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Sums over the children of the inner nodes."""
@@ -132,8 +147,8 @@ class Sampler:
             model_bytes=model,
             peak_bytes=peak,
             seconds=seconds.plus(grow).times(setting.n_trees),
-            levels=theory.levels(plan.tree, plan.used),
-            **theory.against_one_vs_rest(plan.tree, plan.used, plan.likeness[0]),
+            levels=theory.levels(plan.tree, plan.used_columns),
+            **theory.against_one_vs_rest(plan.tree, plan.used_columns, plan.likeness[0]),
             choices=[Choice(name, size.value, top.high) for name, (size, top) in totals.items()],
         )
 
@@ -162,7 +177,7 @@ class Sampler:
             weights = np.minimum(whole.spread(max(0.0, 1 - error), 1 + error), used @ children)
             # A feature has at most one weight per child. Otherwise U features with W weights between them are taken
             # to keep U W / (U + W), which was 0.75 to 1.35 of the truth.
-            likely = np.array((1.0, 0.75, 1.35)) * weights * used.sum() / (weights + used.sum())
+            likely = np.array((1.0, 0.75, 1.35)) * weights * used.sum() / np.maximum(weights + used.sum(), 1)
             features = np.clip(likely, weights / children.mean(), used.sum())
             own = (Banded(*each.tolist()) for each in (weights, features))
             self.kept[threshold] = Kept(*(a.plus(b) for a, b in zip(kept, own, strict=True)))
@@ -194,6 +209,13 @@ class Sampler:
 
 def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Banded]:
     """Bytes of one tree, packed and while it is put together; ``kept`` None: with every weight."""
+    packed, held = _sparse_layout(plan, kept, weight_bytes)
+    own = 4 if kept is None else weight_bytes
+    # The weights of dense columns are trained as floats, then narrowed.
+    return packed.plus(own * plan.vector_weights), held.plus((4 + (own if own < 4 else 0)) * plan.vector_weights)
+
+
+def _sparse_layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Banded]:
     nodes = plan.tree.n_nodes, len(plan.tree.inner)
     if kept is None:
         packed = theory.packed_tree_bytes(*nodes, plan.weights, float(plan.used.sum()))
@@ -212,8 +234,10 @@ def layout(plan: Plan, kept: Kept | None, weight_bytes: int) -> tuple[Banded, Ba
 def workspace(plan: Plan, n_threads: int, *, keeps_all: bool) -> float:
     """Bytes that training holds besides weights: rows by node, the nodes' problems, the solvers' state, pages."""
     rows = plan.rows[plan.tree.inner].astype(np.float64)
-    problem = np.minimum(8.0 * (plan.entries + rows), plan.node_bytes) + 16.0 * rows + 12.0 * plan.used
-    solver = 4.0 * _LANES * (plan.used + rows) + 6.0 * rows
+    of_vectors = plan.n_columns * rows
+    problem = np.minimum(8.0 * (plan.entries - of_vectors + rows), plan.node_bytes) + 16.0 * rows + 12.0 * plan.used
+    problem += np.minimum(4.0 * of_vectors, _MOST_WIDE)
+    solver = 4.0 * _LANES * (plan.used_columns + rows) + 6.0 * rows
     columns = 0.0 if keeps_all else 16.0 * float(np.max(plan.used * np.minimum(plan.children, _LANES)))
     each = float(np.partition(problem, -2)[-2]) if len(problem) > 1 else 0.0
     shared = float((problem + solver).max()) + (n_threads - 1) * (each + float(solver.max()))

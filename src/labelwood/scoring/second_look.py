@@ -21,7 +21,7 @@ from labelwood.hybrid import words_of
 from labelwood.packed.base import PicklesFieldsOnly, check_pointer, restored_csr
 from labelwood.packed.boosted_trees import BoostedTrees
 from labelwood.run_context import RunContext
-from labelwood.scoring.similar_rows import SimilarRows
+from labelwood.scoring.similar_rows import SimilarRows, within
 from labelwood.sparse import CSR, F32, I32, I64, Bool, TopK, from_scipy
 from labelwood.validation.label_texts import LabelRows
 
@@ -170,7 +170,7 @@ class SecondLook(PicklesFieldsOnly):
         found = [] if self.similar is None else [*self.similar.lists(X, width, run)]
         found += [self.tables.matches(X, width, run)] if self.tables.names.n_rows else []
         if run.allowed is not None:
-            found = [_within(top, run.allowed) for top in found]
+            found = [within(top, run.allowed) for top in found]
         tops = [*lists, *found]
         return np.concatenate([top.labels for top in tops], axis=1), np.concatenate(
             [top.scores for top in tops], axis=1
@@ -259,11 +259,3 @@ def _log_name_rows(X: CSR, names: CSR) -> F32:
 
 def _no_rows(n_cols: int) -> CSR:
     return CSR(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), n_cols)
-
-
-def _within(top: TopK, allowed: I32) -> TopK:
-    """The lists without the labels that are not allowed."""
-    kept = np.isin(top.labels, allowed)
-    order = np.argsort(~kept, axis=1, kind="stable")
-    labels, scores = np.where(kept, top.labels, -1), np.where(kept, top.scores, 0)
-    return TopK(np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1).astype(np.float32))

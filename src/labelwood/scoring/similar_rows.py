@@ -17,12 +17,13 @@ from labelwood.errors import FormatError
 from labelwood.hybrid import Hybrid, as_layout, inverse, widened, words_of
 from labelwood.packed.base import PicklesFieldsOnly, restored_csr
 from labelwood.run_context import RunContext
-from labelwood.sparse import CSR, TopK, from_scipy
+from labelwood.sparse import CSR, I32, TopK, from_scipy
 
 PREFIX = "similar."
 _TERMS = 20  # entries of a row that are compared, the largest
 _COMMON = 0.05  # share of the rows from which a column says too little to be looked up
 _BLOCK = 4096  # rows that are widened at a time
+_MOST_VOTED = 1000  # labels of similar rows among which the allowed ones are looked for
 _FEW = 100  # rows of a column that is never too common
 
 
@@ -89,6 +90,15 @@ class SimilarRows(PicklesFieldsOnly):
             by_nearest.append(TopK(*found[2:]))
         return [*by_votes, *by_nearest]
 
+    def votes(self, X: CSR, width: int, run: RunContext) -> list[TopK]:
+        """The allowed labels of similar rows by their share of the votes: by words, by vectors, or by both."""
+        n_votes = self.n_lists // 2
+        if run.allowed is None:
+            return self.lists(X, width, run)[:n_votes]
+        found = self.lists(X, min(self.labels.n_cols, max(width, _MOST_VOTED)), run)[:n_votes]
+        allowed = [within(top, run.allowed) for top in found]
+        return [TopK(top.labels[:, :width].copy(), top.scores[:, :width].copy()) for top in allowed]
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What to save."""
         found: dict[str, npt.NDArray[Any]] = {"indptr": self.postings.indptr, "indices": self.postings.indices}
@@ -130,3 +140,11 @@ def _unit_vectors(X: CSR) -> npt.NDArray[np.float16] | None:
 def _are_sound(vectors: npt.NDArray[Any], n_rows: int, n_features: int) -> bool:
     has_shape = vectors.dtype == np.float16 and vectors.ndim == 2 and len(vectors) == n_rows
     return has_shape and 1 <= vectors.shape[1] <= n_features and bool(np.isfinite(vectors).all())
+
+
+def within(top: TopK, allowed: I32) -> TopK:
+    """The lists without the labels that are not allowed."""
+    kept = np.isin(top.labels, allowed)
+    order = np.argsort(~kept, axis=1, kind="stable")
+    labels, scores = np.where(kept, top.labels, -1), np.where(kept, top.scores, 0)
+    return TopK(np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1).astype(np.float32))

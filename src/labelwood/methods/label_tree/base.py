@@ -171,8 +171,8 @@ class LinearModel(Shrinkable):
             setting = {**self._setting(rows, tree, run.seed, run), "threshold": -1.0, "n_labels": n_labels}
             own = {"child_ptr": tree.child_ptr, "label": tree.label, "rows": members}
             arrays = {**rows.shared(), **own, "y_indptr": indptr, "y_indices": labels}
-            trained = train_part(arrays, setting, 1, None)
-            return np.concatenate([trained[name].reshape(-1, n_labels) for name in ("weights", "vector_weights")])
+            weights: npt.NDArray[np.float32] = train_part(arrays, setting, 1, None)["weights"].reshape(-1, n_labels)
+            return weights
 
         setting = self._size_setting(run)
         smaller = self._smaller(setting)

@@ -63,9 +63,9 @@ class TrainingRows:
         """The features, entries and rows of the nodes of an untrained tree."""
         with run.phase("count") as progress:
             used, entries, members = _core.count_tree(self.X, Y, tree, run.n_threads, progress)
-        rows = members[tree.inner]
-        used, entries = used + self.X.width * (rows > 0), entries + self.X.width * rows
-        return Plan(tree, used, entries, members, self.X.n_cols, self.X.resident, self.held_bytes)
+        entries = entries + self.X.width * members[tree.inner]
+        sizes = self.X.n_cols, self.X.resident, self.held_bytes
+        return Plan(tree, used, entries, members, *sizes, n_columns=self.X.width)
 
     def shared(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that the training of all trees shares."""
