@@ -89,7 +89,8 @@ function showLabels() {
 
 function row(one, place) {
   const mark = state.marks[one.label];
-  const sure = one.score === null ? "" : `, ${Math.round(100 * one.score)} %`;
+  const percent = Math.round(100 * one.score);
+  const sure = one.score === null ? "" : percent < 1 ? ", under 1 %" : `, ${percent} %`;
   const acts = [
     ["accept", "✓", "Accept"],
     ["reject", "✗", "Reject"],
