@@ -4,7 +4,7 @@ import pytest
 
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.vocabulary import Concept, Vocabulary, load_vocabulary, read_vocabulary, save_vocabulary
-from labelwood.vocabulary.concept import BROADER, PREFERRED, Link, Text
+from labelwood.vocabulary.concept import BROADER, NOTATION, PREFERRED, Link, Text
 
 rdflib = pytest.importorskip("rdflib", reason="rdflib is not installed; pip install 'labelwood[skos]'")
 from rdflib.compare import isomorphic  # noqa: E402
@@ -172,6 +172,22 @@ def test_a_remote_context_is_not_fetched(tmp_path, context):
     (tmp_path / "v.jsonld").write_text('{"@graph": [{"@context": ' + context + ', "@id": "http://x/a"}]}')
     with pytest.raises(FormatError, match=r"the remote context .* is not fetched"):
         load_vocabulary(tmp_path / "v.jsonld")
+
+
+@pytest.mark.parametrize("suffix", [".nt", ".ttl"])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [("integer", "007"), ("decimal", "1E300000000"), ("decimal", "1E-300000000"), ("double", "1E400")],
+)
+def test_a_number_stays_as_it_is_written(tmp_path, suffix, kind, number):
+    """A hundred bytes must not become a number of 300 million digits."""
+    path, skos = tmp_path / f"v{suffix}", "http://www.w3.org/2004/02/skos/core#"
+    path.write_text(
+        f'<http://x/a> <{skos}prefLabel> "a" .\n'
+        f'<http://x/a> <{skos}notation> "{number}"^^<http://www.w3.org/2001/XMLSchema#{kind}> .\n'
+    )
+    (concept,) = load_vocabulary(path)
+    assert [text.text for text in concept.texts if text.kind == NOTATION] == [number]
 
 
 def test_keys_that_are_not_uris_need_a_table(tmp_path):

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -39,6 +40,13 @@ def _sound(text: str) -> str:
     return text
 
 
+def _few_texts(given: Any) -> Any:
+    """Refuse many fields before each is looked at; a few get an error each."""
+    if isinstance(given, Mapping) and len(given) > MAX_FIELDS:
+        raise ValueError(f"a text must have at most {MAX_FIELDS} fields; got {len(given)}")
+    return given
+
+
 def _named(name: str) -> str:
     """Raise if a name breaks the rule for label names."""
     problem = name_problem(name)
@@ -48,7 +56,7 @@ def _named(name: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_sound)]
-FieldTexts = Annotated[dict[str, Text], Field(min_length=1, max_length=MAX_FIELDS)]
+FieldTexts = Annotated[dict[str, Text], BeforeValidator(_few_texts), Field(min_length=1, max_length=MAX_FIELDS)]
 LabelName = Annotated[str, AfterValidator(_named), Field(json_schema_extra={"minLength": 1, "maxLength": MAX_NAME})]
 LabelNumber = Annotated[int, Field(strict=True, ge=-(2**53), le=2**53)]
 Label = LabelName | LabelNumber
@@ -254,6 +262,9 @@ class LearnRequest(Strict):
     def _has_something_to_learn(self) -> Self:
         if not self.examples and not self.label_texts:
             raise ValueError("examples or label_texts must have at least one entry")
+        n_learned = len(self.examples) + sum(len(one.texts) for one in self.label_texts)
+        if n_learned > MAX_ROWS:
+            raise ValueError(f"a request must have at most {MAX_ROWS} examples and texts of labels; got {n_learned}")
         return self
 
 

@@ -99,12 +99,12 @@ class Service:
     async def suggest(self, request: SuggestRequest) -> list[Suggestion]:
         """Suggest labels for one input."""
         if _is_long(request):
-            return (await _in_thread(partial(self._suggest, [request], request)))[0]
+            return (await in_thread(partial(self._suggest, [request], request)))[0]
         return self._suggest([request], request)[0]
 
     async def suggest_batch(self, request: SuggestBatchRequest) -> list[list[Suggestion]]:
         """Suggest labels for several inputs."""
-        return await _in_thread(partial(self._suggest, request.inputs, request))
+        return await in_thread(partial(self._suggest, request.inputs, request))
 
     async def explain(self, request: ExplainRequest) -> Explanation:
         """Explain why labels are suggested or missed."""
@@ -273,7 +273,7 @@ def suggest(
         return [[] for _ in range(rows.n_rows)]
     ids = None if allowed is None else _known_ids(estimator, allowed)
     top = estimator.topk_ids(rows, min(k, estimator.n_labels_), allowed=ids, cancelled=cancelled)
-    return list(_named(estimator, top, threshold, names or ShownNames(None)))
+    return list(_named(estimator, top, threshold, names or ShownNames(None), cancelled))
 
 
 def _known_ids(estimator: TreeEstimator, labels: Collection[Label]) -> I32:
@@ -285,10 +285,15 @@ def _known_ids(estimator: TreeEstimator, labels: Collection[Label]) -> I32:
     return as_ids(label for label in found if label is not None)
 
 
-def _named(estimator: TreeEstimator, top: TopK, threshold: float, shown: ShownNames) -> Iterator[list[Suggestion]]:
+def _named(
+    estimator: TreeEstimator, top: TopK, threshold: float, shown: ShownNames, cancelled: threading.Event | None
+) -> Iterator[list[Suggestion]]:
     least = float(np.float32(threshold))
-    for ids, scores in zip(top.labels.tolist(), top.scores.tolist(), strict=True):
-        kept = [(label, score) for label, score in zip(ids, scores, strict=True) if label >= 0 and score >= least]
+    for ids, scores in zip(top.labels, top.scores, strict=True):
+        if cancelled is not None and cancelled.is_set():
+            raise LabelwoodError("the prediction was cancelled")
+        scored = zip(ids.tolist(), scores.tolist(), strict=True)
+        kept = [(label, score) for label, score in scored if label >= 0 and score >= least]
         names = estimator.label_names.named([label for label, _ in kept])
         pairs = zip(names, kept, strict=True)
         if not shown:
@@ -305,7 +310,7 @@ def _is_long(request: SuggestRequest) -> bool:
     return size > 1 or request.allowed is not None or request.k > _LONG_LIST
 
 
-async def _in_thread(work: Callable[[threading.Event], T]) -> T:
+async def in_thread(work: Callable[[threading.Event], T]) -> T:
     """Work in a thread. If the request is cancelled, by its time limit or its client, the event is set."""
     cancelled = threading.Event()
     try:

@@ -59,7 +59,7 @@ def read_skos(path: Path, syntax: str, *, max_memory: int | None) -> Reading:
     content = read_text(path, max_memory)[0].tobytes()
     _check_safe(content, syntax, path)
     graph = rdflib.Graph()
-    with _quiet():
+    with _quiet(), _as_written(rdflib):
         try:
             graph.parse(data=content, format=syntax, publicID="")
         except Exception as error:  # rdflib raises errors of many kinds for bad input
@@ -219,6 +219,16 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def _as_written(rdflib: Any) -> Iterator[None]:
+    """Keep rdflib from writing numbers anew: a notation 007 would become 7, and 1E300000000 take a gigabyte."""
+    before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
+    try:
+        yield
+    finally:
+        rdflib.NORMALIZE_LITERALS = before
 
 
 def _rdflib() -> Any:

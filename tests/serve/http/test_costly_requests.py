@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 import time
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pydantic import TypeAdapter, ValidationError
 
-from labelwood import LinearTree, OnlineTree
+from labelwood import Blend, CraftForest, LinearTree, OnlineTree
 from labelwood.errors import LabelwoodError
+from labelwood.explain import Explanation
 from labelwood.serve.http.annif_api import annif_routes
-from labelwood.serve.messages import SuggestBatchRequest, SuggestRequest
+from labelwood.serve.http.answers import of_explanation, of_labels, of_suggestions
+from labelwood.serve.http.app import create_app
+from labelwood.serve.http.limits import Limits
+from labelwood.serve.messages import LabelList, LearnRequest, SuggestBatchRequest, SuggestRequest
 from labelwood.serve.service import Service, suggest
 from labelwood.serve.state.followed_model import FollowedModel
 from labelwood.serve.state.records import rows_of
@@ -115,6 +122,77 @@ def test_a_request_that_nobody_waits_for_ends(vast_service):
     assert asyncio.run(run()) < 0.1
 
 
+def steps_of_request(service: Service, path: str, body: object) -> tuple[float, float, httpx.Response]:
+    answers, transport = [], httpx.ASGITransport(create_app(service, limits=Limits(seconds=300)))
+
+    async def work():
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            answers.append(await client.post(path, json=body))
+
+    step, took = asyncio.run(longest_step(work()))
+    assert answers[0].status_code == 200, answers[0].text
+    return step, took, answers[0]
+
+
+def test_a_long_batch_is_written_beside_the_event_loop(vast_service):
+    """A small request for a long answer must not keep others waiting while the answer is written."""
+    body = {"inputs": [{"features": {"1": 1.0}}] * 100, "k": 1000}
+    step, took, answer = steps_of_request(vast_service, "/suggest-batch", body)
+    assert [len(row["suggestions"]) for row in answer.json()["results"]] == [1000] * 100
+    assert step < max(0.1 * took, 0.02), (step, took)
+
+
+def test_a_long_explanation_is_written_beside_the_event_loop(tmp_path):
+    rows = np.ones((200, 500), np.float32)
+    OnlineTree(n_jobs=1, policy="random").partial_fit(rows, [[f"label {n}"] for n in range(200)]).save(tmp_path / "m")
+    followed = FollowedModel(lambda: tmp_path / "m", n_jobs=1)
+    try:
+        body = {"features": {str(n): 1.0 for n in range(500)}, "k": 100, "n_features": 500}
+        step, took, answer = steps_of_request(Service(followed, Metrics()), "/explain", body)
+    finally:
+        followed.close()
+    assert len(answer.content) > 10_000_000
+    assert step < max(0.03 * took, 0.02), (step, took)
+
+
+@pytest.mark.parametrize("method", [OnlineTree, Blend, CraftForest])
+def test_pieces_make_the_whole_explanation(method):
+    """The pieces of an answer, put together, are what pydantic writes of the whole."""
+    X, Y = np.eye(6, dtype=np.float32), [["a"], ["b"], ["c"], ["a"], ["b"], ["c", "d"]]
+    found = method(n_jobs=1).fit(X, Y).explain(X[:1], 3, missed=["d"])[0]
+    assert json.loads(b"".join(of_explanation(found))) == TypeAdapter(Explanation).dump_python(found, mode="json")
+
+
+@pytest.mark.parametrize("what", ["features", "vector", "text", "allowed", "texts", "labels"])
+def test_a_wrong_request_has_few_errors(what):
+    """Errors cost a hundred times what they complain about."""
+    many: dict[str, dict[str, object]] = {
+        "features": {"features": {f"x{n}": [] for n in range(50_000)}},
+        "vector": {"text": "a", "vector": [[]] * 50_000},
+        "text": {"text": {str(n): 1 for n in range(50_000)}},
+        "allowed": {"text": "a", "allowed": [{}] * 50_000},
+        "texts": {"label_texts": [{"label": "a", "texts": [{}] * 50_000}] * 50},
+        "labels": {"examples": [{"text": "a", "labels": [{}] * 50_000}] * 50},
+    }
+    kind = LearnRequest if what in ("texts", "labels") else SuggestRequest
+    with pytest.raises(ValidationError) as found:
+        kind.model_validate(many[what])
+    assert found.value.error_count() <= 10
+
+
+def test_texts_of_labels_count_as_examples():
+    """Each is learned as one, so that the limit of examples must hold for them."""
+    texts = [{"label": f"label {n}", "texts": ["a"] * 100} for n in range(10)]
+    assert len(LearnRequest.model_validate({"label_texts": texts}).label_texts) == 10
+    with pytest.raises(ValidationError, match="at most 1000 examples and texts of labels; got 1001"):
+        LearnRequest.model_validate({"label_texts": texts, "examples": [{"text": "a", "labels": []}]})
+
+
+def test_pieces_of_nothing():
+    assert b"".join(of_labels(LabelList(total=0, labels=[]))) == b'{"total":0,"labels":[]}'
+    assert b"".join(of_suggestions([[]])) == b'{"results":[{"suggestions":[]}]}'
+
+
 def test_a_search_can_be_cancelled(vast):
     rows = rows_of(vast, [{"features": {str(n % 50): 1.0}} for n in range(1000)])
     cancelled = threading.Event()
@@ -162,6 +240,12 @@ def memory_of(process) -> int:
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
+def seconds_of(process) -> float:
+    """The CPU seconds of a process."""
+    parts = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
 _EXAMPLE = b'{"features":{},"labels":[' + b"{}," * 998 + b"{}]}"
 WRONG = {
     "labels of each": ("/learn", b'{"examples":[' + (_EXAMPLE + b",") * 998 + _EXAMPLE + b"]}"),
@@ -173,6 +257,9 @@ WRONG = {
     "values": ("/suggest", json.dumps({"features": {str(n): [] for n in range(300_000)}}).encode()),
     "columns": ("/suggest-batch", json.dumps({"inputs": [{"features": {f"x{n}": 1 for n in range(99_999)}}]}).encode()),
     "fields": ("/suggest", json.dumps({f"field{n}": 1 for n in range(200_000)}).encode()),
+    "texts of a label": ("/learn", b'{"label_texts": [{"label": "a", "texts": [' + b"{}," * MANY + b"{}]}]}"),
+    "label texts": ("/learn", b'{"label_texts": [' + b"{}," * MANY + b"{}]}"),
+    "vector": ("/suggest", b'{"text": "a", "vector": [' + b"[]," * MANY + b"[]]}"),
     "one long field": ("/suggest", json.dumps({"a" * 3_000_000: 1}).encode()),
     "form": ("/v1/projects/labelwood/suggest", b"&".join(b"a=b" for _ in range(MANY))),
 }
@@ -193,12 +280,12 @@ def running(tmp_path_factory):
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_request_is_refused_at_its_first_errors(running, what, kind):
     path, body = WRONG[what]
-    before, started = memory_of(running.process), time.monotonic()
+    before, started = memory_of(running.process), seconds_of(running.process)
     content_type = "application/x-www-form-urlencoded" if what == "form" else kind
     answer = running.http.post(path, content=body, headers={"Content-Type": content_type})
     assert answer.status_code == 422
     assert len(answer.text) < 3000
-    assert time.monotonic() - started < 10
+    assert seconds_of(running.process) - started < 10
     assert memory_of(running.process) - before < 300 * 2**20
 
 

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 from labelwood import __version__
 from labelwood.explain import Explanation
 from labelwood.serve.history import FIRST_SECONDS, History
+from labelwood.serve.http import answers
 from labelwood.serve.http.annif_api import annif_routes
 from labelwood.serve.http.auth import Tokens
 from labelwood.serve.http.errors import add_errors, refusal
@@ -125,26 +126,28 @@ def _add_reading(app: FastAPI, service: Service, common: dict[str, Any]) -> None
         """Suggest the best labels of a text, or of features."""
         return as_message(await service.suggest(request))
 
-    @app.post("/suggest-batch", **common, response_model_exclude_unset=True)
-    async def suggest_batch(request: SuggestBatchRequest) -> BatchSuggestions:
+    @app.post("/suggest-batch", **common, response_model=BatchSuggestions)
+    async def suggest_batch(request: SuggestBatchRequest) -> Response:
         """Suggest the best labels of each of several inputs."""
         found = await service.suggest_batch(request)
-        return BatchSuggestions(results=[as_message(row) for row in found])
+        return await answers.written(lambda: answers.of_suggestions(found))
 
-    @app.post("/explain", **common)
-    async def explain(request: ExplainRequest) -> Explanation:
+    @app.post("/explain", **common, response_model=Explanation)
+    async def explain(request: ExplainRequest) -> Response:
         """Explain suggestions, word by word and step by step, and say where missed labels were lost."""
-        return await service.explain(request)
+        found = await service.explain(request)
+        return await answers.written(lambda: answers.of_explanation(found))
 
-    @app.get("/labels", **common, response_model_exclude_unset=True)
+    @app.get("/labels", **common, response_model=LabelList)
     async def labels(
         start: Annotated[int, Query(ge=0, le=2**31)] = 0,
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
         contains: Annotated[str, Query(max_length=1000)] = "",
         language: Annotated[str | None, Query(max_length=35)] = None,
-    ) -> LabelList:
+    ) -> Response:
         """List labels with their state and support."""
-        return await service.labels(start=start, limit=limit, contains=contains, language=language)
+        found = await service.labels(start=start, limit=limit, contains=contains, language=language)
+        return await answers.written(lambda: answers.of_labels(found))
 
     @app.get("/model", **common)
     async def model() -> ModelInfo:
