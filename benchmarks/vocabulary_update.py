@@ -44,8 +44,8 @@ def first_name(label: int) -> str:
 
 
 def newer_name(label: int, number: int) -> str:
-    """One label has another name, which differs from round to round."""
-    return f"name {number}" if label == RENAMED else first_name(label)
+    """One label has another name, of another length in every round."""
+    return "x" * (number + 1) if label == RENAMED else first_name(label)
 
 
 def train(path: Path, vocabulary: Vocabulary, n_labels: int) -> None:

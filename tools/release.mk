@@ -93,6 +93,12 @@ bench-record: $(VENV)/installed
 	$(VALGRIND)
 	$(BIN)/python benchmarks/instructions/count.py --record
 
+# The guard fails on a copy of the package whose search is done twice.
+.PHONY: test-guard
+test-guard: $(VENV)/installed $(VENV)/tools-test
+	$(VALGRIND)
+	LABELWOOD_GUARD=1 $(BIN)/python -m pytest -n 0 -s tests/benchmarks/test_instructions.py $(ARGS)
+
 # Against another revision, built here: make bench-compare BASE=main
 BASE ?= HEAD~1
 bench-compare: $(VENV)/installed

@@ -2,7 +2,13 @@
 
 import importlib.util
 import json
+import os
+import shutil
 from pathlib import Path
+
+import pytest
+
+import labelwood
 
 HERE = Path(__file__).resolve().parents[2] / "benchmarks" / "instructions"
 spec = importlib.util.spec_from_file_location("count_instructions", HERE / "count.py")
@@ -35,3 +41,22 @@ def test_the_budget_has_every_task():
     budget = json.loads((HERE / "budget.json").read_text())
     assert set(budget["instructions"]) == {"train", "batch", "single", "load", "encode", "learn"}
     assert min(budget["instructions"].values()) > 100_000
+
+
+SLOWED = """
+_once = LinearTree.predict_topk
+LinearTree.predict_topk = lambda *given, **named: (_once(*given, **named), _once(*given, **named))[1]
+"""
+
+
+@pytest.mark.skipif("LABELWOOD_GUARD" not in os.environ, reason="takes minutes; run it with make test-guard")
+@pytest.mark.timeout(1800)
+def test_the_guard_fails_on_a_search_done_twice(tmp_path):
+    slowed = tmp_path / "labelwood"
+    shutil.copytree(Path(labelwood.__file__).parent, slowed, ignore=shutil.ignore_patterns("__pycache__"))
+    with (slowed / "__init__.py").open("a") as module:
+        module.write(SLOWED)
+    base, counts = counting.count(), counting.count(str(tmp_path))
+    print({name: round(counts[name] / most, 3) for name, most in base.items()})
+    assert counting.judge(base, base) == []
+    assert {"batch", "single"} <= set(counting.judge(counts, base)) <= {"batch", "single", "load"}
