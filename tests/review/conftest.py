@@ -1,6 +1,8 @@
-"""Desks with a small model, with a vocabulary, and with nothing."""
+"""Desks with a small model, with a vocabulary, and with nothing; pages in processes of their own."""
 
 from __future__ import annotations
+
+import csv
 
 import pytest
 
@@ -8,7 +10,7 @@ pytest.importorskip("fastapi", reason="the review page needs labelwood[serve]")
 
 from animals import ANIMALS
 from reviewing import Local, Person
-from serving import LABELS, TEXTS
+from serving import LABELS, TEXTS, Running
 
 from labelwood import LinearTree, TextClassifier
 from labelwood.review.app import create_app
@@ -62,3 +64,27 @@ def client_of():
 @pytest.fixture
 def anna(desk_of, client_of):
     return Person(client_of(desk_of()), "anna")
+
+
+@pytest.fixture
+def folder(tmp_path, text_model):
+    with (tmp_path / "docs.csv").open("w") as file:
+        csv.writer(file).writerows([["id", "text"], *([f"d{n}", text] for n, text in enumerate(TEXTS))])
+    text_model.save(tmp_path / "model")
+    (tmp_path / "names.tsv").write_text("law\ttax law\npets\tdogs\tcats\n")
+    (tmp_path / "concepts.tsv").write_text("<http://x.org/1>\tdogs\n<http://x.org/2>\tlaw\n")
+    return tmp_path
+
+
+@pytest.fixture
+def reviewing(folder):
+    started = []
+
+    def start(*words, **options):
+        started.append(Running(folder / "docs.csv", "-o", folder / "out.csv", *words, command="review", **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.kill()

@@ -10,35 +10,10 @@ import httpx
 import pytest
 from injection import Faults
 from reviewing import Person
-from serving import LABELS, TEXTS, Running
+from serving import LABELS, TEXTS
 
 from labelwood import LinearTree
 from labelwood.cli import main
-from labelwood.cli.main import parser_of
-
-
-@pytest.fixture
-def folder(tmp_path, text_model):
-    with (tmp_path / "docs.csv").open("w") as file:
-        csv.writer(file).writerows([["id", "text"], *([f"d{n}", text] for n, text in enumerate(TEXTS))])
-    text_model.save(tmp_path / "model")
-    (tmp_path / "names.tsv").write_text("law\ttax law\npets\tdogs\tcats\n")
-    (tmp_path / "concepts.tsv").write_text("<http://x.org/1>\tdogs\n<http://x.org/2>\tlaw\n")
-    return tmp_path
-
-
-@pytest.fixture
-def reviewing(folder):
-    started = []
-
-    def start(*words, **options):
-        started.append(Running(folder / "docs.csv", "-o", folder / "out.csv", *words, command="review", **options))
-        return started[-1]
-
-    yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.kill()
 
 
 def run(folder, *words, code=0):
@@ -157,18 +132,6 @@ def test_wrong_usage(folder, words, code, message, capsys, monkeypatch):
     assert message in capsys.readouterr().err
 
 
-def test_flags_without_effect_are_told(folder, capsys):
-    run(folder, "-o", folder / "out.csv", "--export", "--n-jobs", "1")
-    assert "--n-jobs has no effect: there is no model" in capsys.readouterr().err
-    serving = [
-        flag for flag in parser_of("review", []).flags() if flag in ("--host", "--tokens", "--next", "--seed", "-k")
-    ]
-    for flag in serving:
-        value = {"--next": "order", "--host": "::1", "--tokens": "x"}.get(flag, "3")
-        run(folder, "-o", folder / "out.csv", "--export", flag, value, code=2)
-        assert f"{flag} has no effect" in capsys.readouterr().err
-
-
 def test_an_export_that_cannot_be_written_keeps_the_decisions(reviewing, folder, capsys):
     running = reviewing()
     anna = Person(running.http, "anna")
@@ -187,14 +150,3 @@ def test_changed_texts_are_told(reviewing, folder, capsys):
     run(folder, "-o", folder / "out.csv", "--export")
     assert "1 decisions in" in (said := capsys.readouterr().err)
     assert "0 of 1 documents" in said
-
-
-def test_flags_have_effects(reviewing, folder):
-    with (folder / "docs.csv").open("w") as file:
-        csv.writer(file).writerows([["nr", "text"], *([f"n{n}", text] for n, text in enumerate(TEXTS))])
-    running = reviewing("--model", folder / "model", "-k", "1", "--id", "nr", "--next", "random", "--seed", "3")
-    opened = Person(running.http, "anna").open(order="random")
-    assert len(opened["suggestions"]) == 1
-    assert running.http.get("/facts").json()["order"] == "random"
-    drawn = {Person(running.http, f"person {n}").open(order="random")["document"] for n in range(5)}
-    assert drawn | {opened["document"]} == {f"n{n}" for n in range(len(TEXTS))}

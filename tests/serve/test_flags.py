@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
-from serving import Running, online_model, wait_for
+from serving import Running, assert_flags_have_tests, online_model, wait_for
 
 from labelwood.cli import main
-from labelwood.cli.main import parser_of
 
 HERE = Path(__file__).parent
 # The test that shows the effect of a flag whatever the model is.
@@ -62,16 +60,8 @@ def words_of(flags: dict[str, tuple[str | None, str | None]], folder: Path) -> l
 
 def test_every_flag_has_a_test():
     tests = {**SHOWN, **{flag: test for flag, (_, test) in {**LEARNING, **REFITS}.items()}, "--no-learn": NO_LEARN}
-    assert set(parser_of("serve", []).flags()) - {"-h", "--help"} == {*tests, *UNSEEN}
-    for flag, test in tests.items():
-        if test is None:
-            assert flag in UNSEEN
-            continue
-        file, name = test.split("::")
-        tree = ast.parse((HERE / file).read_text("utf-8"))
-        bodies = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        shared = [node for node in tree.body if isinstance(node, ast.Assign)]  # values that several tests share
-        assert f"'{flag}'" in "".join(map(ast.unparse, [bodies[name], *shared])), test
+    assert {flag for flag, test in tests.items() if test is None} <= set(UNSEEN)
+    assert_flags_have_tests("serve", {flag: test for flag, test in tests.items() if test}, UNSEEN, HERE)
 
 
 def said_by(*words: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import multiprocessing
 import os
@@ -16,6 +17,7 @@ import httpx
 import numpy as np
 
 from labelwood import HashingEncoder, LivingTree, OnlineForest, OnlineTree, TextClassifier, load
+from labelwood.cli.main import parser_of
 from labelwood.methods.online.learner import StreamLearner, learner_of
 from labelwood.methods.online.living_batch import train_batch
 from labelwood.methods.text_classifier import Model, estimator_of
@@ -98,6 +100,17 @@ def _lasting(facts: Any) -> Any:
         return facts
     passing = ("rows_learned", "trained", "bytes")
     return {name: _lasting(value) for name, value in facts.items() if name not in passing}
+
+
+def assert_flags_have_tests(command: str, tests: dict[str, str], unseen: Iterable[str], folder: Path) -> None:
+    """Assert that every flag of a command's parser is in ``unseen``, or is given in the test that is named for it."""
+    assert set(parser_of(command, []).flags()) - {"-h", "--help"} == {*tests, *unseen}
+    for flag, test in tests.items():
+        file, name = test.split("::")
+        tree = ast.parse((folder / file).read_text("utf-8"))
+        bodies = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        shared = [node for node in tree.body if isinstance(node, ast.Assign)]  # values that several tests share
+        assert f"'{flag}'" in "".join(map(ast.unparse, [bodies[name], *shared])), test
 
 
 def wait_for(holds: Callable[[], Any], seconds: float = 120) -> None:

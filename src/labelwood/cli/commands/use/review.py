@@ -41,7 +41,7 @@ _FOR_SERVING = ("--host", "--port", "--tokens", "--next", "--seed", "-k")
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
     """Add the arguments."""
-    add_data_arguments(parser, label_names=False)
+    add_data_arguments(parser, label_names=False, vectors=False)
     parser.value(
         "-o", "--output", metavar="OUTPUT", takes="a file that ends in .csv, .jsonl or .tsv (Annif)", required=True,
         convert=Path,
@@ -84,9 +84,11 @@ def run(options: Options) -> int:
     except ImportError as error:
         raise LabelwoodError(f"review: {error.name} is needed; pip install 'labelwood[serve]'") from None
 
-    format_of(options.output)  # fails before the long read
+    format = format_of(options.output)  # fails before the long read
     if options.export:
         options.refuse(_FOR_SERVING, "--export opens no page")
+        if format != "jsonl":
+            options.remark(["--vocabulary", "--label-texts", "--language"], "names of labels are in .jsonl only")
     desk = _desk(options)
     if options.export:
         desk.close()
@@ -142,8 +144,9 @@ def _desk(options: Options) -> Desk:
 
 
 def _model(options: Options) -> Model | None:
+    if options.export or options.model is None:
+        options.remark(["--n-jobs"], "--export suggests nothing" if options.export else "there is no model")
     if options.model is None:
-        options.remark(["--n-jobs"], "there is no model")
         return None
     model = load(options.model)
     if options.n_jobs is not None:
