@@ -136,6 +136,7 @@ def use_everything(folder, noted):
     _core.cbor_tokens(np.frombuffer(b"\x01", np.uint8))
     Y.unit_rows()
     _core.unit_factors(Y)
+    _core.vector_lengths(Y)
     _core.keep_largest(Y.indptr, Y.data, 1)
     options = noted["grow_graph_forest"][1][2]
     ptr, neighbors, _ = _core.label_graph(
