@@ -156,7 +156,7 @@ def test_every_script_is_a_part_or_a_tool():
         "oplt.choose",
         "oplt.latency",
     }
-    tools |= {"oplt.stream", "oplt.few_shot_vw", "oplt.readings", "ranker.texts"}
+    tools |= {"oplt.stream", "oplt.few_shot_vw", "oplt.readings", "ranker.texts", "ranker.trials"}
     tools |= {"active.choose", "annif.measure", "living.stream", "texts.encoders", "texts.training", "texts.tune"}
     tools |= {"vectors.rows", "vectors.encode", "vectors.table"}
     there = {
