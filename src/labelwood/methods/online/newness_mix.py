@@ -176,7 +176,7 @@ class RecentLists:
     @classmethod
     def restore(cls, arrays: Arrays, n_rows: int, n_labels: int) -> RecentLists:
         """The inverse of :meth:`arrays`; checks every invariant."""
-        if "nearest_labels" not in arrays:  # saved before the nearest rows were asked
+        if not {"nearest_labels", "nearest_scores"} & arrays.keys():  # saved before the nearest rows were asked
             arrays = {**arrays, **{f"nearest_{part}": array for part, array in no_lists(n_rows)._asdict().items()}}
         found = [TopK(arrays[f"{name}_labels"], arrays[f"{name}_scores"]) for name in Lists._fields]
         for labels, scores in found:
