@@ -63,7 +63,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if page.src_uri not in named and page.inclusion.is_included()
     )
     of_methods = [uri for uri in missing if uri.startswith("notebook/methods/")]
-    of_gallery = [uri for uri in missing if uri in files_of_gallery]
+    overview = GALLERY / "index.md"
+    listed = overview.read_text(encoding="utf-8") if overview.exists() else ""
+    in_order = sorted(
+        files_of_gallery, key=lambda uri: listed.find(f"({Path(uri).name})")
+    )  # the overview lists all others
+    of_gallery = [uri for uri in in_order if uri in missing]
     others = [uri for uri in missing if uri not in of_methods and uri not in of_gallery]
     if config.nav is not None:
         if of_gallery:
@@ -88,7 +93,9 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
             return link[0]
         if target.is_relative_to(DOCS):
             uri = target.relative_to(DOCS).as_posix()
-            if target.parent.name == GALLERY.name and target.suffix == ".py":  # its page
+            if target.is_dir():
+                uri = f"{uri}/index.md"
+            elif target.parent.name == GALLERY.name and target.suffix == ".py":  # its page
                 uri = f"{uri[:-3]}.md"
         elif target.is_relative_to(NOTEBOOK):
             uri = target.relative_to(ROOT).as_posix()

@@ -1,4 +1,4 @@
-"""Run the scripts of docs/gallery and write each as a page with its output and its plots.
+"""Run the scripts of docs/gallery and write each as a page with its output and its plots, and a page that lists them.
 
     python tools/gallery.py build/gallery
 
@@ -65,12 +65,31 @@ def page(script: Path, target: Path) -> str:
     return "\n".join([*lines, f"The script is [{script.name}]({script.name}).", ""])
 
 
+def overview() -> str:
+    """The page that lists all scripts: title, first paragraph and first plot of each."""
+    lines = [
+        "# Gallery",
+        "",
+        "Each page is a script that runs on its own and ends with a plot.",
+        "",
+        "| task | plot |",
+        "|---|---|",
+    ]
+    for name in ORDER:
+        [(_, opening), *_] = cells((HOME / f"{name}.py").read_text(encoding="utf-8"))
+        title, words = opening.removeprefix("# ").split("\n\n")[:2]
+        plot = f"[![{title}]({name}-1.png){{ width=260 }}]({name}.md)"
+        lines.append(f"| **[{title}]({name}.md)**<br>{' '.join(words.split())} | {plot} |")
+    return "\n".join([*lines, ""])
+
+
 def main() -> None:
     """Run all scripts in their order and write the pages."""
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     sys.path.insert(0, str(HOME))
     plt.show = lambda *args, **options: None  # type: ignore[assignment]
+    (target / "index.md").write_text(overview(), encoding="utf-8")
     for name in ORDER:
         started = time.process_time()
         (target / f"{name}.md").write_text(page(HOME / f"{name}.py", target), encoding="utf-8")

@@ -23,3 +23,15 @@ plt.barh([str(part.name) for part in parts][::-1], [part.amount for part in part
 plt.xlabel(f"contribution to {step.label}")
 plt.tight_layout()
 plt.show()
+
+# %% [markdown]
+# Why was a label **not** suggested? `missed` shows where it was lost, and to which labels.
+
+# %%
+print(model.explain(["the court decided on the income tax"], k=1, missed=["bees"])[0])
+
+# %% [markdown]
+# Which words speak for a label at all?
+
+# %%
+print(", ".join(str(word) for word, _ in model.top_features("law", 5)))

@@ -3,32 +3,28 @@
 Pictures of the pages are left in ``out``.
 """
 
-import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from browsing import PICTURES, chromium
 
 import labelwood
 
-ROOT = Path(__file__).parents[2]
-SITE, PICTURES = ROOT / "build" / "site", ROOT / "out"
+SITE = Path(__file__).parents[2] / "build" / "site"
 GALLERY = ("text_to_tags", "choosing_a_method", "thresholds", "explain", "streaming")
 PAGES = ("index", "methods/linear_tree", "cli", "metrics", "results", "api", "runbook")
 
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright; see make test-browser")
-    chromium = shutil.which("chromium")
-    if chromium is None or not (SITE / "index.html").is_file():
-        pytest.skip("no chromium, or no site: run make docs first")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    if not (SITE / "index.html").is_file():
+        pytest.skip("no site: run make docs first")
+    PICTURES.mkdir(exist_ok=True)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -47,7 +43,6 @@ def test_a_page_fits(browser, name, width, scheme):
     assert wide == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("document.body.dataset.mdColorScheme") == ("slate" if scheme == "dark" else "default")
-    PICTURES.mkdir(exist_ok=True)
     page.screenshot(path=PICTURES / f"site-{name.replace('/', '-')}-{width}-{scheme}.png")
     page.close()
 
@@ -89,6 +84,18 @@ def test_search_finds_a_page(browser, address):
     page.close()
 
 
+def test_the_gallery_begins_with_a_list_of_all_plots(browser):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((SITE / "index.html").as_uri())
+    page.click("article a[href='gallery/index.html']")
+    page.wait_for_load_state()
+    loaded = page.evaluate("[...document.querySelectorAll('article img')].map(image => image.naturalWidth > 200)")
+    assert loaded == [True] * 10
+    assert len(page.query_selector_all("article td a[href$='.html']")) == 20
+    page.screenshot(path=PICTURES / "gallery-index.png", full_page=True)
+    page.close()
+
+
 @pytest.mark.parametrize("name", GALLERY)
 def test_a_page_of_the_gallery_has_its_plot(browser, name):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -97,6 +104,5 @@ def test_a_page_of_the_gallery_has_its_plot(browser, name):
     widths = page.evaluate("[...document.querySelectorAll('article img')].map(image => image.naturalWidth)")
     assert widths
     assert min(widths) > 200
-    PICTURES.mkdir(exist_ok=True)
     page.screenshot(path=PICTURES / f"gallery-{name}.png", full_page=True)
     page.close()
