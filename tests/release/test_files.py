@@ -33,6 +33,14 @@ def test_conda_needs_what_the_package_needs():
         assert f"{name} >={least}" in run
 
 
+def test_the_image_is_built_from_what_the_build_reads():
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    kept = {line.removeprefix("!") for line in lines if line.startswith("!")}
+    readme, licenses = PROJECT["readme"], PROJECT["license-files"]
+    assert kept == {"CMakeLists.txt", "pyproject.toml", "src", readme, *licenses}
+    assert all((ROOT / name).exists() for name in kept)
+
+
 @pytest.mark.parametrize(
     ("name", "language"), [("labelwood.service", "ini"), ("prometheus.yml", "yaml"), ("labelwood.rules.yml", "yaml")]
 )
