@@ -67,7 +67,7 @@ check-release: $(VENV)/installed $(VENV)/tools-release $(VENV)/tools-test build/
 	build/debian/usr/bin/promtool check rules --lint-fatal deploy/labelwood.rules.yml
 	build/debian/usr/bin/promtool check config --syntax-only deploy/prometheus.yml
 	sed 's|/opt/labelwood/bin/|$(abspath $(BIN))/|' deploy/labelwood.service > build/labelwood.service
-	systemd-analyze verify --man=no build/labelwood.service 2>&1 | tee /dev/stderr | (! grep -q labelwood.service)
+	systemd-analyze verify --man=no build/labelwood.service 2>&1 | tee -a /dev/stderr | (! grep -q labelwood.service)
 	$(BIN)/python -m pytest -n 0 -q -rs tests/release/test_files.py tests/release/test_workflows.py
 
 # promtool is part of Debian's server, which is unpacked, not installed.
