@@ -28,7 +28,7 @@ GALLERY = ROOT / "build" / "gallery"  # made by tools/gallery.py
 MODULES = ("data", "metrics", "size")
 # The names of the package by topic, in the order of the API page. Names without a topic come last.
 TOPICS = {
-    "Texts": ("TextClassifier", "TfidfEncoder", "HashingEncoder"),
+    "Texts": ("TextClassifier", "TfidfEncoder", "HashingEncoder", "VectorEncoder", "Embedded"),
     "Label trees": ("LinearTree", "OneVsRest"),
     "Models that learn from a stream": ("OnlineTree", "OnlineForest", "LivingTree"),
     "Forests": ("CraftForest", "FastXmlForest", "GraphForest", "LdsmForest", "label_neighbors"),

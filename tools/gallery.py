@@ -70,7 +70,7 @@ def overview() -> str:
     lines = [
         "# Gallery",
         "",
-        "Each page is a script that runs on its own and ends with a plot.",
+        "Each page is a script that runs on its own, with what it prints and plots.",
         "",
         "| task | plot |",
         "|---|---|",

@@ -1,4 +1,7 @@
-"""Generated articles for the gallery: each tag has words of its own, frequent tags have many articles."""
+"""Generated articles for the gallery: each tag has words of its own, frequent tags have many articles.
+
+An article also has some words of tags that it does not have, as real texts do.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +54,9 @@ def texts_and_tags(count: int, seed: int = 0) -> tuple[list[str], list[list[str]
     texts, tags = [], []
     for _ in range(count):
         own = sorted(set(draw.choices(names, weights, k=draw.choice((1, 2, 2, 3)))))
-        words = [word for tag in own for word in draw.choices(WORDS[tag].split(), k=4)]
-        words += draw.choices(_COMMON, k=14) + draw.choices(WORDS[draw.choice(names)].split(), k=1)
+        words = [word for tag in own for word in draw.choices(WORDS[tag].split(), k=3)]
+        strays = [draw.choice(WORDS[draw.choice(names)].split()) for _ in range(5)]
+        words += draw.choices(_COMMON, k=12) + strays
         draw.shuffle(words)
         texts.append(" ".join(words))
         tags.append(own)

@@ -7,7 +7,7 @@
 from articles import texts_and_tags
 
 texts, tags = texts_and_tags(400)
-print(texts[0])
+print(texts[0][:70], "...")
 print(tags[0])
 
 # %% [markdown]
