@@ -128,15 +128,18 @@ def test_a_model_without_vectors_refuses_them(labelwood, docs, tmp_path):
         (lambda E: E.astype(np.float64), "must be float32 or float16; got float64"),
         (np.asfortranarray, "Fortran order"),
         (lambda E: E[:, :0], "at least one row and one column"),
+        (lambda E: E[:0], "at least one row and one column"),
+        (np.ravel, "vectors must be two-dimensional"),
         (lambda E: E * np.nan, "vectors must be finite"),
         (lambda E: E * np.inf, "vectors must be finite"),
     ],
 )
-def test_bad_files_are_refused_in_one_line(labelwood, docs, tmp_path, damage, message):
+def test_bad_files_are_refused_in_one_line(labelwood, model, docs, tmp_path, damage, message):
     np.save(tmp_path / "bad.npy", damage(np.load(tmp_path / "docs.npy")))
     told = labelwood("train", docs, "--vectors", tmp_path / "bad.npy", "-o", tmp_path / "new").complaint(1)
     assert message in told
     assert not (tmp_path / "new").exists()
+    assert message in labelwood("predict", model, docs, "--vectors", tmp_path / "bad.npy").complaint(1)
 
 
 def test_a_file_cut_short_and_no_file(labelwood, docs, tmp_path):
