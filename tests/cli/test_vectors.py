@@ -78,6 +78,22 @@ def test_csv_output_repeats_the_columns(labelwood, model, docs, tmp_path):
     assert len(found) == len(ROWS) + 1
 
 
+def test_split_keeps_vectors_beside_their_texts(labelwood, docs, tmp_path):
+    np.save(tmp_path / "docs.npy", np.arange(len(ROWS), dtype=np.float16)[:, None])
+    (tmp_path / "numbered.csv").write_text("text\n" + "".join(f"{row}\n" for row in range(len(ROWS))))
+    for source, ending in ((tmp_path / "numbered.csv", "csv"), (tmp_path / "docs.npy", "npy")):
+        parts = [tmp_path / f"{part}.{ending}" for part in ("train", "held_out")]
+        found = labelwood("split", source, *parts, "--share", 0.25, "--seed", 1, "--json").json
+        assert (found["train"]["rows"], found["held_out"]["rows"]) == (15, 5)
+    for part in ("train", "held_out"):
+        vectors = np.load(tmp_path / f"{part}.npy")
+        assert vectors.dtype == np.float16
+        assert (tmp_path / f"{part}.csv").read_text().split()[1:] == [str(int(row)) for row in vectors[:, 0]]
+    told = labelwood("split", tmp_path / "docs.npy", tmp_path / "a.npy", tmp_path / "b.csv").complaint(1)
+    assert "b.csv must end in .npy" in told
+    assert not (tmp_path / "a.npy").exists()
+
+
 def test_files_follow_each_other(labelwood, docs, tmp_path):
     np.save(tmp_path / "twice.npy", vectors([side for _, _, side in ROWS] * 2))
     found = labelwood("train", docs, docs, "--vectors", tmp_path / "twice.npy", "-o", tmp_path / "two", "--json").json
