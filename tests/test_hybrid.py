@@ -62,8 +62,8 @@ def test_fixed_size_lists_of_arrow_are_rows():
         read(pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2)))
 
 
-def spoilt(value):
-    array = E.copy()
+def spoilt(value, dtype=np.float32):
+    array = E.astype(dtype)
     array[2, 1] = value
     return array
 
@@ -71,7 +71,8 @@ def spoilt(value):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (spoilt(np.nan), "Test: X must be finite; it contains NaN or infinity"),
+        (spoilt(np.nan), "Test: X must be finite; it contains NaN or infinity: see row 2 (the first is 0)"),
+        (spoilt(1e39, np.float64), "Test: X must be finite; it contains NaN or infinity: see row 2"),
         (spoilt(np.inf).astype(np.float16), "Test: X must be finite; it contains NaN or infinity"),
         (spoilt(np.nan).astype(np.float64), "Test: X must be finite; it contains NaN or infinity"),
         (np.array([["a", "b"]]), "Test: X must hold real numbers; got dtype <U1"),

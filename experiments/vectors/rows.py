@@ -1,6 +1,6 @@
 """The rows of the experiment: a part of each data set, drawn by a fixed seed, and the texts that are encoded.
 
-``--share 0.2`` takes a fifth of the training rows; the test rows are the same.
+``--share 0.2`` takes a fifth of them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,20 @@ LONGEST = 160  # characters of a text that are encoded: all of most titles, the 
 
 
 def add_share(parser: Any) -> None:
-    """Add the flag for the share of the training rows."""
-    parser.add_argument("--share", type=float, default=1.0, help="share of the training rows")
+    """Add the flag for the share of the rows."""
+    parser.add_argument("--share", type=float, default=1.0, help="share of the rows")
+
+
+def counts(name: str, share: float) -> tuple[int, int]:
+    """Rows of training and of testing."""
+    n_train, n_test = SETS[name]
+    return round(share * n_train), round(share * n_test)
 
 
 def drawn(folder: Path, share: float = 1.0) -> Texts:
     """The drawn rows of a data set, in the order of the files."""
-    whole, (n_train, n_test) = read(folder), SETS[folder.name]
-    train, test = _drawn(len(whole.train), int(share * n_train)), _drawn(len(whole.test), n_test)
+    whole, (n_train, n_test) = read(folder), counts(folder.name, share)
+    train, test = _drawn(len(whole.train), n_train), _drawn(len(whole.test), n_test)
     return Texts(
         _of(whole.train, train),
         _of(whole.train_labels, train),

@@ -17,7 +17,7 @@ from experiments.common import KS, QUALITY, Options, find, kept, model_bytes, pa
 from experiments.ranker.texts import Texts
 from experiments.report import Report
 from experiments.vectors.encode import vector_file
-from experiments.vectors.rows import SETS, add_share, drawn
+from experiments.vectors.rows import SETS, add_share, counts, drawn
 from labelwood import Embedded, LinearTree, Ranker, TfidfEncoder, TreeEstimator, VectorEncoder, data, metrics
 from labelwood.hybrid import Hybrid, without_words
 from labelwood.sparse import CSR
@@ -79,7 +79,7 @@ def rows_of(name: str, options: Options) -> list[dict[str, Any]]:
             model = LinearTree(n_trees=N_TREES, vector_weight="auto", random_state=seed, **common)
             return one_run(model, rows, texts, given)
 
-        key = {"data": name, "rows": rows[0].n_rows, "given": given, "trees": N_TREES}
+        key = {"data": name, "rows": rows[0].n_rows, "test": rows[1].n_rows, "given": given, "trees": N_TREES}
         trees = kept(options, {**key, "method": "linear-tree-vectors"}, tree)
         weights = dict(zip(options.seeds, trees["vector weight"], strict=True))
 
@@ -105,7 +105,7 @@ def main() -> None:
     options = parse(__doc__, sets=tuple(SETS), seeds=1, extra=extra)
     report = Report("vectors", "table", "Words, vectors, or both", options)
     for name in options.sets:
-        n_train, n_test = int(options.extra.share * SETS[name][0]), SETS[name][1]
+        n_train, n_test = counts(name, options.extra.share)
         rows = rows_of(name, options)
         report.table(f"{name}, {n_train:,} training rows and {n_test:,} test rows", rows)
     report.write()

@@ -158,8 +158,12 @@ def widened(vectors: npt.NDArray[Any]) -> F32:
 def check_vectors(vectors: npt.NDArray[Any], owner: str, what: str = "X") -> None:
     """Refuse vectors with NaN or infinity, some rows at a time."""
     for start in range(0, len(vectors), _BLOCK):
-        if not np.isfinite(widened(vectors[start : start + _BLOCK])).all():
-            raise LabelwoodError(f"{owner}: {what} must be finite; it contains NaN or infinity")
+        finite = np.isfinite(widened(vectors[start : start + _BLOCK])).all(axis=1)
+        if not finite.all():
+            first = start + int(np.argmin(finite))
+            raise LabelwoodError(
+                f"{owner}: {what} must be finite; it contains NaN or infinity: see row {first} (the first is 0)"
+            )
 
 
 def inverse(lengths: F64) -> F64:

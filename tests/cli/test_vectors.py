@@ -78,6 +78,22 @@ def test_csv_output_repeats_the_columns(labelwood, model, docs, tmp_path):
     assert len(found) == len(ROWS) + 1
 
 
+def test_split_keeps_vectors_beside_their_texts(labelwood, docs, tmp_path):
+    np.save(tmp_path / "docs.npy", np.arange(len(ROWS), dtype=np.float16)[:, None])
+    (tmp_path / "numbered.csv").write_text("text\n" + "".join(f"{row}\n" for row in range(len(ROWS))))
+    for source, ending in ((tmp_path / "numbered.csv", "csv"), (tmp_path / "docs.npy", "npy")):
+        parts = [tmp_path / f"{part}.{ending}" for part in ("train", "held_out")]
+        found = labelwood("split", source, *parts, "--share", 0.25, "--seed", 1, "--json").json
+        assert (found["train"]["rows"], found["held_out"]["rows"]) == (15, 5)
+    for part in ("train", "held_out"):
+        vectors = np.load(tmp_path / f"{part}.npy")
+        assert vectors.dtype == np.float16
+        assert (tmp_path / f"{part}.csv").read_text().split()[1:] == [str(int(row)) for row in vectors[:, 0]]
+    told = labelwood("split", tmp_path / "docs.npy", tmp_path / "a.npy", tmp_path / "b.csv").complaint(1)
+    assert "b.csv must end in .npy" in told
+    assert not (tmp_path / "a.npy").exists()
+
+
 def test_files_follow_each_other(labelwood, docs, tmp_path):
     np.save(tmp_path / "twice.npy", vectors([side for _, _, side in ROWS] * 2))
     found = labelwood("train", docs, docs, "--vectors", tmp_path / "twice.npy", "-o", tmp_path / "two", "--json").json
@@ -128,15 +144,18 @@ def test_a_model_without_vectors_refuses_them(labelwood, docs, tmp_path):
         (lambda E: E.astype(np.float64), "must be float32 or float16; got float64"),
         (np.asfortranarray, "Fortran order"),
         (lambda E: E[:, :0], "at least one row and one column"),
+        (lambda E: E[:0], "at least one row and one column"),
+        (np.ravel, "vectors must be two-dimensional"),
         (lambda E: E * np.nan, "vectors must be finite"),
         (lambda E: E * np.inf, "vectors must be finite"),
     ],
 )
-def test_bad_files_are_refused_in_one_line(labelwood, docs, tmp_path, damage, message):
+def test_bad_files_are_refused_in_one_line(labelwood, model, docs, tmp_path, damage, message):
     np.save(tmp_path / "bad.npy", damage(np.load(tmp_path / "docs.npy")))
     told = labelwood("train", docs, "--vectors", tmp_path / "bad.npy", "-o", tmp_path / "new").complaint(1)
     assert message in told
     assert not (tmp_path / "new").exists()
+    assert message in labelwood("predict", model, docs, "--vectors", tmp_path / "bad.npy").complaint(1)
 
 
 def test_a_file_cut_short_and_no_file(labelwood, docs, tmp_path):

@@ -66,10 +66,24 @@ def test_a_file_cut_short_is_refused(tmp_path, kept):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("shape", [(10**6, 3), (2**62, 3), (2**63, 2**63), (-4, 3)])
+def test_a_header_that_promises_other_rows_is_refused(tmp_path, shape):
+    with open(tmp_path / "v.npy", "wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+        file.write(GOOD.tobytes())
+    with pytest.raises(FormatError, match=r"is no whole \.npy file of numbers") as refused:
+        load_vectors(tmp_path / "v.npy")
+    assert "\n" not in str(refused.value)
+
+
 def test_other_files_are_refused(tmp_path):
-    (tmp_path / "text.npy").write_text("a,b\n")
-    with pytest.raises(FormatError, match=r"is no whole \.npy file"):
-        load_vectors(tmp_path / "text.npy")
+    for content in ("a,b\n0.25,0.5\n", ""):
+        (tmp_path / "text.npy").write_text(content)
+        with pytest.raises(FormatError, match=r"is no whole \.npy file of numbers\. Save the vectors with numpy\.save"):
+            load_vectors(tmp_path / "text.npy")
+    (tmp_path / "zip.npy").write_bytes(b"PK and nothing more")
+    with pytest.raises(FormatError, match="npz archive"):
+        load_vectors(tmp_path / "zip.npy")
     np.savez(tmp_path / "v.npz", GOOD)
     with pytest.raises(FormatError, match="npz archive"):
         load_vectors(tmp_path / "v.npz")

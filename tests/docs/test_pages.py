@@ -26,6 +26,7 @@ ELSEWHERE = {
     "integrations.md",
     "moving-from-annif.md",
     "vocabularies.md",
+    "embeddings.md",
 }
 DOCUMENTS = """id,title,body,tags
 1,Cats and dogs,How the two get along,pets;animals

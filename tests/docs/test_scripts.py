@@ -6,6 +6,7 @@ The blocks of docs/integrations.md run in tests/adapters/test_integrations.py, w
 import json
 import shutil
 
+import numpy as np
 import pytest
 from page_script import matches, page_blocks, page_script
 from pages import ROOT
@@ -21,11 +22,13 @@ PAGES = (
     "cli.md",
     "moving-from-annif.md",
     "vocabularies.md",
+    "embeddings.md",
     "service.md",
     "runbook.md",
     "review.md",
 )
-LANGUAGES = {"sh", "python", "usage", "csv", "text", "json", "ini", "nginx", "yaml"}
+# A block of "py" needs a package or a model that is not there: it is read.
+LANGUAGES = {"sh", "python", "py", "usage", "csv", "text", "json", "ini", "nginx", "yaml"}
 
 
 def blocks_of(page):
@@ -45,6 +48,7 @@ def write_files(folder):
     (folder / "today.csv").write_text("id,title,body,tags\n" + "13,A virus,The virus spreads,covid;health\n" * 3)
     (folder / "annif-corpus.tsv").write_text("cats and dogs\t<http://a/pets>\nincome tax\t<http://a/law>\n")
     (folder / "train.ft").write_text("__label__pets cats and dogs\n__label__law income tax\n")
+    np.save(folder / "docs.npy", np.random.default_rng(0).standard_normal((10, 8)).astype(np.float32))
     groups = {"nature": ["pets", "animals"], "society": ["law", "money"]}
     (folder / "thesaurus.json").write_text(json.dumps(groups))
     shutil.copytree(ROOT / "tests/importing/models/omikuji", folder / "omikuji-model")

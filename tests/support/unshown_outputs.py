@@ -71,6 +71,16 @@ UNSHOWN: dict[str, dict[str, Unshown]] = {
         "labelwood tree model --html": Unshown("html tree.html\n...", ("tree.html",)),
         "eval ": Unshown(),
     },
+    "embeddings.md": {
+        "labelwood split docs.csv": Unshown(
+            "train\n file train.csv\n rows 8\n...file train.npy\n rows 8\n...model model\n...encoder vectors\n...P ...",
+            ("train.npy", "held-out.npy", "model/manifest.json"),
+        ),
+        "labelwood train train.csv": Unshown(
+            "model weighed\n...\nvector_weight ...vector_weight ...", ("weighed/manifest.json",)
+        ),
+        "from labelwood import TextClassifier, VectorEncoder": Unshown(writes=("vectors.db",)),
+    },
     "service.md": {
         "pip install": Unshown("model model\nmethod living-tree\n...", ("model/manifest.json", "model.state/lock")),
         "labelwood restore": Unshown("model now\nrecord 1\n...\nexamples_learned 0\nlabels 4", ("now/manifest.json",)),

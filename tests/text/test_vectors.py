@@ -137,6 +137,14 @@ def test_the_cache_spares_encoding(tmp_path):
     assert set(VectorCache(path, "small 2").read([*TEXTS, "a new dog"])) == set(TEXTS)
 
 
+def test_the_cache_is_hardly_larger_than_its_vectors(tmp_path):
+    kept = np.random.default_rng(0).random((1000, 384), np.float32)
+    cache = VectorCache(tmp_path / "cache.db", "small 1")
+    cache.write([f"text {row}" for row in range(1000)], kept)
+    assert (tmp_path / "cache.db").stat().st_size < 1.2 * kept.nbytes
+    np.testing.assert_array_equal(cache.read(["text 999"])["text 999"], kept[999])
+
+
 def test_an_interrupted_encoding_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr("labelwood.text.vectors._AT_ONCE", 2)
 

@@ -16,6 +16,7 @@ from labelwood.data.dataset import Dataset
 from labelwood.data.load_save import PathLike, load, save
 from labelwood.data.text_tables import delimiter_of, parquet_files
 from labelwood.data.texts import TextFormat, content_of, named_format, recognized_format
+from labelwood.data.vector_file import load_vectors
 from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import I64
 
@@ -73,6 +74,19 @@ def split_texts(
     for target, part in zip(targets, rows, strict=True):
         with writing(Path(target)) as stream:
             stream.write((head + between.join(records[row] for row in part.tolist()) + tail).encode())
+    return rows
+
+
+def split_array(source: PathLike, targets: Sequence[PathLike], *, share: float, seed: int) -> SplitRows:
+    """Write the two parts of a .npy file of vectors beside texts."""
+    for target in targets:
+        if Path(target).suffix != ".npy":
+            raise LabelwoodError(f"split: {target} must end in .npy, as {source} does; both parts keep the format")
+    vectors = load_vectors(source)
+    rows = split_rows(len(vectors), share=share, seed=seed)
+    for target, part in zip(targets, rows, strict=True):
+        with writing(Path(target)) as stream:
+            np.save(stream, vectors[part])
     return rows
 
 

@@ -12,6 +12,7 @@ from labelwood.data.load_save import PathLike
 from labelwood.errors import FormatError
 
 _KEPT = (np.float32, np.float16)  # types that kernels read as they are
+_MAGIC, _ZIP = b"\x93NUMPY", b"PK"  # how .npy files and .npz archives begin
 _BRAIN = np.dtype("V2")  # how .npy files name bfloat16: numbers of two bytes that NumPy does not know
 
 
@@ -27,13 +28,18 @@ def load_vectors(path: PathLike, *, n_rows: int | None = None) -> npt.NDArray[An
     (2, 3)
     """
     where = os.fspath(path)
+    with open(path, "rb") as file:
+        begins = file.read(len(_MAGIC))
+    if begins.startswith(_ZIP):
+        raise FormatError(f"{where}: must be a .npy file with one array; it is an .npz archive")
+    if begins != _MAGIC:
+        raise FormatError(f"{where}: is no whole .npy file of numbers. Save the vectors with numpy.save")
     try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        with np.errstate(over="ignore"):  # a header may promise more numbers than there can be
+            vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OverflowError) as error:
         told = str(error).partition("\n")[0]
         raise FormatError(f"{where}: is no whole .npy file of numbers ({told})") from None
-    if not isinstance(vectors, np.ndarray):
-        raise FormatError(f"{where}: must be a .npy file with one array; it is an .npz archive")
     if vectors.ndim != 2:
         raise FormatError(f"{where}: vectors must be two-dimensional (rows x columns); got {vectors.ndim} dimensions")
     if vectors.dtype == _BRAIN:

@@ -14,7 +14,8 @@ from labelwood.errors import FormatError
 from labelwood.sparse import F32
 
 _COLUMNS = "encoder TEXT, text BLOB, vector BLOB, PRIMARY KEY (encoder, text)"
-_TABLE = f"CREATE TABLE IF NOT EXISTS vectors ({_COLUMNS}) WITHOUT ROWID"
+_TABLE = f"CREATE TABLE IF NOT EXISTS vectors ({_COLUMNS})"
+_PAGE = "PRAGMA page_size = 16384"  # of a new file: about ten vectors of a sentence model fit in a page
 _QUESTION = "SELECT text, vector FROM vectors WHERE encoder = ? AND text IN ({})"
 _AT_ONCE = 500  # keys of one question
 _WAIT_SECONDS = 60  # for another process that writes
@@ -50,6 +51,7 @@ class VectorCache:
         except sqlite3.Error as error:
             raise FormatError(f"{self._path}: the cache of vectors cannot be opened ({error})") from None
         try:
+            database.execute(_PAGE)
             database.execute(_TABLE)
         except sqlite3.Error as error:
             database.close()

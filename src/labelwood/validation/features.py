@@ -99,9 +99,8 @@ def as_vectors(given: Any, *, owner: str, what: str = "X") -> npt.NDArray[Any]:
         except (TypeError, ValueError):
             raise LabelwoodError(f"{owner}: {what} must hold real numbers; got dtype {array.dtype}") from None
     elif array.dtype not in _KEPT:
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise LabelwoodError(f"{owner}: {what} must be finite; it contains NaN or infinity")
-        array = array.astype(np.float32)
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes infinity, which is refused
+            array = array.astype(np.float32)
     check_vectors(array, owner, what)
     return np.ascontiguousarray(array)
 
