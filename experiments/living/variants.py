@@ -3,14 +3,17 @@
     python -m experiments.living.variants cve --rows 40000
     python -m experiments.living.variants yso_finna_en --order 0 --rows 20000 [--models online,replay]
 
-The last tenth of the rows given is judged as in ``experiments.living.stream``. Give fewer rows than the whole stream:
-its own last tenth is not looked at. The variants:
+The last tenth of the rows given, or ``--judged``, is judged as in ``experiments.living.stream``. Give fewer rows than
+the whole stream: its own last tenth is not looked at. The variants:
 
 - ``online``: OnlineTree; ``slow``, ``fast``: half and twice its learning rate
 - ``replay``: for each new row, one row drawn at random from those before is learned again
 - ``warm``: the tree starts from that of a LinearTree of the first fifth of the rows, and learns these rows again
 - ``forest``: the average of three online trees
 - ``nearest``: the votes of the ten nearest of all rows before, and nothing else
+- ``averaged``: every node predicts with the average of its weights over time; ``hinge``, ``hinge_slow``: the squared
+  hinge instead of the logistic loss, at the same learning rate and at a third of it. Both, and ``twin``, which is
+  ``online``, are run in plain Python: give few rows, and judge a larger share of them (``--judged 0.5``)
 - ``living``, ``alone``: LivingTree, with and without the votes of the nearest rows
 """
 
@@ -20,16 +23,19 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from experiments.common import KS
 from experiments.living.stream import judged, read_cve, read_yso, stream
+from experiments.living.twins import Averaged, Hinge, answers_of
 from labelwood import LinearTree, LivingTree, OnlineForest, OnlineTree
 from labelwood.label_names import LabelNames
 from labelwood.methods.online.learner import StreamLearner
 from labelwood.methods.online.row_store import NearestRows
 from labelwood.sparse import CSR, I32
+from tests.reference.online_tree import Classifier
 
 Variant = Callable[[CSR, CSR, int], I32]
 
@@ -88,6 +94,10 @@ VARIANTS: dict[str, Variant] = {
     "warm": warmed,
     "forest": learned(OnlineForest(n_trees=3, n_jobs=1)),
     "nearest": voted,
+    "twin": partial(answers_of, Classifier),
+    "averaged": partial(answers_of, Averaged),
+    "hinge": partial(answers_of, Hinge),
+    "hinge_slow": partial(answers_of, Hinge, rate=1 / 3),
     "living": learned(LivingTree(n_jobs=1)),
     "alone": learned(LivingTree(n_jobs=1, neighbors=0)),
 }
@@ -99,12 +109,13 @@ def main() -> None:
     parser.add_argument("data", choices=["cve", "yso_finna_en"])
     parser.add_argument("--order", type=int, default=0, help="seed of the random order (yso_finna_en)")
     parser.add_argument("--rows", type=int, default=40_000, help="use the first rows only")
+    parser.add_argument("--judged", type=float, default=0.1, help="share of the rows, the last ones, that are judged")
     parser.add_argument("--models", default=",".join(VARIANTS))
     options = parser.parse_args()
     X, Y = read_cve() if options.data == "cve" else read_yso(options.order)
     n_rows = min(options.rows, X.n_rows)
     X, Y = X.rows(0, n_rows), Y.rows(0, n_rows)
-    first = n_rows - n_rows // 10
+    first = n_rows - int(options.judged * n_rows)
     for name in options.models.split(","):
         clock = time.process_time()
         found = VARIANTS[name](X, Y, first)

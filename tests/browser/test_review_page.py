@@ -322,3 +322,34 @@ def test_scripts_in_any_field_do_not_run(browser, review, tmp_path):
     assert page.evaluate("window.hurt") is None
     picture(page, "script-text")
     assert not sitting.problems
+
+
+def test_labels_from_nothing(browser, review, tmp_path):
+    """A file and nothing else: labels that people make are found and suggested afterwards."""
+    (tmp_path / "docs.csv").write_text("text\nwhales and tax\nthe Tax of 1999\ntax on whales\n")
+    running = review(tmp_path / "docs.csv", "-o", tmp_path / "out.csv")
+    anna = Sitting(browser, running, "Anna")
+    assert anna.page.inner_text("#none") == "Nothing is suggested. Find or make a label below."
+    for label in ("tax", "whales"):
+        anna.press("/")
+        anna.keys(label)
+        anna.page.wait_for_selector(f'#hits[data-query="{label}"] li[aria-selected=true]:has-text("New label")')
+        anna.press("Enter")
+        anna.wait("")
+    assert not anna.page.is_visible("#none")
+    anna.next()
+    assert anna.page.locator("#labels .name").all_inner_texts() == ["tax"]
+    assert "%" not in anna.page.inner_text("#labels"), "without a model there is no probability"
+    anna.press("/")
+    anna.keys("wh")
+    anna.page.wait_for_selector('#hits[data-query="wh"] li >> nth=0')
+    assert anna.page.locator("#hits .name").all_inner_texts() == ["whales"]
+    picture(anna.page, "from-nothing")
+    anna.press("Escape", "A")  # with Caps Lock
+    anna.wait("")
+    anna.next()
+    assert sorted(anna.page.locator("#labels .name").all_inner_texts()) == ["tax", "whales"]
+    running.stop()
+    with (tmp_path / "out.csv").open() as file:
+        assert [row["labels"] for row in csv.DictReader(file)] == ["tax;whales", "tax"]
+    assert not anna.problems

@@ -17,6 +17,7 @@ from labelwood.review.app import create_app
 from labelwood.review.desk import Desk
 from labelwood.review.documents import Documents
 from labelwood.review.labels import KnownLabels
+from labelwood.review.made_labels import MadeLabels
 from labelwood.review.proposals import ModelProposals, NameProposals
 from labelwood.review.queue import Queue
 from labelwood.review.sitting import Sitting
@@ -36,10 +37,11 @@ def desk_of(tmp_path, text_model):
     def make(texts=TEXTS, *, ids=None, model=text_model, vocabulary=None, label_texts=None, k=5):
         documents = Documents(ids or [str(row) for row in range(1, len(texts) + 1)], texts)
         labels = KnownLabels(None if model is None else model.label_names, vocabulary, label_texts)
-        proposals = NameProposals(labels, texts, k) if model is None else ModelProposals(model, k)
         sitting = Sitting(tmp_path / f"state-{len(made)}", documents)
+        new = MadeLabels(labels, sitting.in_use)
+        proposals = NameProposals(labels, texts, k, new.all) if model is None else ModelProposals(model, k)
         queue = Queue(documents, sitting, lambda: proposals.doubts(texts))
-        made.append(Desk("docs.csv", documents, labels, proposals, sitting, queue, has_model=model is not None))
+        made.append(Desk("docs.csv", documents, labels, new, proposals, sitting, queue, has_model=model is not None))
         return made[-1]
 
     yield make

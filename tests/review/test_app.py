@@ -108,7 +108,8 @@ def test_answers_forbid_scripts_and_frames(anna):
         headers = anna.client.get(path).headers
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'self'")
-        assert "frame-ancestors 'none'" in policy
+        for part in ("frame-ancestors", "base-uri", "form-action"):
+            assert f"{part} 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
     page = anna.client.get("/").text

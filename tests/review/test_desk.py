@@ -77,6 +77,38 @@ def test_without_labels_nothing_is_proposed(desk_of):
     assert desk.proposals.doubts(["a text"]).tolist() == [0]
 
 
+def test_labels_that_people_make_are_found_and_suggested(desk_of, client_of):
+    desk = desk_of(["whales and taxes", "Tax on big whales", "no such word", "whales, tax"], model=None)
+    anna, bert = Person(client_of(desk), "anna"), Person(client_of(desk), "bert")
+    assert anna.open()["suggestions"] == []
+
+    def found(query):
+        return [one["label"] for one in bert.client.get("/find", params={"q": query}).json()["labels"]]
+
+    for label in ("Whales", "tax", "mammal"):
+        anna.decide("1", "accept", label)
+    assert (found("wha"), found("ma"), desk.facts().labels) == (["Whales"], ["mammal"], 3)
+    opened = bert.open()
+    assert [(one["label"], one["score"]) for one in opened["suggestions"]] == [("Whales", None), ("tax", None)]
+    assert desk.why("2", "Whales").sentences == ["Its name stands in the text: “Whales”."]
+    bert.decide("2", "accept", "big whales")
+    assert found("whales") == ["Whales", "big whales"]
+    bert.undo()  # a slip is not suggested
+    assert found("whales") == ["Whales"]
+    assert desk.proposals.suggest("no such word") == []
+    anna.decide("1", "reject", "tax")
+    assert [one.label for one in desk.proposals.suggest("whales, tax")] == ["Whales"]
+
+
+def test_labels_that_people_make_stand_beside_those_of_a_model(desk_of, client_of):
+    desk = desk_of()
+    anna = Person(client_of(desk), "anna")
+    anna.decide("1", "accept", "law school")
+    assert [one.label for one in desk.find("law", 5, "").labels] == ["law school", "law"]
+    assert [one.label for one in desk.find("law", 1, "").labels] == ["law school"]
+    assert desk.facts().labels == len(desk.labels) + 1
+
+
 @pytest.mark.parametrize(
     "model",
     [

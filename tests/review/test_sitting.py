@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -157,12 +158,14 @@ def test_any_sequence_equals_a_plain_replay(tmp_path_factory, steps):
         sitting.decide(document, action, who=who, key=str(number), label=None if action == "done" else label)
         kept.append((who, document, action, label))
     sitting.close()
-    again = Sitting(folder, DOCUMENTS)
+    again, in_use = Sitting(folder, DOCUMENTS), Counter()
     for document in ("1", "2"):
         marks = {label: action for _, about, action, label in kept if about == document and action != "done"}
         wanted = {label: action for label, action in marks.items() if action != "clear"}
         assert again.of(document).marks == sitting.of(document).marks == wanted
         assert again.is_done(document) == any(step[1:3] == (document, "done") for step in kept)
+        in_use.update(label for label, action in wanted.items() if action == "accept")
+    assert dict(again.in_use) == dict(sitting.in_use) == dict(in_use)
     assert again.n_done == sitting.n_done == sum(map(again.is_done, ("1", "2")))
     again.close()
 

@@ -11,6 +11,7 @@ from labelwood.review.documents import Documents, parts_of
 from labelwood.review.evidence import Mark
 from labelwood.review.export import Format, as_text, exported
 from labelwood.review.labels import KnownLabels, ShownLabel
+from labelwood.review.made_labels import MadeLabels
 from labelwood.review.messages import (
     DecideRequest,
     Facts,
@@ -40,6 +41,7 @@ class Desk:
     title: str
     documents: Documents
     labels: KnownLabels
+    made: MadeLabels
     proposals: Proposals
     sitting: Sitting
     queue: Queue
@@ -48,6 +50,7 @@ class Desk:
     has_model: bool = True
 
     def __post_init__(self) -> None:
+        # A document keeps the suggestions that were shown first, whatever labels people make meanwhile.
         self._suggested = lru_cache(_REMEMBERED)(self._suggest)
 
     def facts(self) -> Facts:
@@ -55,7 +58,7 @@ class Desk:
         return Facts(
             title=self.title,
             documents=len(self.documents),
-            labels=len(self.labels),
+            labels=len(self.labels) + len(self.made.all()),
             has_model=self.has_model,
             order=self.order,
             languages=self.labels.languages,
@@ -108,8 +111,8 @@ class Desk:
 
     def find(self, query: str, limit: int, language: str) -> Found:
         """Search labels by the beginnings of words."""
-        found = self.labels.find(query, limit, self._language(language))
-        return Found(labels=[_as_message(one) for one in found])
+        found = [*self.made.find(query, limit), *self.labels.find(query, limit, self._language(language))]
+        return Found(labels=[_as_message(one) for one in found[:limit]])
 
     def why(self, document: str, label: str) -> Why:
         """Why a label fits a document."""

@@ -72,13 +72,20 @@ def by_name(text: Document, names: Iterable[str]) -> Evidence:
     """The evidence of the first of the names of which all words stand in the text; without one, of their words."""
     words = _words(text)
     present = {fold(word.text) for word in words}
-    cut = [(name, [fold(word) for word in _WORD.findall(name)]) for name in names]
-    whole = next((pair for pair in cut if pair[1] and present.issuperset(pair[1])), None)
-    wanted = set(whole[1]) if whole else {word for _, own in cut for word in own}
+    cut = [(name, _folded(name)) for name in names]
+    whole = next((pair for pair in cut if pair[1] and pair[1] <= present), None)
+    wanted = whole[1] if whole else {word for _, own in cut for word in own}
     marks = [Mark(one.part, one.start, one.end, 1.0) for one in words if fold(one.text) in wanted]
     if whole:
         return Evidence(marks, [f"Its name stands in the text: “{whole[0]}”."])
     return Evidence(marks, _spoken(text, marks) or ["No word of its name stands in the text."])
+
+
+def standing(text: Document, names: Iterable[str]) -> list[str]:
+    """The names of which all words stand in the text, the longest first."""
+    present = {fold(word.text) for word in _words(text)}
+    found = [(len(words), name) for name in names if (words := _folded(name)) and words <= present]
+    return [name for _, name in sorted(found, key=lambda pair: -pair[0])]
 
 
 def amounts_of(explanation: Explanation, label: str) -> dict[int, float]:
@@ -99,6 +106,11 @@ def amounts_of(explanation: Explanation, label: str) -> dict[int, float]:
 
 def _suggestion(explanation: Explanation, label: str) -> Suggestion | None:
     return next((one for one in explanation.suggestions if str(one.label) == label), None)
+
+
+def _folded(name: str) -> set[str]:
+    """The words of a name, as they are compared."""
+    return {fold(word) for word in _WORD.findall(name)}
 
 
 def _words(text: Document) -> list[_Word]:

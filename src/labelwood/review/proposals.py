@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from labelwood.errors import LabelwoodError
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.review.documents import parts_of
-from labelwood.review.evidence import Evidence, by_model, by_name
+from labelwood.review.evidence import Evidence, by_model, by_name, standing
 from labelwood.review.labels import KnownLabels
 from labelwood.run_context import RunContext
 from labelwood.scoring.doubt import doubt
@@ -23,10 +23,10 @@ _FEATURES = 200  # words of a text that an explanation names
 
 
 class Proposed(NamedTuple):
-    """A suggested label and its score."""
+    """A suggested label and its score; None if it has none."""
 
     label: str
-    score: float
+    score: float | None
 
 
 class Proposals(Protocol):
@@ -74,10 +74,15 @@ class ModelProposals:
 
 
 class NameProposals:
-    """At most 20 labels whose names stand in the text, found as :class:`~labelwood.Ranker` finds them."""
+    """At most 20 labels whose names stand in the text, found as :class:`~labelwood.Ranker` finds them.
 
-    def __init__(self, labels: KnownLabels, texts: Sequence[Document], k: int) -> None:
-        self._labels, self._k = labels, k
+    Before them come the labels that people have made, if all their words stand in the text.
+    """
+
+    def __init__(
+        self, labels: KnownLabels, texts: Sequence[Document], k: int, made: Callable[[], Sequence[str]] = list
+    ) -> None:
+        self._labels, self._k, self._made = labels, k, made
         names, owners, _ = labels.names()
         order = np.argsort(owners, kind="stable")
         self._encoder = TfidfEncoder()
@@ -93,6 +98,10 @@ class NameProposals:
 
     def suggest(self, text: Document) -> list[Proposed]:
         """The suggestions for a text, best first."""
+        made = [Proposed(label, None) for label in standing(text, self._made())]
+        return [*made, *self._by_name(text)][: self._k]
+
+    def _by_name(self, text: Document) -> list[Proposed]:
         if not self._has_names:
             return []
         top = self._tables.matches(self._encoder.encode([_plain(text)]), self._k, RunContext())

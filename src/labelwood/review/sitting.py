@@ -10,6 +10,7 @@ count. The time of a record is that of its frame. A record counts when it is on 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +81,7 @@ class Sitting:
     writes: bool = True
     n_done: int = 0
     outdated: int = 0  # decisions about texts that have changed, or about documents that are gone
+    in_use: Counter[str] = field(default_factory=Counter)  # the documents for which each label is accepted
     _by_document: dict[str, list[Decision]] = field(default_factory=dict)
     _by_record: dict[int, Decision] = field(default_factory=dict)
     _keys: dict[str, _Kept] = field(default_factory=dict)
@@ -198,18 +200,28 @@ class Sitting:
 
     def _take(self, record: dict[str, Any], number: int, time: int) -> None:
         document = record["document"]
-        was_done = self.is_done(document)
+        before, was_done = self.of(document).labels, self.is_done(document)
         one = Decision(number, time, record["who"], document, record["action"], record.get("label"),
                        record.get("suggested", ()))  # fmt: skip
         self._by_record[number] = one
         self._by_document.setdefault(document, []).append(one)
         self.n_done += one.action == "done" and not was_done
+        self._count(before, self.of(document).labels)
 
     def _take_back(self, one: Decision | None) -> None:
         if one is None:
             return
+        before = self.of(one.document).labels
         one.undone = True
         self.n_done -= one.action == "done" and not self.is_done(one.document)
+        self._count(before, self.of(one.document).labels)
+
+    def _count(self, before: Sequence[str], after: Sequence[str]) -> None:
+        self.in_use.update(after)
+        self.in_use.subtract(before)
+        for label in before:
+            if not self.in_use[label]:
+                del self.in_use[label]
 
 
 def _contents_of(record: Record) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import time
 
 import httpx
 import pytest
-from serving import LABELS, TEXTS, assert_same_state, example
+from serving import LABELS, TEXTS, assert_same_state, example, online_model, wait_for
 
 from labelwood import HashingEncoder, LinearTree, OnlineTree, TextClassifier, load
 from labelwood.cli import main
@@ -94,6 +94,45 @@ def test_several_processes(serving, any_model):
     code, said = service.stop()
     assert code == 0, said
     assert restore(any_model.with_name("model.state")).learned == 5
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_refits_without_a_failed_request(serving, tmp_path, workers):
+    """Suggestions go on while batch models are trained and taken up; /model and /metrics tell of them."""
+    online_model("living-tree").save(tmp_path / "model")
+    service = serving(tmp_path / "model", "--workers", workers, "--refit-seconds", 0.1, "--snapshot-seconds", 60)
+    statuses: list[int] = []
+    ended = threading.Event()
+
+    def ask():
+        with httpx.Client(base_url=service.facts["url"], timeout=30) as client:
+            while not ended.is_set():
+                statuses.append(client.post("/suggest", json={"text": "a dog"}).status_code)
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for turn in range(3):
+        before = service.metric("refits_taken") + service.metric("refits_not_taken")
+        assert service.learn(*range(20 * turn, 20 * turn + 20)).status_code == 200
+        wait_for(lambda before=before: service.metric("refits_taken") + service.metric("refits_not_taken") > before)
+    wait_for(lambda: service.metric("refit_running") == 0)
+
+    def facts():
+        return service.http.get("/model").json()["facts"]
+
+    # Processes that answer have the model of the last refit that was taken up, before the next snapshot is due.
+    wait_for(lambda: facts()["batch_rows"] == service.metric("batch_rows") > 18)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert set(statuses) == {200}
+    assert service.metric("refits_taken") >= 1
+    if workers == 1:
+        told = facts()
+        assert told["batch_age"] == service.metric("batch_age_rows")
+        for name in ("before", "after"):
+            assert told["last_refit"][name] == pytest.approx(service.metric(f"refit_quality_{name}"))
 
 
 def test_drift_alarm(serving, model):

@@ -1,14 +1,16 @@
 """Refits of a service: logged, replayed, judged, resumed after a crash."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from serving import assert_same_state, learn, online_model, refit_learner, repeat_refit, teach, wait_for
+from serving import LABELS, TEXTS, assert_same_state, learn, online_model, refit_learner, repeat_refit, teach, wait_for
 
-from labelwood import load
+from labelwood import HashingEncoder, LivingTree, TextClassifier, load
 from labelwood.methods.online.learner import learner_of
+from labelwood.methods.online.living_batch import Batch, TrainingJob, train_batch
 from labelwood.serve.state import refits
 from labelwood.serve.state.log import read_log
 from labelwood.serve.state.recovery import restore
@@ -96,6 +98,36 @@ def test_a_training_that_fails_is_not_taken_up(model: Path, writer_at, monkeypat
     assert writer.gauges()["refits_not_taken"] == 1
     assert restore(writer.store.folder).refit is None
     assert writer.submit(learn(21)).result().answer["learned"] == 1
+
+
+def test_a_refit_that_does_worse_is_not_taken_up(tmp_path: Path, writer_at, monkeypatch, caplog) -> None:
+    slow = LivingTree(n_jobs=1, online={"max_leaf": 4, "learning_rate": 0.01}, neighbors=0, recent=20)
+    encoder = HashingEncoder(n_features=2**12, n_jobs=1)
+    TextClassifier(slow, encoder).fit(TEXTS * 3, LABELS * 3).save(tmp_path / "slow")
+    writer = writer_at(tmp_path / "slow", refits=ASKED)
+    writer.submit(learn(*range(400))).result()
+    assert writer.refit().result(timeout=60).taken
+    writer.submit(learn(*range(400, 1100))).result()  # the mix learns to trust the batch tree
+    first = learner_of(writer.store.machine.model, owner="test")._batch
+
+    def misled(job: TrainingJob, *, n_jobs: int) -> Batch:
+        """Every label is taken for another one."""
+        Y = job.rows.Y
+        wrong = replace(Y, indices=((Y.indices + 1) % Y.n_cols).astype(np.int32))
+        return train_batch(replace(job, rows=replace(job.rows, Y=wrong)), n_jobs=n_jobs)
+
+    monkeypatch.setattr(refits, "train_batch", misled)
+    result = writer.refit().result(timeout=60)
+    assert not result.taken
+    assert result.after < result.before
+    assert result.reason == f"it does worse on the last {result.judged_rows} rows"
+    assert f"refit {result.number} is not taken up: {result.reason}" in caplog.text
+    gauges = writer.gauges()
+    assert (gauges["refits_taken"], gauges["refits_not_taken"]) == (1, 1)
+    assert (gauges["refit_quality_before"], gauges["refit_quality_after"]) == (result.before, result.after)
+    kept = learner_of(writer.store.machine.model, owner="test")
+    assert kept._batch.until == first.until
+    assert_same_state(restore(writer.store.folder).model, writer.store.machine.model)
 
 
 def test_refits_begin_when_they_are_due(model: Path, writer_at) -> None:

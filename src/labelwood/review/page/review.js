@@ -85,12 +85,14 @@ const WORDS = { accept: "accepted", reject: "rejected" };
 
 function showLabels() {
   $("labels").replaceChildren(...state.rows.map(row));
+  $("none").hidden = state.rows.length > 0 || state.document === null;
 }
 
 function row(one, place) {
   const mark = state.marks[one.label];
   const percent = Math.round(100 * one.score);
-  const sure = one.score === null ? "" : percent < 1 ? ", under 1 %" : `, ${percent} %`;
+  const isSure = one.score !== null && state.facts?.has_model; // without a model, scores compare names with the text
+  const sure = !isSure ? "" : percent < 1 ? ", under 1 %" : `, ${percent} %`;
   const acts = [
     ["accept", "✓", "Accept"],
     ["reject", "✗", "Reject"],
@@ -259,7 +261,7 @@ document.addEventListener("keydown", (event) => {
   if (inField || event.ctrlKey || event.metaKey || event.altKey || $("desk").hidden) return;
   const isArrow = event.key.startsWith("Arrow");
   if (isArrow ? !event.target.closest("#labels") : !$("keys").checked) return;
-  const act = KEYS[event.key];
+  const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key]; // also with Caps Lock
   if (!act || (event.repeat && !isArrow && event.key !== "j" && event.key !== "k")) return;
   event.preventDefault();
   act();
@@ -282,6 +284,8 @@ async function begin() {
     return say(error.message, true);
   }
   $("title").textContent = `Review ${facts.title}`;
+  $("query-label").textContent = facts.new_labels ? "Find a label, or make one" : "Find a label";
+  $("none").textContent = `Nothing is suggested. Find ${facts.new_labels ? "or make " : ""}a label below.`;
   $("order").value = sessionStorage.getItem("order") ?? facts.order;
   $("languages").hidden = facts.languages.length < 2;
   const chosen = sessionStorage.getItem("language") ?? facts.language;
@@ -309,8 +313,15 @@ for (const name of ["order", "language"])
     sessionStorage.setItem(name, $(name).value);
     if (name === "language" && state.document !== null) chain.then(() => open({ document: state.document }));
   });
+function showKeys() {
+  document.body.dataset.keys = $("keys").checked ? "on" : "off";
+}
 $("keys").checked = localStorage.getItem("keys") !== "off";
-$("keys").addEventListener("change", () => localStorage.setItem("keys", $("keys").checked ? "on" : "off"));
+showKeys();
+$("keys").addEventListener("change", () => {
+  showKeys();
+  localStorage.setItem("keys", document.body.dataset.keys);
+});
 addEventListener("beforeunload", (event) => {
   if (state.waiting) event.preventDefault();
 });

@@ -112,7 +112,8 @@ def _desk(options: Options) -> Desk:
     from labelwood.review.desk import Desk  # noqa: PLC0415 - an optional dependency
     from labelwood.review.documents import Documents  # noqa: PLC0415 - as above
     from labelwood.review.labels import KnownLabels  # noqa: PLC0415 - as above
-    from labelwood.review.proposals import ModelProposals, NameProposals  # noqa: PLC0415 - as above
+    from labelwood.review.made_labels import MadeLabels  # noqa: PLC0415 - as above
+    from labelwood.review.proposals import ModelProposals, NameProposals, Proposals  # noqa: PLC0415 - as above
     from labelwood.review.queue import Queue  # noqa: PLC0415 - as above
     from labelwood.review.sitting import Sitting  # noqa: PLC0415 - as above
 
@@ -129,7 +130,11 @@ def _desk(options: Options) -> Desk:
             remark(f"{sitting.outdated:,} decisions in {state} are about texts that have changed or are gone; "
                    "they do not count")  # fmt: skip
         k = options.k
-        proposals = NameProposals(labels, documents.texts, k) if model is None else ModelProposals(model, k)
+        made = MadeLabels(labels, sitting.in_use)
+        if model is None:
+            proposals: Proposals = NameProposals(labels, documents.texts, k, made.all)
+        else:
+            proposals = ModelProposals(model, k)
         default: Order = "order" if model is None else "doubt"
         order: Order = options.next or default
         queue = Queue(documents, sitting, lambda: proposals.doubts(documents.texts), seed=options.seed)
@@ -140,7 +145,8 @@ def _desk(options: Options) -> Desk:
         sitting.close()
         raise
     title = Path(options.data[0]).name
-    return Desk(title, documents, labels, proposals, sitting, queue, order, language, has_model=model is not None)
+    has_model = model is not None
+    return Desk(title, documents, labels, made, proposals, sitting, queue, order, language, has_model=has_model)
 
 
 def _model(options: Options) -> Model | None:
