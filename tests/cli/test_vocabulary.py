@@ -211,3 +211,31 @@ def test_predict_rolls_up(capsys, model, documents, tmp_path):
     assert run(capsys, "train", documents, "-o", tmp_path / "plain")[0] == 0
     code, _, err = run(capsys, "predict", tmp_path / "plain", "a cat", "--roll-up", "0.5")
     assert (code, "needs a model whose vocabulary has broader concepts" in err) == (2, True)
+
+
+def test_a_vocabulary_of_other_uris_is_refused(capsys, animals_csv, tmp_path):
+    (tmp_path / "other.csv").write_text("text,labels\n" + "a cat,gnd:1\na dog,gnd:2\n" * 3)
+    code, _, err = run(
+        capsys, "train", tmp_path / "other.csv", "-o", tmp_path / "new", "--vocabulary", animals_csv, "-q"
+    )
+    assert code == 1
+    assert "it has none of the 2 labels; labels are like 'gnd:1', concepts like '" in err
+
+
+def test_the_language_of_names_is_not_chosen_at_training(capsys, documents, animals_csv, tmp_path):
+    words = ("train", documents, "-o", tmp_path / "new", "--vocabulary", animals_csv, "--language", "fi")
+    code, _, err = run(capsys, *words, "-q")
+    assert code == 2
+    assert "--language has no effect: it is the language of --words stems" in err
+    pytest.importorskip("Stemmer", reason="PyStemmer is not installed")
+    assert run(capsys, *words, "--words", "stems", "-q")[0] == 0
+
+
+def test_missed_labels_by_name(capsys, model):
+    code, out, _ = run(capsys, "explain", model, "a cat sleeps", "-k", "1", "--missed", "dog")
+    assert (code, f"dog <{EX}dog>" in out) == (0, True)
+    code, _, err = run(capsys, "explain", model, "a cat sleeps", "--missed", "kissu")
+    assert (code, "there is no label 'kissu'; did you mean kissa?" in err) == (1, True)
+    code, _, err = run(capsys, "explain", model, "a cat sleeps", "--missed", "eläin")
+    assert code == 1
+    assert f"animal <{EX}animal> is in the vocabulary, but no training row has this label" in err

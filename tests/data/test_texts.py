@@ -153,7 +153,7 @@ def test_texts_to_predict_need_no_labels(write):
         ("d.csv", "text,text,tags\na,b,c\n", {}, "must name every column once"),
         ("d.csv", b"text,tags\n\xe4,b\n", {}, r"line 2: byte 0xE4 is not UTF-8; .*iconv"),
         ("d.csv", "text,tags\n", {}, "contains no texts"),
-        ("d.csv", "", {}, "cannot tell which column"),
+        ("d.csv", "", {}, "the file is empty"),
         ("d.jsonl", '{"text": "a", "tags": []}\n{"text": ', {}, r"line 2: not JSON \(.*\); got .*--format"),
         ("d.jsonl", '{"text": "a", "tags": []}\n[1]\n', {}, r"line 2: expected a JSON object .*got \[1\]"),
         ("d.jsonl", '{"text": "a", "tags": []}\n{"tags": []}\n', {}, r"line 2: has no 'text'; its keys are 'tags'"),

@@ -18,6 +18,12 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *NOTEBOOK.rglob("*.md")
 GENERATED = {DOCS / "api.md"}  # docs/site_hooks.py
 # Pages whose blocks run as scripts in tests/docs/test_scripts.py and tests/adapters/test_integrations.py
 ELSEWHERE = {
+    "README.md",
+    "index.md",
+    "embeddings.md",
+    "memory.md",
+    "metrics.md",
+    "scale.md",
     "guide.md",
     "recipes.md",
     "cli.md",
@@ -26,7 +32,6 @@ ELSEWHERE = {
     "integrations.md",
     "moving-from-annif.md",
     "vocabularies.md",
-    "embeddings.md",
 }
 DOCUMENTS = """id,title,body,tags
 1,Cats and dogs,How the two get along,pets;animals

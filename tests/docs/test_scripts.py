@@ -17,6 +17,8 @@ from labelwood.cli import COMMANDS
 from labelwood.data.synth import Shape, synth
 
 PAGES = (
+    "README.md",
+    "index.md",
     "guide.md",
     "recipes.md",
     "cli.md",
@@ -26,13 +28,17 @@ PAGES = (
     "service.md",
     "runbook.md",
     "review.md",
+    "memory.md",
+    "metrics.md",
+    "scale.md",
 )
-# A block of "py" needs a package or a model that is not there: it is read.
+# "usage" and "py" are only read: a synopsis, or what needs a cluster, a package or a model that is not there.
 LANGUAGES = {"sh", "python", "py", "usage", "csv", "text", "json", "ini", "nginx", "yaml"}
 
 
 def blocks_of(page):
-    return page_blocks((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    path = ROOT / page if page == "README.md" else ROOT / "docs" / page
+    return page_blocks(path.read_text(encoding="utf-8"))
 
 
 def docs_csv():
@@ -53,7 +59,12 @@ def write_files(folder):
     (folder / "thesaurus.json").write_text(json.dumps(groups))
     shutil.copytree(ROOT / "tests/importing/models/omikuji", folder / "omikuji-model")
     made = synth(Shape(n_rows=300, n_labels=20, n_features=300, branching=2, levels=2))
-    data.save(folder / "rows.txt.xz", made)
+    for name in ("rows.txt.xz", "train.txt.xz", "held-out.txt.xz", "big.txt.gz"):
+        data.save(folder / name, made)
+    for name in ("held-out.csv", "more.csv"):
+        (folder / name).write_text(docs_csv())
+    for name in ("docs.npy", "held-out.npy", "more.npy"):
+        np.save(folder / name, np.eye(10, dtype=np.float32))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -74,6 +85,20 @@ def unshown_of(page, block):
     known = [found for start, found in UNSHOWN.get(page, {}).items() if block.code.startswith(start)]
     assert len(known) == 1, f"{page}, line {block.line}: show what the block prints, or list it in unshown_outputs.py"
     return known[0]
+
+
+def test_no_page_with_commands_is_left_out():
+    """Every page for users whose blocks are commands runs here, or with the tools that it needs."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "methods").glob("*.md")]
+    runs = {
+        page.name
+        for page in pages
+        if any(block.runs and block.language == "sh" for block in page_blocks(page.read_text(encoding="utf-8")))
+    }
+    assert runs == {*PAGES, "integrations.md"} - {"metrics.md"}
+    for page in pages:
+        languages = {block.language for block in page_blocks(page.read_text(encoding="utf-8"))}
+        assert languages <= LANGUAGES, page
 
 
 def test_every_block_that_is_not_shown_is_on_its_page():

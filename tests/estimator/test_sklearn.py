@@ -15,7 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
 from sklearn.utils.estimator_checks import check_estimator
 
 import labelwood
-from labelwood import METHODS, FormatError, LabelwoodError, LinearTree, OnlineTree, TextClassifier
+from labelwood import METHODS, FormatError, LabelwoodError, LabelwoodWarning, LinearTree, OnlineTree, TextClassifier
 from labelwood.metrics import scorer
 from labelwood.storage.model_directory import read_model, write_model
 
@@ -200,6 +200,16 @@ def test_one_label_a_row(kind):
 def test_lists_of_bare_labels_are_still_refused():
     with pytest.raises(LabelwoodError, match="A row with one label is a list of one"):
         LinearTree().fit(np.eye(2), ["a", "b"])
+
+
+def test_a_column_of_labels_that_looks_like_several_is_told():
+    X = np.eye(3, dtype=np.float32)
+    with pytest.warns(LabelwoodWarning, match=r"a label per row, such as 'a;b'; .* as in Y\.str\.split\(';'\)"):
+        LinearTree(n_jobs=1).fit(X, np.array(["c", "a;b", "a"]))
+    with pytest.raises(LabelwoodError, match=r"the one in row 1 is missing \(nan\)"):
+        LinearTree().fit(X, np.array(["a", float("nan"), "b"], dtype=object))
+    fitted = LinearTree(n_jobs=1).fit(X, np.array(["Smith, J.", "b", "c"]))  # a warning would be an error here
+    assert "Smith, J." in fitted.classes_
 
 
 class Table:

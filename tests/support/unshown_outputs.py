@@ -16,6 +16,24 @@ class Unshown(NamedTuple):
 
 
 UNSHOWN: dict[str, dict[str, Unshown]] = {
+    "README.md": {
+        "pip install": Unshown(),
+        "cat > docs.csv": Unshown(
+            "model model\nmethod linear-tree\n...\nlaw:...\npercent @1 95% ...\nlaw ...\nhtml tree.html\n...\n"
+            "candidate ...\ntrained on all rows: better-model",
+            ("model/manifest.json", "suggestions.txt", "tree.html", "better-model/manifest.json"),
+        ),
+        "from labelwood import TextClassifier": Unshown(writes=("model/manifest.json",)),
+        "import numpy as np": Unshown(),
+        "labelwood data synth": Unshown(
+            "file train.txt.xz\n...\nfile test.txt.xz\n...\nmodel model\n...\npercent @1 95% ...\nmodel model\n...",
+            ("train.txt.xz", "test.txt.xz"),
+        ),
+    },
+    "index.md": {
+        "pip install": Unshown(),
+        "labelwood train": Unshown("model model\n...\nlaw:...\npercent @1 95% ...", ("model/manifest.json",)),
+    },
     "guide.md": {
         "from labelwood import LinearTree": Unshown(writes=("model/manifest.json",)),
         "from sklearn.model_selection": Unshown("{'classifier__n_trees': ..., 'encoder__ngram_range': (1, ...)}"),
@@ -89,6 +107,28 @@ UNSHOWN: dict[str, dict[str, Unshown]] = {
         "pip install": Unshown("model model\nmethod linear-tree\n...", ("model/manifest.json",)),
         "labelwood review new.csv": Unshown(writes=("reviewed.csv",)),
         "labelwood review letters.txt": Unshown(),
+    },
+    "embeddings.md": {
+        "labelwood train docs.csv --vectors docs.npy -o": Unshown(
+            "model model\nmethod linear-tree\n...\npercent @1 95% ...", ("model/manifest.json",)
+        ),
+        "import numpy as np": Unshown("[['dogs']]"),
+        "labelwood train docs.csv --vectors docs.npy --vector-weight": Unshown(
+            "model model\n...\nmodel model\n... vector_weight ..."
+        ),
+        "from labelwood import TextClassifier, VectorEncoder": Unshown(writes=("vectors.db",)),
+    },
+    "memory.md": {
+        "labelwood estimate": Unshown("method linear-tree\nmodel ...\npeak memory ...\ntime ...\n..."),
+        'from labelwood import LinearTree, data\n\ntrain = data.load("train.txt.xz")\nfound': Unshown("... ... ..."),
+        "labelwood train train.txt.xz -o model": Unshown("model model\n...", ("model/manifest.json",)),
+        'from labelwood import LinearTree, data\n\ntrain = data.load("train.txt.xz")\nLinearTree': Unshown(),
+        "labelwood shrink": Unshown("percent size P@1 P@3 P@5 lost@1 lost@3 lost@5\nas it is ...", ("small",)),
+    },
+    "metrics.md": {"import numpy as np": Unshown("1.0 1.0"), "from labelwood import metrics": Unshown("0.5\n0.5...")},
+    "scale.md": {
+        "import numpy as np": Unshown(writes=("done",)),
+        "labelwood convert": Unshown("file big.lw\n...\nmodel model\n...", ("big.lw", "parts", "model/manifest.json")),
     },
     "runbook.md": {
         "labelwood train": Unshown("model model\nmethod online-tree\n...", ("service.log",)),

@@ -212,7 +212,7 @@ def test_wrong_parameters_are_one_sentence(options, message):
     ("given_texts", "message"),
     [
         ("one text", "texts must be a list of strings; got str"),
-        (["fine", None], "every text must be a string; got NoneType at position 1"),
+        (["fine", None], "the one at position 1 is missing"),
         ([b"bytes"], "got bytes at position 0"),
         (7, "got int"),
     ],
@@ -242,3 +242,9 @@ def test_a_table_of_one_column_gives_its_texts():
     np.testing.assert_array_equal(TfidfEncoder().fit_transform(column).toarray(), expected.toarray())
     with pytest.raises(LabelwoodError, match="texts must be one column of a table; got 2 columns"):
         TfidfEncoder().fit(np.hstack([column, column]))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_missing_texts_are_refused_with_the_cure(missing):
+    with pytest.raises(LabelwoodError, match=r"position 1 is missing \((nan|None)\)\. Fill missing texts with ''"):
+        TfidfEncoder().fit(["a dog", missing])

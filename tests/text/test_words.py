@@ -114,7 +114,10 @@ def test_each_text_is_stemmed_by_its_language():
         ({"words": "stems", "language": "de,de"}, "different codes"),
         ({"words": "stems", "language": "auto,de"}, "different codes"),
         ({"words": "roots"}, "words must be one of 'forms', 'stems', 'lemmas'"),
-        ({"language": "fi"}, "language must be None without words='stems'"),
+        (
+            {"language": "fi"},
+            "language must be None without words='stems', words='lemmas' or drop_stop_words; got 'fi'",
+        ),
         ({"words": "stems", "language": "fi", "analyzer": "char_wb"}, "analyzer must be 'word'"),
         ({"words": "lemmas", "language": "yi"}, "simplemma has no lemmas"),
         ({"drop_stop_words": True, "language": "yi"}, "stop-words has no list"),

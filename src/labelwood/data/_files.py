@@ -32,6 +32,7 @@ _FORMATS: dict[str, Format] = {
     ".npz": "npz",
     ".lw": "lw",
 }
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _PIECE = 1 << 22  # bytes decompressed between two updates of the progress bar
 # Without a limit of the caller, a file may claim memory up to this multiple of its size, and always up to a gigabyte.
 _EXPANSION = 100
@@ -50,10 +51,24 @@ def guess_format(path: Path, given: str | None) -> Format:
         suffixes.pop()
     if suffixes and suffixes[-1] in _FORMATS:
         return _FORMATS[suffixes[-1]]
+    if path.is_dir():
+        raise LabelwoodError(f"{path}: is a directory, not a data file")
+    if suffixes and suffixes[-1] in _SPREADSHEETS:
+        raise LabelwoodError(f"{path}: spreadsheets are not read; save the table as CSV in UTF-8")
     raise LabelwoodError(
-        f"{path}: the format is not known from the suffix; pass format='xmc' (or svmlight, npz, lw), "
-        f"or use one of the suffixes {', '.join(_FORMATS)}"
+        f"{path}: the format is not known from the suffix; name the format. Vectors are in {', '.join(_FORMATS)}, "
+        "texts in .csv, .tsv, .jsonl, .parquet"
     )
+
+
+def check_exists(path: Path) -> None:
+    """Raise if there is no such file, which is more to the point than that its format is not known."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except OSError:
+        return  # reading will say why
 
 
 @contextlib.contextmanager

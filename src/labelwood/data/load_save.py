@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from labelwood.data._files import COMPRESSIONS, Format, check_claim, guess_format, writing
+from labelwood.data._files import COMPRESSIONS, Format, check_claim, check_exists, guess_format, writing
 from labelwood.data.dataset import Dataset
 from labelwood.data.label_file import NAMES_FILE, read_names, write_names_beside
 from labelwood.data.mapped_directory import read_directory, write_directory
@@ -59,6 +59,7 @@ def load(
     for name, count in (("n_features", n_features), ("n_labels", n_labels)):
         if count is not None and not 0 <= count <= MAX_COLUMNS:
             raise LabelwoodError(f"load: {name} must be between 0 and {MAX_COLUMNS}; got {count}")
+    check_exists(path)
     kind = guess_format(path, format)
     if kind == "lw" and label_names is None:
         return _in_proportion(path, _with_counts(path, read_directory(path), n_features, n_labels), max_memory)

@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from labelwood.data._files import check_claim, reading
-from labelwood.errors import FormatError, LabelwoodError
+from labelwood.errors import FormatError, LabelwoodError, LabelwoodWarning, nearest
 from labelwood.progress import watched
 
 # Column names that stand for the text and for the labels, compared without case.
@@ -106,7 +107,7 @@ class Wanted:
         for name in [*text, *([self.labels] if self.labels and self.needs_labels else ())]:
             if name not in names:
                 raise FormatError(
-                    f"{where}: there is no column {name!r}; the columns are {_shown(names)}. "
+                    f"{where}: there is no column {name!r}{nearest(name, names)}; the columns are {_shown(names)}. "
                     "Choose with --text and --labels."
                 )
         labels = self.labels or next(iter(_known(names, _LABEL_NAMES)), None)
@@ -132,6 +133,8 @@ def looks_like_header(line: str, delimiter: str) -> bool:
 
 def read_delimited(content: str, where: str, wanted: Wanted, *, delimiter: str | None) -> Documents:
     """Read a CSV or TSV file whose first line names the columns."""
+    if not content.strip():
+        raise FormatError(f"{where}: the file is empty")
     csv.field_size_limit(2**31 - 1)
     delimiter = delimiter or delimiter_of(content)
     stream = io.StringIO(content, newline="")
@@ -297,6 +300,8 @@ def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list
     uris = sep is None and any(words) and all(_URIS.fullmatch(cell) for cell in words if cell.strip())
     if sep is None and not uris:
         sep = next((mark for mark in _SEPARATORS if any(mark in cell for cell in words)), None)
+    elif sep is not None and not any(sep in cell for cell in words):
+        _warn_of_other_marks(words, sep, where)
     rows = []
     for number, cell in enumerate(cells, start=1):
         if cell is None:
@@ -311,6 +316,18 @@ def split_labels(cells: Sequence[Any], sep: str | None, where: str) -> list[list
             raise FormatError(f"{where}, row {number}: labels must be a list of names or a string; got {_short(cell)}")
         rows.append([name.strip() for name in names if name.strip()])
     return rows
+
+
+def _warn_of_other_marks(cells: Sequence[str], sep: str, where: str) -> None:
+    """Warn if cells look as if another separator than ``sep`` divided their labels; names may contain commas."""
+    found = next(((mark, cell) for mark in _SEPARATORS if mark != "," for cell in cells if mark in cell), None)
+    if found is not None:
+        warnings.warn(
+            f"{where}: no cell of labels has the separator {sep!r}, but some have {found[0]!r}: {_short(found[1])} is "
+            "read as one label",
+            LabelwoodWarning,
+            stacklevel=2,
+        )
 
 
 def split_uris(cell: str) -> list[str]:

@@ -6,6 +6,7 @@ which columns there are and how to choose.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
@@ -237,9 +238,10 @@ def decoded(content: bytes, where: str, *, first_line: int = 1) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + first_line
+        encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "latin1"
         raise FormatError(
             f"{where}, line {line}: byte 0x{content[error.start]:02X} is not UTF-8; "
-            "save the file as UTF-8, or convert it: iconv -f latin1 -t utf-8"
+            f"save the file as UTF-8, or convert it: iconv -f {encoding} -t utf-8"
         ) from None
 
 

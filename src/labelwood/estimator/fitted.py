@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
-from labelwood.errors import LabelwoodError, nearest
+from labelwood.errors import LabelwoodError
 from labelwood.explain import Asked, Explanation, Place
 from labelwood.label_names import LabelEntry, LabelNames
 from labelwood.packed.label_tree import LabelledTree
@@ -24,7 +24,7 @@ from labelwood.validation.column_names import check_columns, column_names, n_dim
 from labelwood.validation.features import as_features
 from labelwood.validation.targets import is_matrix, named_rows, read_matrix, read_rows, to_csr
 from labelwood.vocabulary import Vocabulary
-from labelwood.vocabulary.current_labels import CurrentLabels, moved_ids, renames
+from labelwood.vocabulary.current_labels import CurrentLabels, label_id, moved_ids, renames
 
 
 class FittedModel:
@@ -175,12 +175,8 @@ class FittedModel:
         return to_csr(rows, names.index, len(names), owner=owner)
 
     def id_of(self, label: Hashable) -> int:
-        """The id of a label."""
-        try:
-            return self._names.index[label]
-        except (KeyError, TypeError):
-            advice = nearest(label, self._names.index)
-            raise LabelwoodError(f"{type(self).__name__}: there is no label {label!r}{advice}") from None
+        """The id of a label; with a vocabulary, the name of its concept will do."""
+        return label_id(self._names, label, owner=type(self).__name__)
 
     def knows_any(self, row: CSR) -> bool:
         """True if a feature of the row is known to the model."""

@@ -1,7 +1,7 @@
 """Requests and responses; the OpenAPI description is generated from them.
 
-A request is refused with its first few errors. No part of it is validated in full once it is known to be wrong: a list
-stops at its first error, and features and unknown fields make one error each.
+A request is refused with its first few errors. No part of it is validated in full once it is known to be wrong: lists,
+features and unknown fields stop at the first error.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from labelwood.errors import nearest
 from labelwood.label_names import MAX_NAME, name_problem
 
 MAX_K = 1000
@@ -173,10 +174,14 @@ class Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _few_fields(cls, given: Any) -> Any:
-        """Refuse many unknown fields with one error; a few get one each."""
-        if isinstance(given, dict) and len(given) > 2 * len(cls.model_fields):
-            raise ValueError(f"the fields must be among {', '.join(cls.model_fields)}; got {len(given)} fields")
+    def _knows_its_fields(cls, given: Any) -> Any:
+        """Refuse the first field that is unknown, and look at no other."""
+        known = cls.model_fields
+        unknown = next((name for name in given if name not in known), None) if isinstance(given, dict) else None
+        if unknown is not None:
+            raise ValueError(
+                f"there is no field {_shown(unknown)}{nearest(unknown, known)}; the fields are {', '.join(known)}"
+            )
         return given
 
 

@@ -18,7 +18,7 @@ from labelwood.sparse import CSR, F64, I32, I64, U8
 from labelwood.storage import packed_strings
 from labelwood.text.fields import Document, Field, list_records, read_fields, strings_of, weights_of
 from labelwood.text.words import WordReader
-from labelwood.validation.column_names import n_dimensions
+from labelwood.validation.column_names import is_missing, n_dimensions
 from labelwood.validation.embedded import Embedded
 
 if TYPE_CHECKING:
@@ -203,6 +203,11 @@ def list_texts(texts: Iterable[Any], *, owner: str) -> list[str]:
     listed = texts if isinstance(texts, list) else list(texts)
     for position, text in enumerate(listed):
         if not isinstance(text, str):
+            if is_missing(text):
+                raise LabelwoodError(
+                    f"{owner}: every text must be a string; the one at position {position} is missing ({text}). "
+                    "Fill missing texts with '', as in texts.fillna('')."
+                )
             raise LabelwoodError(
                 f"{owner}: every text must be a string; got {type(text).__name__} at position {position}"
                 + ". Records need fields." * isinstance(text, Mapping)

@@ -68,7 +68,7 @@ class WordReader:
         if not (needs_language or encoder.fold_accents):
             if encoder.language is not None:
                 raise LabelwoodError(
-                    f"{owner}: language must be None without words='stems', words='lemmas' or drop_stop_words=True; "
+                    f"{owner}: language must be None without words='stems', words='lemmas' or drop_stop_words; "
                     f"got {encoder.language!r}"
                 )
             return None

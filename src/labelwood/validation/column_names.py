@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,6 +20,11 @@ def n_dimensions(values: Any) -> int:
     """Dimensions of an array, a column or a table of any library; 0 for anything else."""
     shape = getattr(values, "shape", ())
     return len(shape) if isinstance(shape, tuple) else 0
+
+
+def is_missing(value: Any) -> bool:
+    """True for what tables hold in the place of a value that is not there: None, NaN, NA."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
 
 
 def column_names(table: Any) -> list[str] | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from labelwood.errors import LabelwoodError
+from labelwood.errors import LabelwoodError, LabelwoodWarning
 from labelwood.label_names import LabelNames, name_problem
 from labelwood.sparse import CSR, I64, from_scipy
-from labelwood.validation.column_names import column_names, n_dimensions
+from labelwood.validation.column_names import column_names, is_missing, n_dimensions
 
 
 def read_labels(Y: Any, label_names: Sequence[Hashable] | None, owner: str) -> tuple[LabelNames, CSR]:
@@ -106,8 +107,29 @@ def read_rows(Y: Any, *, owner: str) -> list[list[Hashable]]:
     if n_dimensions(Y) == 1:
         values = np.asarray(Y).tolist()
         if all(isinstance(value, str | int | float) for value in values):
+            _check_single(values, owner)
             return [[value] for value in values]
     return [_read_row(row, position, owner) for position, row in enumerate(Y)]
+
+
+def _check_single(labels: list[Any], owner: str) -> None:
+    """Refuse missing labels in a column with a label per row, and warn if it looks like one with several."""
+    missing = next((row for row, label in enumerate(labels) if is_missing(label)), None)
+    if missing is not None:
+        raise LabelwoodError(
+            f"{owner}: each row of Y must have a label; the one in row {missing} is missing ({labels[missing]}). "
+            "Lists of labels may be empty."
+        )
+    for mark in ";|":
+        several = next((label for label in labels if isinstance(label, str) and mark in label), None)
+        if several is not None:
+            warnings.warn(
+                f"{owner}: Y has a label per row, such as {several[:40]!r}; if {mark!r} separates labels, pass lists, "
+                f"as in Y.str.split({mark!r})",
+                LabelwoodWarning,
+                stacklevel=2,
+            )
+            return
 
 
 def named_rows(matrix: CSR, names: Sequence[Hashable]) -> list[list[Hashable]]:

@@ -6,11 +6,13 @@ stands for the replacement; one without is left out. Labels that the vocabulary 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
 
+from labelwood.errors import LabelwoodError, nearest
 from labelwood.label_names import LabelNames
 from labelwood.packed.base import pointer_to
 from labelwood.sparse import CSR
@@ -36,6 +38,23 @@ class CurrentLabels:
 
     def _label(self, label: Hashable, concept: int, current: int) -> Hashable:
         return label if not isinstance(label, str) and concept == current else self._vocabulary.uri(current)
+
+
+def label_id(names: LabelNames, label: Hashable, *, owner: str) -> int:
+    """The id of a label that is given as it is, by the URI of its concept, or by a name that only that concept has."""
+    index, vocabulary = names.index, names.vocabulary
+    with contextlib.suppress(KeyError, TypeError):
+        return index[label]
+    concept = None if vocabulary is None or not isinstance(label, str) else vocabulary.resolve(label)
+    if vocabulary is None or concept is None:
+        advice = nearest(label, index) or ("" if vocabulary is None else nearest(label, vocabulary.names()))
+        raise LabelwoodError(f"{owner}: there is no label {label!r}{advice}")
+    uri = vocabulary.uri(concept)
+    if uri in index:
+        return index[uri]
+    name = vocabulary.name(concept)
+    shown = uri if name is None else f"{name} <{uri}>"
+    raise LabelwoodError(f"{owner}: {shown} is in the vocabulary, but no training row has this label")
 
 
 class Mapped(NamedTuple):
@@ -68,6 +87,11 @@ def current_targets(names: LabelNames, Y: CSR, vocabulary: Vocabulary) -> Mapped
         elif vocabulary.find(label) is None:
             counts["unknown"] += 1
         column[place] = index.setdefault(stands_for, len(index))
+    if counts["unknown"] == len(names) > 0 and len(vocabulary):
+        raise LabelwoodError(
+            f"vocabulary: it has none of the {len(names)} labels; labels are like {names.array[0]!r}, concepts like "
+            f"{vocabulary.uri(0)!r} ({vocabulary.name(0)})"
+        )
     if len(index) == len(names) and not counts["replaced"] + counts["named"]:
         return Mapped(names, Y, counts)
     return Mapped(LabelNames.of(index), _moved_columns(Y, column, len(index)), counts)

@@ -248,14 +248,21 @@ class Vocabulary:
             concept = following[0]
         return concept
 
+    def _current_names(self) -> tuple[list[int], list[str]]:
+        """The preferred names of current concepts in all languages, each with its concept."""
+        owners = np.repeat(np.arange(len(self)), np.diff(self.text_ptr))
+        kept = np.flatnonzero((self.text_kind == PREFERRED) & (self.deprecated[owners] == 0))
+        return owners[kept].tolist(), packed_strings.unpack(self.texts, self.text_ends, kept, what="a name")
+
+    def names(self) -> list[str]:
+        """The preferred names of current concepts in all languages."""
+        return self._current_names()[1]
+
     @cached_property
     def by_name(self) -> dict[str, int]:
         """Preferred name in lower case to concept, over all languages; -1 if several current concepts have it."""
         found: dict[str, int] = {}
-        owners = np.repeat(np.arange(len(self)), np.diff(self.text_ptr))
-        kept = np.flatnonzero((self.text_kind == PREFERRED) & (self.deprecated[owners] == 0))
-        names = packed_strings.unpack(self.texts, self.text_ends, kept, what="a name")
-        for owner, name in zip(owners[kept].tolist(), names, strict=True):
+        for owner, name in zip(*self._current_names(), strict=True):
             key = name.casefold()
             found[key] = owner if found.get(key, owner) == owner else -1
         return found

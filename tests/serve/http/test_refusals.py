@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 
 import httpx
@@ -92,6 +93,29 @@ def test_malformed_examples_are_not_logged(shared, examples):
     answer = shared.http.post("/learn", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
     assert shared.metric("log_sequence") == before
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        ("suggest", {"text": 5}, "text: must be a string or an object"),
+        ("suggest", {"text": {"title": 5}}, "text: must be a string; text.title: must be a string"),
+        ("suggest", {"text": "a", "k": 0, "threshold": 2}, "k: must be at least 1; threshold: must be at most 1"),
+        ("suggest", {"txt": "a"}, "there is no field 'txt'; did you mean text?; the fields are text, features"),
+        ("suggest", {}, "exactly one of text and features must be given"),
+        ("suggest-batch", {"inputs": [{"text": "a"}, {"test": "b"}]}, "inputs.1: there is no field 'test'; did"),
+        ("explain", {"text": "a", "missed": [None]}, "missed.0: must be a string or an integer"),
+        ("explain", {"text": "a", "missed": [""]}, "missed.0: a label name must have 1 to 1000 characters; got 0"),
+        ("learn", {"text": "a", "labels": ["x"]}, "there is no field 'text'; the fields are examples, label_texts"),
+        ("learn", {"examples": [{"text": "a"}]}, "examples.0.labels: is missing"),
+        ("learn", {"examples": [{"text": "a", "labels": "x"}]}, "examples.0.labels: must be a list"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(shared, path, body, detail):
+    answer = shared.http.post(f"/{path}", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(detail)
+    assert not re.search(r"body|Input|Extra|function|0x|\[", answer.json()["detail"])
 
 
 def test_bodies_that_are_not_json_are_told_so(shared):

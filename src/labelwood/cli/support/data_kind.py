@@ -78,6 +78,8 @@ def refuse_for_pipe(options: Options) -> None:
 def is_a_text(options: Options) -> bool:
     """True if DATA is literal text rather than a path; flags for files are refused then."""
     word = options.data[0]
+    if not all(options.data):
+        raise UsageError("labelwood: DATA is empty; it takes a text or a data file")
     if word == "-" or options.format is not None or any(map(_exists, options.data)):
         return False
     if len(options.data) > 1 and not any(Path(path).suffix for path in options.data):

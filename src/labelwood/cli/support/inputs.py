@@ -15,6 +15,8 @@ from labelwood.cli.support.data_kind import has_texts, is_a_text, named_data, re
 from labelwood.cli.support.parser import VECTOR_FORMATS, Options, Parser, UsageError, at_least, one_of
 from labelwood.cli.support.safe_output import remark
 from labelwood.data import Dataset, TextDataset
+from labelwood.errors import LabelwoodError
+from labelwood.estimator import TreeEstimator
 from labelwood.methods import METHODS, load
 from labelwood.methods.text_classifier import Model, TextClassifier, estimator_of
 from labelwood.resources.memory import parse_bytes
@@ -162,6 +164,11 @@ def read_texts(
         for path in options.data
     ]
     found = TextDataset.joined(parts)
+    if needs_labels and not any(found.labels or ()):
+        raise LabelwoodError(
+            f"{named_data(options)}: no row has a label; --labels names the column with the labels, or the file with "
+            "those of plain lines"
+        )
     if needs_labels and not found.splits:
         options.refuse(["--sep"], f"the labels in {named_data(options)} are lists, not strings to split")
     if columns.fields:
@@ -222,10 +229,23 @@ def read_rows_and_truth(model: Model, options: Options) -> tuple[CSR, CSR]:
             refuse_names(options)
         elif dataset.label_names is not None:
             labels = named_rows(dataset.Y, dataset.label_names)
-        return dataset.X, estimator.encode_labels(labels)
+        return dataset.X, _known_truth(estimator, labels, options)
     encoder = text_model(model, options)
     documents = read_texts(options, model)
-    return encoder.encode(documents.inputs), estimator.encode_labels(documents.labels)
+    truth = _known_truth(estimator, documents.labels, options)
+    return encoder.encode(documents.inputs), truth
+
+
+def _known_truth(estimator: TreeEstimator, labels: Any, options: Options) -> CSR:
+    """The true labels by the ids of the model; an error if they are names of which the model knows none."""
+    truth = estimator.encode_labels(labels)
+    n_known = estimator.n_labels_
+    if truth.nnz and int(truth.indices.min()) >= n_known and isinstance(labels, list):
+        raise LabelwoodError(
+            f"{options.model} knows none of the {truth.n_cols - n_known:,} labels in {named_data(options)}: labels "
+            f"there are like {next(filter(None, labels))[0]!r}, those of the model like {estimator.classes_[0]!r}"
+        )
+    return truth
 
 
 def refuse_names(options: Options) -> None:

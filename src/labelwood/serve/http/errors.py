@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -19,7 +22,16 @@ _STATUS: dict[type[Exception], int] = {
     LogInDoubtError: 503,
     CannotLearnError: 409,
 }
-_MOST_ERRORS, _LONGEST_ERROR = 10, 2000  # errors and characters in the answer to a wrong request
+_MOST_ERRORS, _LONGEST_ERROR, _LONGEST_PATH = 10, 2000, 200  # errors and characters in the answer to a wrong request
+_WORDS = {
+    "Field required": "is missing",
+    "Input should be": "must be",
+    "a valid dictionary": "an object",
+    "a valid ": "a ",
+    "a integer": "an integer",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+}
 
 
 def add_errors(app: FastAPI) -> None:
@@ -33,9 +45,41 @@ def add_errors(app: FastAPI) -> None:
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         if (told := _told_about_json(request, error)) is not None:
             return JSONResponse({"detail": told}, 422)
-        problems = list(error.errors())[:_MOST_ERRORS]
-        lines = [f"{'.'.join(str(part)[:100] for part in problem['loc'])}: {problem['msg']}" for problem in problems]
-        return JSONResponse({"detail": _printable("; ".join(lines)[:_LONGEST_ERROR])}, 422)
+        return JSONResponse({"detail": _printable("; ".join(_in_words(error))[:_LONGEST_ERROR])}, 422)
+
+
+def _in_words(error: RequestValidationError) -> list[str]:
+    """What is wrong, one sentence for each field of the request: its path, and what it must be."""
+    found: dict[str, list[str]] = {}
+    for problem in list(error.errors())[:_MOST_ERRORS]:
+        message = problem["msg"].removeprefix("Value error, ")
+        for theirs, ours in _WORDS.items():
+            message = message.replace(theirs, ours)
+        found.setdefault(_path(problem, error.body), []).append(message)
+    return [f"{path}: {_joined(messages)}" if path else _joined(messages) for path, messages in found.items()]
+
+
+def _path(problem: Mapping[str, Any], body: Any) -> str:
+    """The field of the request where an error is; the place of an error also names the alternatives of a field."""
+    place: Sequence[str | int] = problem["loc"]
+    if place[0] != "body":
+        return ".".join(map(str, place[1:]))[:_LONGEST_PATH]
+    followed = []
+    for part in place[1:]:
+        if isinstance(part, int) if isinstance(body, list) else isinstance(body, dict) and part in body:
+            followed.append(str(part))
+            body = body[part]
+    if problem["type"] == "missing":
+        followed.append(str(place[-1]))
+    return ".".join(followed)[:_LONGEST_PATH]
+
+
+def _joined(messages: Sequence[str]) -> str:
+    """The messages as one; each alternative of a field makes its own."""
+    distinct = list(dict.fromkeys(messages))
+    if all(message.startswith("must be ") for message in distinct):
+        return "must be " + " or ".join(message.removeprefix("must be ") for message in distinct)
+    return ", or ".join(distinct)
 
 
 def _told_about_json(request: Request, error: RequestValidationError) -> str | None:

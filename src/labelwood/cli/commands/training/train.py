@@ -12,6 +12,7 @@ from labelwood.cli.support.parser import Options, Parser, UsageError
 from labelwood.cli.support.safe_output import remark
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.data import load_label_texts
+from labelwood.estimator import TreeEstimator
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.resources.memory import peak_resident, shown_bytes
 from labelwood.run_context import RunContext
@@ -32,6 +33,7 @@ EXAMPLES = (
     "labelwood train --method one-vs-rest --help",
 )
 _PROG = "labelwood train"
+_FEW_LABELS = 20  # among so few, each may well have one row
 
 
 def add_arguments(parser: Parser, argv: list[str]) -> None:
@@ -61,6 +63,9 @@ def run(options: Options) -> int:
     """Load the data, fit, save; print times, sizes and the shape of the model."""
     if options.checkpoint is None:
         options.refuse(["--resume"], "it needs --checkpoint, the directory to resume from")
+    if options.vocabulary is not None and not options.has_given(["--words", "--drop-stop-words"]):
+        why = "it is the language of --words stems; that of names is chosen where they are shown: labelwood predict"
+        options.refuse(["--language"], f"{why} --language")
     target = Path(options.output)
     check_target(target)  # before the training, not after it
     clock = RunContext()
@@ -89,6 +94,8 @@ def run(options: Options) -> int:
     with clock.phase("save"):
         model.save(target)
     estimator = estimator_of(model)
+    if model.takes == "text":
+        _remark_on_single_rows(estimator)
     facts = {
         "model": str(target),
         "method": estimator.method_name,
@@ -128,6 +135,15 @@ def _remark_on_labels(counts: Mapping[str, int], concepts: int) -> None:
     }
     told = [f"{counts[name]:,} {text}" for name, text in words.items() if counts.get(name)]
     remark(f"vocabulary of {concepts:,} concepts: {', '.join(told) or 'it knows every label, and none is deprecated'}")
+
+
+def _remark_on_single_rows(estimator: TreeEstimator) -> None:
+    """Say if no label has two rows, which is what a wrong column or separator looks like."""
+    if estimator.n_labels_ == estimator.trained_["label_entries"] > _FEW_LABELS:
+        remark(
+            f"each of the {estimator.n_labels_:,} labels has one row, from which hardly anything can be learned; "
+            "--labels names the column of the labels, --sep the separator between two labels"
+        )
 
 
 def _phases(command: dict[str, float], fit: dict[str, float]) -> dict[str, float]:

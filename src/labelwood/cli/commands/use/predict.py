@@ -14,6 +14,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+import numpy as np
+
 from labelwood.cli.support.columns import columns_for
 from labelwood.cli.support.data_kind import has_texts, is_a_text, refuse_for_pipe
 from labelwood.cli.support.inputs import (
@@ -31,6 +33,7 @@ from labelwood.cli.support.inputs import (
 )
 from labelwood.cli.support.output import open_output, shown_label, to_json
 from labelwood.cli.support.parser import Options, Parser, UsageError, at_least, number
+from labelwood.cli.support.safe_output import remark
 from labelwood.data.pipes import text_batches, vector_batches
 from labelwood.methods.text_classifier import Model, estimator_of
 from labelwood.scoring.roll_up import Parents, roll_up
@@ -126,6 +129,8 @@ def run(options: Options) -> int:
         raise UsageError("labelwood predict: --csv and --json exclude each other")
     model = read_model(options)
     estimator = estimator_of(model)
+    if not options.csv:  # whose columns follow from -k alone
+        options.k = min(options.k, max(estimator.n_labels_, 1))
     with open_output(options.output) as file:
         names = names_for(model, options)
         table = _CsvOutput(file, names) if options.csv else None
@@ -191,7 +196,9 @@ def _rows(model: Model, options: Options) -> Iterator[_Rows]:
     """Yield the rows of DATA: all at once, or from standard input as they arrive."""
     n_features = estimator_of(model).n_features_in_
     if model.takes == "text" and is_a_text(options):
-        yield _Rows(model.encode(literal(model, options)), {"text": options.data})
+        features = model.encode(literal(model, options))
+        _remark_on_unknown(model, features)
+        yield _Rows(features, {"text": options.data})
     elif options.data == ["-"]:
         refuse_for_pipe(options)
         estimator_of(model).verbose = False  # one bar per batch would flicker
@@ -210,10 +217,24 @@ def _rows(model: Model, options: Options) -> Iterator[_Rows]:
                 start += features.n_rows
     elif has_texts(options):
         documents = read_texts(options, model, needs_labels=False, keep_table=options.csv)
-        yield _Rows(text_model(model, options).encode(documents.inputs), documents.table or {})
+        features = text_model(model, options).encode(documents.inputs)
+        _remark_on_unknown(model, features)
+        yield _Rows(features, documents.table or {})
     else:
         features = read_data(options, n_features=n_features).X
         yield _Rows(features, {"row": range(1, features.n_rows + 1)})
+
+
+def _remark_on_unknown(model: Model, texts: CSR) -> None:
+    """Say how many texts have no word that the model knows: they all get the same suggestions."""
+    if texts.dense_part is not None:
+        return
+    estimator = estimator_of(model)
+    unknown = texts.n_rows - int(np.count_nonzero(np.diff(texts.indptr)))
+    if texts.n_rows == 1 and not estimator.knows_any(texts):
+        remark("the model knows no word of this text; it suggests the same labels for every such text")
+    elif unknown:
+        remark(f"the model knows no word of {unknown:,} of {texts.n_rows:,} texts; these all get the same labels")
 
 
 class _CsvOutput:
