@@ -1,5 +1,7 @@
 """Files of vectors beside texts: mapped, and refused in one line if they are wrong."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -66,24 +68,68 @@ def test_a_file_cut_short_is_refused(tmp_path, kept):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("shape", [(10**6, 3), (2**62, 3), (2**63, 2**63), (-4, 3)])
-def test_a_header_that_promises_other_rows_is_refused(tmp_path, shape):
-    with open(tmp_path / "v.npy", "wb") as file:
-        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
-        file.write(GOOD.tobytes())
+def with_header(header, version=1):
+    """A .npy file with 64 bytes of data and a header as it is given."""
+    content = header.encode("latin-1") + b"\n"
+    length = len(content).to_bytes(2 if version == 1 else 4, "little")
+    return b"\x93NUMPY" + bytes([version, 0]) + length + content + bytes(64)
+
+
+def told(descr="'<f4'", shape="(1, 2)", order="False"):
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"
+
+
+HEADERS = {
+    "beyond the file": told(shape=f"({2**40}, {2**40})"),
+    "wraps around to nothing": told(shape=f"({2**62}, 4)"),
+    "beyond 64 bits": told(shape=f"({'9' * 30}, 2)"),
+    "thousands of digits": told(shape=f"({'9' * 5000}, 2)"),
+    "negative": told(shape="(-2, -2)"),
+    "truth as a number": told(shape="(True, 2)"),
+    "signs without end": told(shape=f"({'-' * 8000}1, 2)"),
+    "a sum without end": told(shape=f"({'1+' * 3000}1, 2)"),
+    "brackets that do not close": "(" * 50,
+    "a text that does not end": "'''",
+    "a type of types": told(descr="('<f4', (1000000000,))"),
+    "a type that NumPy does not know": told(descr="'<f3'"),
+    "objects": told(descr="'|O'"),
+    "no object": "[]",
+    "nothing": "",
+    "old Python": told(shape="(1L, 2)"),
+}
+
+
+@pytest.mark.parametrize("header", HEADERS.values(), ids=list(HEADERS))
+def test_a_hostile_header_is_refused_in_one_line(tmp_path, header):
+    (tmp_path / "v.npy").write_bytes(with_header(header))
     with pytest.raises(FormatError, match=r"is no whole \.npy file of numbers") as refused:
         load_vectors(tmp_path / "v.npy")
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("shape", ["(4, 3)", "(4,3)", " (4, 3,)"])
+def test_headers_of_other_writers_are_read(tmp_path, version, shape):
+    (tmp_path / "v.npy").write_bytes(with_header(told(shape=shape), version)[:-64] + GOOD.tobytes())
+    assert load_vectors(tmp_path / "v.npy").tolist() == GOOD.tolist()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+@pytest.mark.timeout(30)
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "v.npy")
+    with pytest.raises(FormatError, match="must be a plain file"):
+        load_vectors(tmp_path / "v.npy")
+
+
 def test_other_files_are_refused(tmp_path):
+    (tmp_path / "zip.npy").write_bytes(b"PK\x03\x04 and nothing else")
+    with pytest.raises(FormatError, match="npz archive"):
+        load_vectors(tmp_path / "zip.npy")
     for content in ("a,b\n0.25,0.5\n", ""):
         (tmp_path / "text.npy").write_text(content)
         with pytest.raises(FormatError, match=r"is no whole \.npy file of numbers\. Save the vectors with numpy\.save"):
             load_vectors(tmp_path / "text.npy")
-    (tmp_path / "zip.npy").write_bytes(b"PK and nothing more")
-    with pytest.raises(FormatError, match="npz archive"):
-        load_vectors(tmp_path / "zip.npy")
     np.savez(tmp_path / "v.npz", GOOD)
     with pytest.raises(FormatError, match="npz archive"):
         load_vectors(tmp_path / "v.npz")

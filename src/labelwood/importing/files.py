@@ -97,6 +97,8 @@ def read_matrix(path: Path) -> Entries:
                 arrays = {name: archive[name] for name in ("indptr", "indices", "data", "shape", "format")}
         except _ZIPPED as error:
             raise FormatError(f"damaged ({error})") from None
+        except MemoryError:
+            raise FormatError("its arrays claim more memory than there is") from None
         return _entries(arrays)
 
 

@@ -77,19 +77,19 @@ def with_even_beams(tree: ForeignTree) -> ForeignTree:
     missing = depth[above].max() - depth[above]
     if not missing.any():
         return tree
-    parent, label, bias = [tree.parent], [tree.label], [tree.bias]
-    moved = tree.parent.copy()
-    parent[0], end = moved, len(moved)
+    if missing.sum() > 3 * len(tree.parent) + 1000:
+        raise FormatError("the tree is too uneven: its labels lie on levels too far apart")
+    last = np.arange(len(tree.parent))  # of the nodes below each node, the one that gets its labels
+    parent, label, bias = [tree.parent.copy()], [tree.label], [tree.bias]
+    end = len(tree.parent)
     for node, count in zip(above[missing > 0].tolist(), missing[missing > 0].tolist(), strict=True):
-        moved[leaves[tree.parent[leaves] == node]] = end + count - 1
+        last[node] = end + count - 1
         parent.append(np.array([node, *range(end, end + count - 1)]))
         label.append(np.full(count, -1))
         bias.append(np.full(count, _CERTAIN))
         end += count
-    whole = replace(tree, parent=np.concatenate(parent), label=np.concatenate(label), bias=np.concatenate(bias))
-    if len(whole.parent) > 4 * len(tree.parent) + 1000:
-        raise FormatError("the tree is too uneven: its labels lie on levels too far apart")
-    return whole
+    parent[0][leaves] = last[tree.parent[leaves]]
+    return replace(tree, parent=np.concatenate(parent), label=np.concatenate(label), bias=np.concatenate(bias))
 
 
 def _depths(parent: Numbers) -> Numbers:

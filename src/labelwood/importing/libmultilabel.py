@@ -35,19 +35,22 @@ def read(path: Path) -> LinearModel:
     """The model in a pipeline that ``save_pipeline`` wrote."""
     file = path / PIPELINE if path.is_dir() else path
     with naming(file):
-        pipeline = read_values(read_bytes(file))
+        content = read_bytes(file)
+        pipeline = read_values(content)
         model = pipeline.get("model") if isinstance(pipeline, dict) else None
         kind = model.name() if isinstance(model, Made) else ""
         if not isinstance(model, Made) or kind not in _READERS:
             raise FormatError(f"the model must be a TreeModel, an EnsembleTreeModel or a FlatModel; got {kind!r:.40}")
-        return _READERS[kind](model)
+        return _READERS[kind](model, len(content))
 
 
-def _read_trees(model: Made) -> LinearModel:
+def _read_trees(model: Made, most: int) -> LinearModel:
     members = model.fields()["tree_models"] if model.name() == "EnsembleTreeModel" else [model]
     if not isinstance(members, list) or not members or not all(isinstance(tree, Made) for tree in members):
         raise FormatError("the model has no trees")
-    found = [_read_tree(tree) for tree in members]
+    if len({id(tree) for tree in members}) < len(members):
+        raise FormatError("the model has one tree twice")
+    found = [_read_tree(tree, most) for tree in members]
     sizes = {n_features for n_features, _ in found}
     if len(sizes) != 1:
         raise FormatError("all trees must have the same features")
@@ -58,9 +61,9 @@ def _read_trees(model: Made) -> LinearModel:
     return assemble(estimator, [tree for _, tree in found], sizes.pop(), LOGISTIC, source="LibMultiLabel")
 
 
-def _read_tree(model: Made) -> tuple[int, ForeignTree]:
+def _read_tree(model: Made, most: int) -> tuple[int, ForeignTree]:
     own = model.fields()
-    n_features, n_columns, feature, column, weight, constant = _read_flat(own["flat_model"])
+    n_features, n_columns, feature, column, weight, constant = _read_flat(own["flat_model"], most)
     pointer = array_of(own["node_ptr"]).astype(np.int64)
     if (
         pointer.ndim != 1
@@ -114,10 +117,17 @@ def _scalar(value: Any) -> int:
     return -1
 
 
-def _read_flat(model: Any) -> tuple[int, int, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    """Features, columns, feature, column and weight of every entry, and the constant score of every column."""
+def _read_flat(
+    model: Any, most: int
+) -> tuple[int, int, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Features, columns, feature, column and weight of every entry, and the constant score of every column.
+
+    ``most`` are the columns that a file of this size can have.
+    """
     own = model.fields() if isinstance(model, Made) else {}
     (n_rows, n_columns), feature, column, weight = matrix_of(own["weights"])
+    if n_columns > most:
+        raise FormatError(f"the weights claim {n_columns} columns in a file of {most} bytes")
     bias = own["bias"]
     if not isinstance(bias, int | float):
         raise FormatError("bias must be a number")
@@ -132,8 +142,8 @@ def _read_flat(model: Any) -> tuple[int, int, npt.NDArray[Any], npt.NDArray[Any]
     return n_features, n_columns, feature[rest], column[rest], weight[rest], constant
 
 
-def _read_one_vs_rest(model: Made) -> LinearModel:
-    n_features, n_columns, feature, column, weight, constant = _read_flat(model)
+def _read_one_vs_rest(model: Made, most: int) -> LinearModel:
+    n_features, n_columns, feature, column, weight, constant = _read_flat(model, most)
     parent = np.concatenate([[-1], np.zeros(n_columns, np.int64)])
     label = np.concatenate([[-1], np.arange(n_columns)])
     tree = ForeignTree(parent, label, column + 1, feature, weight, np.concatenate([[0.0], constant]))

@@ -71,10 +71,13 @@ def _read_layer(folder: Path) -> _Layer:
     (n_members, _), member, cluster, _ = read_matrix(folder / "C.npz")
     has_bias = bias > 0
     with naming(folder):
+        apart = "every node of a layer must be in exactly one cluster"
+        if n_members != n_nodes or len(member) != n_nodes:
+            raise FormatError(apart)
         parent = np.full(n_members, -1)
         parent[member] = cluster
-        if n_members != n_nodes or len(member) != n_nodes or np.any(parent < 0):
-            raise FormatError("every node of a layer must be in exactly one cluster")
+        if np.any(parent < 0):
+            raise FormatError(apart)
         own = np.zeros(n_nodes)
         n_features = n_rows - has_bias
         is_bias = feature == n_features

@@ -20,6 +20,7 @@ from labelwood.importing.files import Entries
 
 _MOST_STEPS = 50_000_000
 _MARK = object()
+_KEYS = (str, bytes, int, float)
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,10 @@ def _set(machine: _Machine, items: list[Any]) -> None:
     pairs = list(zip(items[::2], items[1::2], strict=True))
     if isinstance(target, Made):
         target.items.extend(pairs)
-    else:
-        target.update(pairs)
+        return
+    if not all(key is None or isinstance(key, _KEYS) for key, _ in pairs):  # the hash of nested tuples may never end
+        raise FormatError("the pickle has a key that no model needs")
+    target.update(pairs)
 
 
 _LITERALS = (
@@ -205,8 +208,9 @@ def array_of(value: Any) -> npt.NDArray[Any]:
     else:
         raise FormatError(f"an array is missing; got {value.name()!r:.40}")
     name = kind.arguments[0] if isinstance(kind, Made) and kind.name() == "dtype" else None
-    if name not in _TYPES or (kind.state is not None and kind.state[1] not in ("<", "|")):
-        raise FormatError(f"an array has a type that no model has: {name!r:.20}")
+    if not isinstance(name, str) or name not in _TYPES or (kind.state is not None and kind.state[1] not in ("<", "|")):
+        shown = name if isinstance(name, str) else type(name).__name__
+        raise FormatError(f"an array has a type that no model has: {shown!r:.20}")
     if isinstance(content, Made):  # bytes of protocol 2 come as a call
         raise FormatError("an array is pickled by a protocol below 3")
     dtype = np.dtype(_TYPES[name])
