@@ -131,8 +131,9 @@ def test_label_texts(labelwood, tmp_path):
         "text,labels\ncats and dogs,pets\na dog barks,pets\ntax law,law\nincome tax,law\n", encoding="utf-8"
     )
     names.write_text("zebra\tzebras\tstriped horses\npets\t\nlaw\n\n", encoding="utf-8")
-    found = labelwood("train", docs, "-o", model, "--label-texts", names, "--json", "--n-jobs", 1).json
-    assert (found["rows"], found["labels"]) == (4, 3)
+    trained = labelwood("train", docs, "-o", model, "--label-texts", names, "--json", "--n-jobs", 1)
+    assert (trained.json["rows"], trained.json["labels"]) == (4, 3)
+    assert "label texts: for 1 of 2 labels with training rows, and for 1 labels without any\n" in trained.err
     assert labelwood("predict", model, "two zebras and striped horses", "-k", 1, "--json").json["labels"] == ["zebra"]
     chosen = labelwood("train", docs, "-o", model, "--label-texts", names, "--method", "auto", "--json", "--n-jobs", 1)
     assert chosen.json["method"] == "ranker"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from labelwood.data._files import read_text
+from labelwood.data.texts import content_of
 from labelwood.errors import FormatError
 
 
@@ -15,12 +14,7 @@ def load_label_texts(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     Texts of a label that stands on several lines are put together. Empty cells are left out.
     """
     found: dict[str, list[str]] = {}
-    content, _ = read_text(Path(path))
-    try:
-        lines = content.tobytes().decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: not UTF-8 text ({error.reason})") from None
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(content_of(path).split("\n"), start=1):
         label, *texts = (cell.strip() for cell in line.split("\t"))
         if not label:
             if not any(texts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from labelwood.cli.support.safe_output import remark
 from labelwood.cli.support.training_options import add_training_options, explained, read_task
 from labelwood.data import load_label_texts
 from labelwood.estimator import TreeEstimator
+from labelwood.label_names import LabelEntry
 from labelwood.methods.text_classifier import TextClassifier, estimator_of
 from labelwood.resources.memory import peak_resident, shown_bytes
 from labelwood.run_context import RunContext
@@ -91,6 +92,8 @@ def run(options: Options) -> int:
     model = task.fitted()
     if vocabulary is not None:
         _remark_on_labels(estimator_of(model).trained_["vocabulary"], len(vocabulary))
+    if described:
+        _remark_on_texts(described["label_texts"], estimator_of(model).label_entries())
     with clock.phase("save"):
         model.save(target)
     estimator = estimator_of(model)
@@ -115,6 +118,15 @@ def run(options: Options) -> int:
         _print(facts)
         print_next(target, takes=model.takes, with_vectors=bool(model.vector_width))
     return 0
+
+
+def _remark_on_texts(texts: Mapping[str, Sequence[str]], labels: Sequence[LabelEntry]) -> None:
+    """Say for which labels there are texts: a file of other labels is easily taken for the right one."""
+    described = [bool(label.support) for label in labels if texts.get(str(label.name))]
+    n_seen = sum(bool(label.support) for label in labels)
+    told = f"label texts: for {sum(described):,} of {n_seen:,} labels with training rows"
+    n_unseen = len(described) - sum(described)
+    remark(f"{told}, and for {n_unseen:,} labels without any" if n_unseen else told)
 
 
 def _label_texts(given: str, vocabulary: Vocabulary | None) -> dict[str, list[str]]:
