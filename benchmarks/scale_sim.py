@@ -5,8 +5,9 @@
 
 The costs are those that benchmarks/scale_costs.py measures on the data set. The work units are those into which a
 random tree of the shape is divided; a free core takes the largest unit that is left. The rows are copied to every node
-over the network, in rounds in which each copy serves one more node; the results come back to the process that trains,
-which also makes the label vectors and clusters them. The network and the disk are taken to keep their bandwidth.
+over the network, in rounds in which each copy serves one more node. The workers make the label vectors; the process
+that trains clusters them on its own threads, and the results come back to it. The network and the disk are taken to
+keep their bandwidth.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from benchmarks.scale_costs import BESIDE, SHAPES, Shape, measure
 from labelwood import LinearTree
 from labelwood.data import load
-from labelwood.methods.label_tree import subtrees
+from labelwood.methods.label_tree import subtrees, tree_units
 from labelwood.packed import tree_shape
 from labelwood.resources.memory import parse_bytes
 
@@ -44,10 +45,10 @@ class Cluster:
     disk: float
 
 
-def unit_seconds(shape: Shape, division: subtrees.Division, ns_per_entry_and_block: float) -> list[float]:
+def unit_seconds(shape: Shape, shares: list[tree_units.Share], ns_per_entry_and_block: float) -> list[float]:
     """Seconds of each unit: its share of the work, where every label of a row is in a node of its own."""
     row_of_label = shape.rows * shape.row_labels / shape.labels
-    return [1e-9 * ns_per_entry_and_block * shape.row_entries * row_of_label * part.cost for part in division.parts]
+    return [1e-9 * ns_per_entry_and_block * shape.row_entries * row_of_label * share.cost for share in shares]
 
 
 def scheduled(seconds: list[float], workers: int) -> float:
@@ -61,15 +62,20 @@ def scheduled(seconds: list[float], workers: int) -> float:
 def simulate(shape: Shape, cluster: Cluster, cost: dict[str, float]) -> dict[str, Any]:
     """Seconds of each stage, bytes that each machine holds, and what breaks or waits first."""
     tree = tree_shape.random_tree(shape.labels, arity=32, max_leaf=400, seed=0)
-    division = subtrees.divide(tree, np.ones(shape.labels, np.int64))
-    units = unit_seconds(shape, division, cost["ns_per_entry_and_block"])
+    n_parts = tree_units.parts_for(cluster.nodes * cluster.cores)
+    division = subtrees.divide(tree, np.ones(shape.labels, np.int64), n_parts)
+    shares = tree_units.shares_of(division, n_parts)
+    units = unit_seconds(shape, shares, cost["ns_per_entry_and_block"])
     entries, results = shape.rows * shape.row_entries, cost["result_bytes_per_label"] * shape.labels
     rows_bytes = 8.0 * entries + 8.0 * shape.rows
-    alone = 1e-9 * cost["vector_ns_per_entry"] * entries * shape.row_labels
-    alone += 1e-6 * cost["cluster_us_per_label_and_level"] * shape.labels * (tree.depth - 1)
+    vectors = 1e-9 * cost["vector_ns_per_entry"] * entries * shape.row_labels
+    vector_bytes = 8.0 * LinearTree().cluster_features * shape.labels
+    alone = 1e-6 * cost["cluster_us_per_label_and_level"] * shape.labels * (tree.depth - 1)
     seconds = {
         "rows to the nodes": math.ceil(math.log2(cluster.nodes)) * rows_bytes / cluster.network,
-        "label vectors and clustering": alone / (1 + THREADS_SHARE * (cluster.cores - 1)),
+        "label vectors": vectors / (cluster.nodes * cluster.cores),
+        "label vectors to one process": (vector_bytes / cluster.network) if cluster.nodes > 1 else 0.0,
+        "clustering": alone / (1 + THREADS_SHARE * (cluster.cores - 1)),
         "units": scheduled(units, cluster.nodes * cluster.cores),
         "results to one process": (results / cluster.network) if cluster.nodes > 1 else 0.0,
         "writing the model": results / cluster.disk,
@@ -78,12 +84,15 @@ def simulate(shape: Shape, cluster: Cluster, cost: dict[str, float]) -> dict[str
     labels = 12.0 * shape.rows * shape.row_labels
     held = {
         "a node: rows, and those of the upper part again": rows_bytes + upper,
-        "the process that trains: rows, labels and model": rows_bytes + labels + 1.5 * results,
+        "the process that trains: rows, labels, and label vectors or model": rows_bytes
+        + labels
+        + max(1.5 * results, vector_bytes),
     }
     broken = [name for name, count in held.items() if count > cluster.memory]
     slowest = max(seconds, key=lambda name: seconds[name])
     if slowest == "units" and max(units) >= 0.99 * seconds["units"] and cluster.nodes > 1:
-        slowest = "units: all wait for the largest, " + ("the upper part" if np.argmax(units) == 0 else "a subtree")
+        largest = shares[int(np.argmax(units))]
+        slowest = "units: all wait for the largest, " + ("of the upper part" if largest.part == 0 else "of a subtree")
     total = sum(seconds.values())
     return {
         "shape": shape.name,
@@ -92,7 +101,7 @@ def simulate(shape: Shape, cluster: Cluster, cost: dict[str, float]) -> dict[str
         "hours": round(total / 3600, 2),
         "seconds": {name: round(value) for name, value in seconds.items()},
         "gigabytes": {name: round(count / 1e9, 1) for name, count in held.items()},
-        "efficiency": round((sum(units) + alone) / (total * cluster.nodes * cluster.cores), 3),
+        "efficiency": round((sum(units) + vectors + alone) / (total * cluster.nodes * cluster.cores), 3),
         "does_not_fit": broken,
         "waits_first_for": slowest,
     }

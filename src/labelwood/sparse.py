@@ -31,6 +31,7 @@ Progress = Callable[[int], None] | None  # told the work done so far; None if no
 
 HEAVIEST = 1e30  # largest magnitude of a stored weight
 _INFINITE_HALF = 0x7C00
+_AT_ONCE = 1 << 20  # values
 MAX_COLUMNS = 2**31 - 1
 _UNORDERED = 3  # column ids out of order or repeated within a row: the one fault that from_scipy repairs
 
@@ -276,7 +277,11 @@ def are_light(values: npt.NDArray[Any]) -> bool:
     """True if weights from a file are finite, and small enough that scores stay finite."""
     if values.dtype == np.float16:
         # NumPy is slow at comparing float16; the bits without the sign have the same order.
-        return int((values.view(np.uint16) & 0x7FFF).max(initial=0)) < _INFINITE_HALF
+        bits = values.view(np.uint16)
+        return all(
+            int((bits[start : start + _AT_ONCE] & 0x7FFF).max(initial=0)) < _INFINITE_HALF
+            for start in range(0, len(bits), _AT_ONCE)
+        )
     lightest, heaviest = float(values.min(initial=0)), float(values.max(initial=0))
     return lightest >= -HEAVIEST and heaviest <= HEAVIEST  # false for NaN
 

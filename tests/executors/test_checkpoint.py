@@ -96,14 +96,14 @@ def test_killed_at_five_moments_it_ends_with_the_same_bytes(folder, tmp_path_fac
     ids=["linear-tree", "craft-forest", "online-forest"],
 )
 def test_a_stopped_training_goes_on(model, many_labels, tmp_path, saved):
-    """Stopped after the second unit; only the others are left to do."""
+    """Stopped after the second unit that is kept; only the others are left to do."""
 
     class Stops:
         def map(self, units, shared, n_threads, progress):
             from labelwood.executors import THREADS
 
             for number, found in enumerate(THREADS.map(units, shared, n_threads, progress)):
-                if number == 2:
+                if number == 2 and not units[0].name.startswith("vectors"):
                     raise KeyboardInterrupt
                 yield found
 
@@ -111,7 +111,7 @@ def test_a_stopped_training_goes_on(model, many_labels, tmp_path, saved):
     alone = saved(model.fit(*many_labels))
     with pytest.raises(KeyboardInterrupt):
         model.fit(*many_labels, checkpoint=tmp_path, executor=Stops())
-    finished = {path.name for path in tmp_path.glob("*.npz") if "shape" not in path.name}
+    finished = {path.name for path in tmp_path.glob("*.npz") if "shape" not in path.name} - {"parts.npz"}
     assert len(finished) == 2
     assert saved(model.fit(*many_labels, checkpoint=tmp_path, resume=True)) == alone
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from labelwood import CraftForest, LabelwoodError, LinearTree, OnlineForest
+from labelwood import CraftForest, LabelwoodError, LinearTree, OneVsRest, OnlineForest
 from labelwood.executors import RayExecutor
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: make test-ray runs these tests")
@@ -19,6 +19,7 @@ pytestmark = [
 
 MODELS = {
     "linear-tree": LinearTree(n_trees=3, arity=4, max_leaf=10),
+    "one-vs-rest": OneVsRest(),
     "craft-forest": CraftForest(n_trees=5, max_leaf=20),
     "online-forest": OnlineForest(n_trees=3, tree={"max_leaf": 10}),
 }
@@ -91,7 +92,7 @@ def test_a_node_killed_in_training_changes_nothing(name, cluster, many_labels, s
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     model = clone(MODELS[name]).set_params(n_jobs=1)
-    if name != "linear-tree":
+    if name not in ("linear-tree", "one-vs-rest"):
         model.set_params(n_trees=12)
     alone = saved(model.fit(*many_labels))
     extra = cluster.add_node(num_cpus=1, object_store_memory=STORE)

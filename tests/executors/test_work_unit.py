@@ -16,7 +16,7 @@ from labelwood import (
     OneVsRest,
     OnlineForest,
 )
-from labelwood.methods.label_tree import subtrees
+from labelwood.methods.label_tree import subtrees, tree_units
 from labelwood.packed import tree_shape
 
 MODELS = {
@@ -26,7 +26,12 @@ MODELS = {
     "huffman": LinearTree(tree="huffman", arity=3, loss="logistic"),
     "kmeans": LinearTree(tree="kmeans", arity=6, normalize=False),
     "nothing kept": LinearTree(arity=4, max_leaf=8, weight_threshold=1e6),
+    "vectors kept whole": LinearTree(arity=4, max_leaf=8, cluster_features=None),
     "one-vs-rest": OneVsRest(),
+    "one-vs-rest, exact weights": OneVsRest(weight_threshold=None),
+    "one-vs-rest, int8": OneVsRest(weight_dtype="int8", bias=0, intercept=0),
+    "one-vs-rest, float32": OneVsRest(weight_dtype="float32"),
+    "one-vs-rest, nothing kept": OneVsRest(weight_threshold=1e6, weight_dtype="int8"),
     "craft": CraftForest(n_trees=5, max_leaf=20),
     "craft, seeds by node": CraftForest(n_trees=4, max_leaf=20, diversity="DxDy"),
     "craft, no projection": CraftForest(n_trees=3, max_leaf=20, projection="none", rerank=True),
@@ -42,7 +47,7 @@ def test_divided_work_gives_the_same_bytes(name, many_labels, backwards, saved):
     model = clone(MODELS[name]).set_params(n_jobs=1)
     alone = saved(model.fit(*many_labels))
     assert saved(model.fit(*many_labels, executor=backwards)) == alone
-    assert len(backwards.names) >= (1 if name == "one-vs-rest" else 3)
+    assert len(backwards.names) >= 3
     assert saved(model.set_params(n_jobs=2).fit(*many_labels, executor="threads"))[2] == alone[2]
 
 
@@ -84,6 +89,40 @@ def test_every_node_is_trained_once(seed, n_labels, arity, max_leaf):
         assert tree.label[part.ids[at]] == label
         if number > 0:
             assert leaf_of[int(division.label_in_upper[label])] == part.ids[0]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 400), st.integers(2, 40), st.integers(1, 60), st.integers(1, 100))
+def test_every_group_of_siblings_is_in_one_unit(seed, n_labels, arity, max_leaf, n_parts):
+    """The nodes and pieces of all units together are the inner nodes, each once and whole."""
+    counts = np.random.default_rng(seed).integers(0, 50, n_labels)
+    tree = tree_shape.random_tree(n_labels, arity=arity, max_leaf=max_leaf, seed=seed)
+    division = subtrees.divide(tree, counts, n_parts)
+    shares = tree_units.shares_of(division, n_parts)
+    trained = np.zeros(tree.n_nodes)
+    for share in shares:
+        assert 0 <= share.piece < share.n_pieces
+        trained[division.parts[share.part].ids[share.nodes]] += 1 / share.n_pieces
+    np.testing.assert_allclose(trained[tree.inner], 1)
+    assert trained.sum() == pytest.approx(len(tree.inner))
+    assert sum(share.cost for share in shares) == pytest.approx(sum(part.cost for part in division.parts))
+
+
+def trained_units(executor):
+    return sum(name.startswith("tree") for name in executor.names)
+
+
+def test_more_workers_get_more_units(many_labels, backwards, saved, tmp_path):
+    """The model stays the same; a checkpoint keeps its units when fewer workers go on."""
+    model = LinearTree(arity=4, max_leaf=2, n_jobs=1)
+    alone = saved(model.fit(*many_labels))
+    assert saved(model.fit(*many_labels, executor=backwards)) == alone
+    few, backwards.names = trained_units(backwards), []
+    backwards.n_workers = lambda: 40
+    assert saved(model.fit(*many_labels, executor=backwards, checkpoint=tmp_path / "done")) == alone
+    assert trained_units(backwards) > 2 * few
+    again = model.fit(*many_labels, checkpoint=tmp_path / "done", resume=True)
+    assert saved(again) == alone
 
 
 def test_rows_in_a_file_may_be_sent_out(many_labels, backwards, saved, tmp_path):

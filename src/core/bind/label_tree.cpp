@@ -3,6 +3,7 @@
 #include "bind/options.hpp"
 #include "label_tree/cluster.hpp"
 #include "label_tree/label_vectors.hpp"
+#include "label_tree/node_check.hpp"
 #include "label_tree/packed_tree.hpp"
 #include "label_tree/size_estimate.hpp"
 #include "label_tree/tree_trainer.hpp"
@@ -48,6 +49,8 @@ void read(OptionsReader& from, label_tree::TrainOptions& to) {
     from.read("most_entries", to.most_entries);
     from.read("child_bytes", to.child_bytes);
     from.read("weight_bytes", to.weight_bytes);
+    from.read("piece", to.piece);
+    from.read("n_pieces", to.n_pieces);
 }
 
 // Hands bytes to NumPy as an array of numbers of the given type, without a copy.
@@ -94,12 +97,13 @@ nb::tuple grow(const HybridArrays& vectors, const nb::dict& options, int n_threa
 nb::dict train(const HybridArrays& x, const PatternArrays& y, const LabelTreeArrays& tree, const nb::dict& options,
                int n_threads, const nb::object& progress, const std::optional<Array<float>>& scale,
                const std::optional<Array<float>>& vector_scale, const std::optional<Array<int32_t>>& ids,
-               const std::optional<Array<int32_t>>& rows) {
+               const std::optional<Array<int32_t>>& rows, const std::optional<Array<int32_t>>& only) {
     Monitor monitor = monitor_of(progress);
     auto given = options_from<label_tree::TrainOptions>(options, read);
     given.n_threads = n_threads;
     const GivenRows features(x, scale, vector_scale);
-    const label_tree::TreePart part{tree.view(), data_or_null(ids), data_or_null(rows)};
+    label_tree::TreePart part{tree.view(), data_or_null(ids), data_or_null(rows)};
+    if (only) part.only = span(*only);
     label_tree::TrainedWeights out =
         without_gil([&] { return label_tree::TreeTrainer(features.rows(), y.view(), part, given, monitor).run(); });
     nb::dict arrays;
@@ -218,6 +222,49 @@ class TreeSearcher {
     label_tree::PackedTree tree_;
 };
 
+// What is checked of a packed tree.
+struct CheckedArrays {
+    Array<int64_t> feature_ptr;
+    Array<int32_t> features;
+    Array<int64_t> weight_ptr;
+    Array<uint32_t> row_start;
+    AnyArray child;
+    Array<int32_t> n_children;
+    int64_t n_features;
+
+    template <class Child>
+    label_tree::NodeFault fault() const {
+        const auto* children = static_cast<const Child*>(child.data());
+        const bool dense = length(row_start) == 0 && child.shape(0) == 0;
+        return label_tree::first_fault<Child>({feature_ptr.data(), features.data(), weight_ptr.data(), row_start.data(),
+                                               children, length(n_children), n_features, n_children.data(), dense});
+    }
+};
+
+void read(OptionsReader& from, CheckedArrays& to) {
+    from.read("feature_ptr", to.feature_ptr);
+    from.read("features", to.features);
+    from.read("weight_ptr", to.weight_ptr);
+    from.read("row_start", to.row_start);
+    from.read_any<uint8_t, uint16_t, int32_t>("child", to.child);
+    from.read("n_children", to.n_children);
+    from.read("n_features", to.n_features);
+}
+
+int check_nodes(const nb::dict& arrays) {
+    const auto given = options_from<CheckedArrays>(arrays, read);
+    return static_cast<int>(without_gil([&] {
+        switch (given.child.dtype().bits / 8) {
+            case 1:
+                return given.fault<uint8_t>();
+            case 2:
+                return given.fault<uint16_t>();
+            default:
+                return given.fault<int32_t>();
+        }
+    }));
+}
+
 using Array3 = nb::ndim<3>;
 
 nb::tuple average(const nb::ndarray<const int32_t, Array3, nb::c_contig, nb::device::cpu>& labels,
@@ -240,10 +287,14 @@ void bind_label_tree(nb::module_& m) {
           "A label tree by clustering label vectors, as (parent, label).");
     m.def("train_tree", &train, arg("X"), arg("Y"), arg("tree"), arg("options"), arg("n_threads"),
           arg("progress").none(), nb::kw_only(), arg("scale") = nb::none(), arg("vector_scale") = nb::none(),
-          arg("ids") = nb::none(), arg("rows") = nb::none(),
-          "Weights of every inner node of a label tree, and the bytes of weights that the solver moved.");
+          arg("ids") = nb::none(), arg("rows") = nb::none(), arg("only") = nb::none(),
+          "Weights of every inner node of a label tree, or of those in `only`, and the bytes of weights that the "
+          "solver moved.");
     m.def("count_tree", &count, arg("X"), arg("Y"), arg("tree"), arg("n_threads"), arg("progress").none(),
           "Used features and row entries of every inner node, and rows of every node, of an untrained tree.");
+    m.def("check_nodes", &check_nodes, arg("arrays"),
+          "0 for sound weights of a packed tree, else the number of the fault of a node: 1 range or 2 order of its "
+          "features, 3 order or 4 end of its row starts, 5 children.");
     m.def("average_topk", &average, arg("labels"), arg("scores"), arg("k"), "Average of several top-k lists per row.");
     nb::class_<TreeSearcher>(m, "TreeSearcher", "A packed label tree, ready to be searched.")
         .def(nb::init<const nb::dict&>(), arg("arrays"))

@@ -28,6 +28,9 @@ struct TrainOptions {
     int64_t most_entries = 0;
     int child_bytes = 4;   // of a child number in sparse weights: 1, 2 or 4
     int weight_bytes = 4;  // of a sparse weight: 1 (int8), 2 (half) or 4; dense ones are floats
+    // Of every node, only the groups of siblings of this piece are trained. The pieces of a node hold its weights
+    // together; what a piece does not train is 0.
+    int32_t piece = 0, n_pieces = 1;
 
     Stored stored() const {
         const bool dense = threshold < 0.0f;
@@ -37,11 +40,12 @@ struct TrainOptions {
 
 // A part of a label tree as a tree of its own: its leaves are labels, or nodes whose subtrees are trained
 // elsewhere. `ids` are the nodes' ids in the whole tree, which key their random numbers; row i of the labels
-// is row rows[i] of the features. Null: the same numbers.
+// is row rows[i] of the features. Null: the same numbers. `only` are the inner nodes to train; empty: all.
 struct TreePart {
     Tree tree;
     const int32_t* ids = nullptr;
     const int32_t* rows = nullptr;
+    Span<const int32_t> only{};
 };
 
 // The bias of a child that has no training row: its probability is 0 in float under either loss.
@@ -58,7 +62,7 @@ class TreeTrainer {
           options_(options),
           monitor_(monitor),
           members_(node_members(y, part.tree)),
-          inner_(inner_nodes(part.tree)),
+          inner_(part.only.empty() ? inner_nodes(part.tree) : Vector<int32_t>(part.only.begin(), part.only.end())),
           done_(inner_.size(), options.stored()) {
         if (part.rows == nullptr) return;
         for (int32_t& row : members_.rows) row = part.rows[row];
@@ -129,7 +133,7 @@ class TreeTrainer {
         Scratch& scratch = scratches_[worker];
         build(inner_[index], scratch);
         NodeTask task(*this, index, scratch.problem);
-        for (int32_t group = 0; group < task.n_groups; ++group) task.solve(group, scratch.solver);
+        for (int32_t group = task.first_group; group < task.end_group; ++group) task.solve(group, scratch.solver);
         task.pack();
     }
 
@@ -137,8 +141,8 @@ class TreeTrainer {
         Scratch& owner = scratches_.front();
         build(inner_[index], owner);
         NodeTask task(*this, index, owner.problem);
-        parallel_for(task.n_groups, options_.n_threads, monitor_, [&](int64_t group, int worker) {
-            task.solve(static_cast<int32_t>(group), scratches_[worker].solver);
+        parallel_for(task.end_group - task.first_group, options_.n_threads, monitor_, [&](int64_t group, int worker) {
+            task.solve(task.first_group + static_cast<int32_t>(group), scratches_[worker].solver);
         });
         task.pack();
     }
@@ -168,6 +172,9 @@ class TreeTrainer {
                              [&](int32_t a, int32_t b) { return positives.count(a) > positives.count(b); });
             n_trained = static_cast<int32_t>(trained.size());
             n_groups = (n_trained + simd::kMaxLanes - 1) / simd::kMaxLanes;
+            const int64_t piece = trainer.options_.piece, n_pieces = trainer.options_.n_pieces;
+            first_group = static_cast<int32_t>(n_groups * piece / n_pieces);
+            end_group = static_cast<int32_t>(n_groups * (piece + 1) / n_pieces);
             if (trainer.dense()) {
                 const PackedNode& block = trainer.done_.add_dense(index, problem.features.size(), n_children);
                 weights = reinterpret_cast<float*>(block.weights(trainer.options_.stored()));
@@ -255,7 +262,7 @@ class TreeTrainer {
         TreeTrainer& trainer;
         int64_t index;
         const NodeProblem& problem;
-        int32_t node, n_children, n_trained, n_groups;
+        int32_t node, n_children, n_trained, n_groups, first_group, end_group;
         Vector<int32_t> rank, by_column;  // compacted feature <-> position by ascending column
         RowLists positives;               // of each child, as row numbers within the node
         Vector<int32_t> trained;          // children that have a positive row

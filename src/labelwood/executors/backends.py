@@ -76,6 +76,10 @@ class RayExecutor:
             ray.init(address=self.address, log_to_driver=False)
         return ray
 
+    def n_workers(self) -> int:
+        """Units that the cluster runs at once."""
+        return max(1, int(self.connect().cluster_resources().get("CPU", 1)) // _PER_UNIT)
+
     def map(
         self, units: Sequence[Unit], shared: Arrays, n_threads: int, progress: Progress
     ) -> Iterator[tuple[Unit, dict[str, npt.NDArray[Any]]]]:

@@ -22,7 +22,7 @@ from labelwood.errors import FormatError, LabelwoodError
 from labelwood.sparse import CSR
 from labelwood.storage.atomic import atomic_file, create_directory
 
-FORMAT, VERSION, MANIFEST = "labelwood-checkpoint", 1, "checkpoint.json"
+FORMAT, VERSION, MANIFEST = "labelwood-checkpoint", 2, "checkpoint.json"
 _PIECE = 1 << 24  # entries hashed at a time
 
 

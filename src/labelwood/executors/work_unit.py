@@ -78,9 +78,14 @@ class _Share:
         self.progress(round(MILLION * self.start + millionths * self.share))
 
 
-def complete(title: str, units: Sequence[Unit], shared: Arrays, run: RunContext) -> list[dict[str, npt.NDArray[Any]]]:
-    """The results of all units, in order: from the checkpoint if it has them, else by the run's executor."""
-    executor, checkpoint = run.executor or THREADS, run.checkpoint
+def complete(
+    title: str, units: Sequence[Unit], shared: Arrays, run: RunContext, *, is_kept: bool = True
+) -> list[dict[str, npt.NDArray[Any]]]:
+    """The results of all units, in order: from the checkpoint if it has them, else by the run's executor.
+
+    Results that are not kept are not written to the checkpoint.
+    """
+    executor, checkpoint = run.executor or THREADS, run.checkpoint if is_kept else None
     found = {} if checkpoint is None else checkpoint.read(unit.name for unit in units)
     left = [unit for unit in units if unit.name not in found]
     with run.phase(title, MILLION) as progress:

@@ -30,6 +30,14 @@ from labelwood.sparse import CSR, F32, F64, HEAVIEST, I32, I64, TopK, are_light
 _OWNER = "NodeWeights"
 _require = partial(require, _OWNER)
 _OPTIONAL = ("scale", "vector_weights", "vector_scale")  # arrays that are not saved if they are empty
+_FAULTS = (
+    "",
+    "features must be columns of the rows",
+    "the features of a node must be sorted and distinct",
+    "row_start must never fall within a node",
+    "row_start must stay within its node",
+    "child must be a child of its node",
+)
 _CHILD_TYPES: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.int32)
 
 
@@ -108,7 +116,6 @@ class NodeWeights:
         self._check_vectors(tree, n_inner)
         n_sparse = n_features - self.n_columns
         _require(n_sparse >= 0, "vector_weights must have at most as many columns as the model has features")
-        CSR(self.feature_ptr, self.features, np.ones(len(self.features), np.float32), n_sparse).check()
         if self.dense:
             _require(self.weights.dtype == np.float32, "weights must be float32")
             _require(np.array_equal(np.diff(self.weight_ptr), per_node * n_children), "weight_ptr does not fit")
@@ -117,7 +124,7 @@ class NodeWeights:
             _require(known, "weights must be int8, float16 or float32")
             _require(len(self.row_start) == len(self.features), "row_start must have one entry per feature")
             _require(len(self.child) == len(self.weights), "child and weights must have the same length")
-            self._check_rows(n_children)
+        self._check_nodes(n_children, n_sparse)
         n_scales = n_inner if self.weights.dtype == np.int8 else 0
         _require(self.scale.shape == (n_scales,), "scale must have one value per inner node for int8, else none")
         light = all(are_light(array) for array in (self.bias, self.weights, self.scale, *self._of_vectors()))
@@ -137,19 +144,11 @@ class NodeWeights:
             len(self.vector_scale) == n_scales, "vector_scale must have one value per inner node for int8, else none"
         )
 
-    def _check_rows(self, n_children: npt.NDArray[Any]) -> None:
-        node_weights, begin, end = np.diff(self.weight_ptr), self.feature_ptr[:-1], self.feature_ptr[1:]
-        filled = begin < end
-        rises = self.row_start[1:] >= self.row_start[:-1]
-        rises[begin[filled & (begin > 0)] - 1] = True
-        _require(bool(rises.all()), "row_start must never fall within a node")
-        last = self.row_start[end[filled] - 1]
-        _require(bool((last <= node_weights[filled]).all()), "row_start must stay within its node")
-        weighty = node_weights > 0
-        if weighty.any():
-            firsts = self.weight_ptr[:-1][weighty]
-            inside = np.maximum.reduceat(self.child, firsts) < n_children[weighty]
-            _require(bool(inside.all()) and self.child.min() >= 0, "child must be a child of its node")
+    def _check_nodes(self, n_children: npt.NDArray[Any], n_features: int) -> None:
+        names = ("feature_ptr", "features", "weight_ptr", "row_start", "child")
+        own = {"n_children": n_children.astype(np.int32), "n_features": n_features}
+        fault = _core.check_nodes({**{name: getattr(self, name) for name in names}, **own})
+        _require(fault == 0, _FAULTS[fault])
 
 
 def child_type(widest: int) -> type[np.integer[Any]]:

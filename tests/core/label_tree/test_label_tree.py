@@ -14,7 +14,7 @@ from labelwood import _core
 from labelwood.packed import tree_shape
 from labelwood.sparse import CSR, from_scipy
 
-STORED = {"child_bytes": 4, "weight_bytes": 4}
+STORED = {"child_bytes": 4, "weight_bytes": 4, "piece": 0, "n_pieces": 1}
 
 
 def planted(seed, n_rows, n_features, n_labels, density=0.4):

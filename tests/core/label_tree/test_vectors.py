@@ -110,6 +110,8 @@ def trained(x, y, tree, options, threshold=-1.0, seed=0, n_threads=1, **scales):
         "most_entries": 0,
         "child_bytes": 4,
         "weight_bytes": 4,
+        "piece": 0,
+        "n_pieces": 1,
     }
     return _core.train_tree(x, y, tree, own, n_threads, None, **scales)
 

@@ -20,7 +20,7 @@ from labelwood.explain.label_tree import RowInTree, explain_row, members_of
 from labelwood.explain.tree_weights import PackedTreeWeights
 from labelwood.hybrid import Hybrid, as_layout
 from labelwood.label_names import LabelNames
-from labelwood.methods.label_tree import subtrees
+from labelwood.methods.label_tree import tree_units
 from labelwood.methods.label_tree.block_weight import AUTO, chosen_weight
 from labelwood.methods.label_tree.shrinkable import DTYPES, Shrinkable
 from labelwood.methods.label_tree.training_rows import TrainingRows, factors, grown, seed_of, train_part, train_whole
@@ -109,9 +109,12 @@ class LinearModel(Shrinkable):
         rows = self._training_rows(X, run)
         grow = self._grower(rows, Y, run)
         trees = [grown(grow, 0, run)]
+        if self._n_trees() == 1:
+            del grow  # it holds the label vectors
         self._check_memory(rows, Y, trees[0], run)
-        trees += [grown(grow, number, run) for number in range(1, self._n_trees())]
-        del grow  # it holds the label vectors
+        if self._n_trees() > 1:
+            trees += [grown(grow, number, run) for number in range(1, self._n_trees())]
+            del grow
         self.trees_ = self._train(rows, Y, trees, run)
 
     @property
@@ -200,7 +203,7 @@ class LinearModel(Shrinkable):
     def _train(self, rows: TrainingRows, Y: CSR, trees: Sequence[LabelTree], run: RunContext) -> list[PackedTree]:
         """The trees with their weights, packed."""
         settings = [self._setting(rows, tree, seed_of(number, run), run) for number, tree in enumerate(trees)]
-        train = subtrees.train_divided if run.is_divided else train_whole
+        train = tree_units.train_divided if run.is_divided else train_whole
         trained = train(trees, settings, rows.shared(), Y, run)
         moved = sum(int(arrays.pop("weight_bytes")) for arrays in trained)
         logger.debug("train: %.2f GB of weights moved", moved / 1e9)
@@ -217,6 +220,9 @@ class LinearModel(Shrinkable):
             # Only here are the arrays the mapped file itself; other processes get a copy in memory.
             "resident": rows.X.resident if run.is_local else 0,
             "most_entries": rows.most_entries,
+            "labels": "",
+            "piece": 0,
+            "n_pieces": 1,
         }
 
     def _solver(self) -> dict[str, Any]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from labelwood import _core
-from labelwood.executors.work_unit import MILLION
+from labelwood.executors.work_unit import MILLION, Unit, complete
 from labelwood.hybrid import Hybrid, beside
+from labelwood.packed.base import pointer_to
 from labelwood.packed.label_tree import child_type
 from labelwood.packed.tree_shape import LabelTree
 from labelwood.resources.label_tree import Plan
@@ -22,6 +24,8 @@ from labelwood.sparse import CSR, F32, Arrays, MappedCSR, Progress, label_matrix
 
 _LEAST_SPACE = 2**24  # bytes; with less, training would only wait for the file
 _LEAST_PAGES = 2**23  # bytes; reading a page of indices or of data may bring in 2 MB around it
+_VECTORS = "label vectors"  # a phase
+_VECTOR_UNITS = 64
 _HELD_BYTES = 16  # per non-zero of a node: 8 for itself, 8 while the next rows are gathered
 
 
@@ -50,7 +54,7 @@ class TrainingRows:
             space = max(_LEAST_SPACE, run.limit.bytes - resident())
             most_entries = max(1, space // 4 // (_HELD_BYTES * run.n_threads))
             if isinstance(X, MappedCSR):
-                X = replace(X, limit=min(X.limit, max(_LEAST_PAGES, space // 8)))
+                X = replace(X, limit=min(max(_LEAST_PAGES, space // 8), 2 * _LEAST_PAGES + 8 * X.nnz))
         scale, vector_scale = factors(X, normalize=normalize, vector_weight=vector_weight)
         return cls(X, scale, most_entries, vector_scale)
 
@@ -76,13 +80,68 @@ class TrainingRows:
         return arrays | {name: array for name, array in own.items() if array is not None}
 
     def label_vectors(self, Y: CSR, most: int, run: RunContext) -> CSR:
-        """For each label the sum of its rows, of unit length; at most ``most`` sparse entries each, 0: all."""
-        with run.phase("label vectors") as progress:
-            indptr, indices, data, dense = _core.label_vectors(
-                self.X, Y, most, run.n_threads, progress, scale=self.scale, vector_scale=self.vector_scale
-            )
+        """For each label the sum of its rows, of unit length; at most ``most`` sparse entries each, 0: all.
+
+        Other processes make the vectors of ranges of labels.
+        """
+        setting = {"n_features": self.X.n_cols, "resident": self.X.resident if run.is_local else 0, "most": most}
+        if run.is_local:
+            with run.phase(_VECTORS) as progress:
+                own: dict[str, npt.NDArray[Any]] = {"y_indptr": Y.indptr, "y_indices": Y.indices}
+                setting["n_labels"] = Y.n_cols
+                found = [vectors_of_labels({**self.shared(), **own}, setting, run.n_threads, progress)]
+        else:
+            units = _vector_units(Y, setting)
+            found = complete(_VECTORS, units, self.shared(), run, is_kept=False)
+        indptr = pointer_to(np.concatenate([part["counts"] for part in found]))
+        indices, data, dense = (_end_to_end(found, name) for name in ("indices", "data", "dense"))
         vectors = CSR(indptr, indices, data, self.X.n_cols - self.X.width)
         return beside(vectors, dense) if self.X.width else vectors
+
+
+def _vector_units(Y: CSR, setting: Mapping[str, Any]) -> list[Unit]:
+    """Units that make the vectors of ranges of labels, of about equal numbers of label entries."""
+    rows = np.repeat(np.arange(Y.n_rows, dtype=np.int32), np.diff(Y.indptr))
+    by_label = np.argsort(Y.indices, kind="stable")
+    ends = pointer_to(np.bincount(Y.indices, minlength=Y.n_cols))
+    cuts = np.searchsorted(ends, np.linspace(0, Y.nnz, min(_VECTOR_UNITS, Y.n_cols) + 1)[1:-1])
+    bounds = np.unique(np.concatenate([[0], cuts, [Y.n_cols]])).tolist()
+    units = []
+    for first, last in pairwise(bounds):
+        entries = np.sort(by_label[ends[first] : ends[last]])
+        own: dict[str, npt.NDArray[Any]] = {
+            "y_indptr": pointer_to(np.bincount(rows[entries], minlength=Y.n_rows)),
+            "y_indices": Y.indices[entries] - np.int32(first),
+        }
+        sized = {**setting, "n_labels": last - first}
+        units.append(Unit(f"vectors{first}", vectors_of_labels, own, sized, float(len(entries) + 1)))
+    return units
+
+
+def vectors_of_labels(
+    arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
+) -> dict[str, npt.NDArray[Any]]:
+    """The vectors of some labels: the sums of their rows, of unit length."""
+    indptr, indices, data, dense = _core.label_vectors(
+        _rows_of(arrays, setting),
+        label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"]),
+        setting["most"], n_threads, progress, scale=arrays.get("x_scale"), vector_scale=arrays.get("x_vector_scale"),
+    )  # fmt: skip
+    return {"counts": np.diff(indptr), "indices": indices, "data": data, "dense": dense}
+
+
+def _end_to_end(parts: Sequence[dict[str, npt.NDArray[Any]]], name: str) -> npt.NDArray[Any]:
+    """An array of all parts; it is removed from them, so that no other is there twice."""
+    pieces = [part.pop(name) for part in parts]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+def _rows_of(arrays: Arrays, setting: Mapping[str, Any]) -> CSR:
+    """The training rows among the arrays of a unit."""
+    entries = arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"]
+    if "x_vectors" in arrays:
+        return Hybrid(*entries, arrays["x_vectors"])
+    return MappedCSR(*entries, maps=(), limit=setting["resident"]) if setting["resident"] else CSR(*entries)
 
 
 def factors(X: CSR, *, normalize: bool, vector_weight: float) -> tuple[F32 | None, F32 | None]:
@@ -117,29 +176,38 @@ def train_part(
     arrays: Arrays, setting: Mapping[str, Any], n_threads: int, progress: Progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Train the nodes of a part or of a whole tree; the weights have the type in which they are stored."""
-    entries = arrays["x_indptr"], arrays["x_indices"], arrays["x_data"], setting["n_features"]
-    X = MappedCSR(*entries, maps=(), limit=setting["resident"]) if setting["resident"] else CSR(*entries)
-    if "x_vectors" in arrays:
-        X = Hybrid(*entries, arrays["x_vectors"])
-    Y = label_matrix(arrays["y_indptr"], arrays["y_indices"], setting["n_labels"])
+    X = _rows_of(arrays, setting)
+    labels = setting["labels"]
+    Y = label_matrix(arrays[labels + "y_indptr"], arrays[labels + "y_indices"], setting["n_labels"])
     tree = LabelTree(arrays["child_ptr"], arrays["label"])
     options = {
         **setting["solver"],
-        **{name: setting[name] for name in ("threshold", "seed", "most_entries")},
+        **{name: setting[name] for name in ("threshold", "seed", "most_entries", "piece", "n_pieces")},
         "child_bytes": np.dtype(child_type(setting["widest"])).itemsize,
-        "weight_bytes": np.dtype(setting["weight_dtype"]).itemsize,
+        # The weights of a piece are stored when all pieces of the node are there.
+        "weight_bytes": 4 if setting["n_pieces"] > 1 else np.dtype(setting["weight_dtype"]).itemsize,
     }
     trained: dict[str, Any] = _core.train_tree(
         X, Y, tree, options, n_threads, progress,
         scale=arrays.get("x_scale"), vector_scale=arrays.get("x_vector_scale"),
-        ids=arrays.get("ids"), rows=arrays.get("rows"),
+        ids=arrays.get("ids"), rows=arrays.get("rows"), only=arrays.get("only"),
     )  # fmt: skip
     trained["weight_bytes"] = np.array(trained["weight_bytes"], np.int64)
     if not len(trained["row_start"]):  # dense, or no weight at all
         trained["weights"] = trained["weights"].astype(np.float32, copy=False)
     if setting["threshold"] >= 0 and setting["weight_dtype"] != "int8":  # the steps of int8 are known at the end
         trained["vector_weights"] = trained["vector_weights"].astype(setting["weight_dtype"])
-    return trained
+    return trained if setting["n_pieces"] == 1 else _entries(trained, setting)
+
+
+def _entries(trained: dict[str, Any], setting: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The weights of a piece of a node by entry, or by the children that it trained if they are dense."""
+    if setting["threshold"] < 0:
+        block = trained["weights"].reshape(len(trained["features"]), -1)
+        own = np.flatnonzero(block.view(np.uint32).any(axis=0)).astype(np.int32)
+        return {**trained, "child": own, "weights": block[:, own]}
+    counts = np.diff(trained["row_start"], append=np.uint32(len(trained["weights"])))
+    return {**trained, "entry_features": np.repeat(trained["features"], counts)}
 
 
 def grown(grow: Callable[[int], LabelTree], number: int, run: RunContext) -> LabelTree:
