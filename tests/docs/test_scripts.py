@@ -63,8 +63,6 @@ def write_files(folder):
         data.save(folder / name, made)
     for name in ("held-out.csv", "more.csv"):
         (folder / name).write_text(docs_csv())
-    for name in ("docs.npy", "held-out.npy", "more.npy"):
-        np.save(folder / name, np.eye(10, dtype=np.float32))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -108,16 +108,6 @@ UNSHOWN: dict[str, dict[str, Unshown]] = {
         "labelwood review new.csv": Unshown(writes=("reviewed.csv",)),
         "labelwood review letters.txt": Unshown(),
     },
-    "embeddings.md": {
-        "labelwood train docs.csv --vectors docs.npy -o": Unshown(
-            "model model\nmethod linear-tree\n...\npercent @1 95% ...", ("model/manifest.json",)
-        ),
-        "import numpy as np": Unshown("[['dogs']]"),
-        "labelwood train docs.csv --vectors docs.npy --vector-weight": Unshown(
-            "model model\n...\nmodel model\n... vector_weight ..."
-        ),
-        "from labelwood import TextClassifier, VectorEncoder": Unshown(writes=("vectors.db",)),
-    },
     "memory.md": {
         "labelwood estimate": Unshown("method linear-tree\nmodel ...\npeak memory ...\ntime ...\n..."),
         'from labelwood import LinearTree, data\n\ntrain = data.load("train.txt.xz")\nfound': Unshown("... ... ..."),
