@@ -31,7 +31,7 @@ def model(labelwood, table, tmp_path):
         ("docs.csv", b"", "the file is empty"),
         ("docs.csv", b"text,tags\na dog,\na cat,\n", "no row has a label; --labels names the column"),
         ("docs.xlsx", b"PK\x03\x04", "spreadsheets are not read; save the table as CSV in UTF-8"),
-        ("docs", b"a dog", "the format is not known from the suffix; name the format. Vectors are in .txt"),
+        ("docs", b"a dog", "the format is not known from the suffix; pass --format xmc (or svmlight, npz, lw)"),
     ],
 )
 def test_files_that_are_no_table_of_texts(labelwood, tmp_path, name, content, cure):

@@ -56,8 +56,8 @@ def guess_format(path: Path, given: str | None) -> Format:
     if suffixes and suffixes[-1] in _SPREADSHEETS:
         raise LabelwoodError(f"{path}: spreadsheets are not read; save the table as CSV in UTF-8")
     raise LabelwoodError(
-        f"{path}: the format is not known from the suffix; name the format. Vectors are in {', '.join(_FORMATS)}, "
-        "texts in .csv, .tsv, .jsonl, .parquet"
+        f"{path}: the format is not known from the suffix; pass format='xmc' (or svmlight, npz, lw). Suffixes of "
+        f"vectors are {', '.join(_FORMATS)}, of texts .csv, .tsv, .jsonl, .parquet"
     )
 
 

@@ -280,7 +280,7 @@ def _try(task: _Task, trial: Trial, share: float, limit: float) -> tuple[Trial, 
             seconds = time.monotonic() - begin
     except OutOfTimeError:
         spent = time.monotonic() - begin
-        reason = f"took more than {spent:.1f} s" if limit > 0 else "no time was left"
+        reason = f"took more than {spent:.1f} s" if limit > 0 else "had no time left"
         return replace(trial, stopped=f"{reason} on {share:.0%} of the rows"), None
     except LabelwoodError as error:
         if not trial.encoder:
