@@ -157,7 +157,7 @@ def test_every_script_is_a_part_or_a_tool():
         "oplt.latency",
     }
     tools |= {"oplt.stream", "oplt.few_shot_vw", "oplt.readings", "ranker.texts", "ranker.trials"}
-    tools |= {"active.choose", "annif.measure", "living.stream", "living.variants"}
+    tools |= {"active.choose", "annif.measure", "living.stream", "living.twins", "living.variants"}
     tools |= {"texts.encoders", "texts.training", "texts.tune"}
     tools |= {"vectors.rows", "vectors.encode", "vectors.table"}
     there = {
