@@ -142,7 +142,7 @@ def one_run(
     start = time.process_time()
     whole.fit(texts.train, texts.train_labels, label_texts=texts.names if with_names else None)
     fitted = time.process_time()
-    vectors, truth = whole.encode(texts.test), whole.encode_labels(texts.test_labels)
+    vectors = whole.encode(texts.test)
     clock = time.process_time()
     top = whole.classifier_.topk_ids(vectors, 10)
     seconds = time.process_time() - clock
@@ -151,6 +151,18 @@ def one_run(
     for row in range(alone):
         whole.classifier_.topk_ids(vectors.rows(row, row + 1), 10)
     single = time.process_time() - clock
+    return {
+        **quality(texts, whole, top),
+        "train, CPU s": fitted - start,
+        "predict, ms": 1e3 * seconds / vectors.n_rows,
+        "alone, ms": 1e3 * single / alone,
+        "MB": model_bytes(whole.classifier_) / 1e6,
+    }
+
+
+def quality(texts: Texts, whole: TextClassifier, top: TopK) -> dict[str, float]:
+    """The quality of the ten best labels of the test rows."""
+    truth = whole.encode_labels(texts.test_labels)
     counts = np.zeros(truth.n_cols, np.int64)
     counts[: whole.classifier_.n_labels_] = whole.classifier_.label_counts_
     is_named = np.zeros(truth.n_cols, bool)
@@ -163,10 +175,6 @@ def one_run(
         "P@1, seen": 100 * first_of(truth, top, counts > 0),
         "R@10, unseen": 100 * recall_of(truth, top, (counts == 0) & is_named),
         "R@10, 1 to 4 rows": 100 * recall_of(truth, top, (counts > 0) & (counts < 5)),
-        "train, CPU s": fitted - start,
-        "predict, ms": 1e3 * seconds / vectors.n_rows,
-        "alone, ms": 1e3 * single / alone,
-        "MB": model_bytes(whole.classifier_) / 1e6,
     }
 
 
