@@ -257,6 +257,19 @@ def test_other_layouts_and_types_give_the_same_answers(made, dtype):
     assert model.predict_topk(rows)[1].tolist() == expected.predict_topk(rows)[1].tolist()
 
 
+@pytest.mark.parametrize("label_texts", [None, {"birds": "a singing parrot"}])
+def test_bfloat16_gives_the_answers_of_the_same_numbers_in_float32(label_texts):
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16 arrays need the package ml_dtypes")
+    short = vectors().astype(ml_dtypes.bfloat16)
+    answers = []
+    for own in (short, short.astype(np.float32)):
+        rows = Embedded(TEXTS, own)
+        model = TextClassifier(LinearTree(n_jobs=1, random_state=0)).fit(rows, LABELS, label_texts=label_texts)
+        explained = model.explain(rows[:2], 1)
+        answers.append((model.predict_topk(rows, k=3)[1].tolist(), [one.suggestions[0].score for one in explained]))
+    assert answers[0] == answers[1]
+
+
 def bad(value):
     found = vectors()
     found[3, 1] = value

@@ -36,7 +36,7 @@ class Embedded:
         return len(self.texts)
 
     def __getitem__(self, rows: slice) -> Embedded:
-        return Embedded(self.texts[rows], self.vectors[rows])
+        return type(self)(self.texts[rows], self.vectors[rows])
 
     def checked(self, owner: str) -> Embedded:
         """The same with a list of texts and an array of as many finite vectors."""
@@ -48,7 +48,7 @@ class Embedded:
             )
         if vectors.shape[1] == 0:
             raise LabelwoodError(f"{owner}: vectors must have at least one column; got 0")
-        return Embedded(listed, vectors)
+        return CheckedEmbedded(listed, vectors)
 
     @staticmethod
     def refuse(texts: Any, owner: str) -> None:
@@ -60,4 +60,12 @@ class Embedded:
         """The texts with more texts behind them, which have vectors of zeros: only their words count."""
         vectors: npt.NDArray[Any] = np.asarray(self.vectors)
         blank = np.zeros((len(more), vectors.shape[1]), vectors.dtype)
-        return Embedded([*self.texts, *more], np.concatenate([vectors, blank]))
+        return type(self)([*self.texts, *more], np.concatenate([vectors, blank]))
+
+
+class CheckedEmbedded(Embedded):
+    """Texts with vectors that are checked: bfloat16 became bits, which must not be read as integers."""
+
+    def checked(self, owner: str) -> Embedded:
+        """The same."""
+        return self
