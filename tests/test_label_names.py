@@ -17,7 +17,7 @@ from serving import online_model
 
 from labelwood import LinearTree, OnlineTree, TextClassifier, load
 from labelwood.cli import main
-from labelwood.data import Dataset, load_text, save
+from labelwood.data import Dataset, load_label_texts, load_text, save
 from labelwood.data import load as load_data
 from labelwood.errors import LabelwoodError
 from labelwood.label_names import MAX_NAME, LabelNames, name_problem, readable
@@ -26,6 +26,7 @@ from labelwood.packed.tree_shape import flat_tree
 from labelwood.sparse import from_lists
 from labelwood.storage import packed_strings
 from labelwood.storage.model_directory import write_model
+from labelwood.validation.label_texts import read_label_texts
 from labelwood.vocabulary import load_vocabulary
 
 REFUSED = {
@@ -195,6 +196,23 @@ def read_vocabulary(folder, name):
     load_vocabulary(file_of(folder, "vocabulary.tsv", f"<http://x/1>\tgood\n<http://x/2>\t{name}\n"))
 
 
+def read_texts_of_labels(folder, name):
+    if "\n" in name or "\t" in name or name != name.strip():
+        pytest.skip("a tab, a line break or a space at its end ends a label of this format")
+    load_label_texts(file_of(folder, "label_texts.tsv", f"good\ta text\n{name}\ta text\n"))
+
+
+def fit_texts_of_labels(folder, name):
+    read_label_texts({"good": "a text", name: ["a text"]}, owner="Test")
+
+
+def learn_texts_of_labels(folder, name):
+    pytest.importorskip("pydantic")
+    from labelwood.serve.messages import LearnRequest
+
+    LearnRequest.model_validate({"label_texts": [{"label": name, "texts": ["a text"]}]})
+
+
 def learn_request(folder, name):
     pytest.importorskip("pydantic")
     from labelwood.serve.messages import LearnRequest
@@ -216,6 +234,7 @@ DOORS = [
     read_archive, read_directory, save_as(".txt"), save_as(".npz"), save_as(".lw"), fit, fit_with_names,
     fit_with_tuples, fit_texts, fit_frame, partial_fit, partial_fit_with_names, progressive, learn_tree, rename,
     neighbors, rename_command, read_vocabulary, learn_request, rename_request,
+    read_texts_of_labels, fit_texts_of_labels, learn_texts_of_labels,
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 
 from labelwood.data.texts import content_of
 from labelwood.errors import FormatError
+from labelwood.label_names import name_problem
 
 
 def load_label_texts(path: str | os.PathLike[str]) -> dict[str, list[str]]:
@@ -20,5 +21,7 @@ def load_label_texts(path: str | os.PathLike[str]) -> dict[str, list[str]]:
             if not any(texts):
                 continue
             raise FormatError(f"{path}, line {number}: the first cell must be a label; got {line[:40]!r}")
+        if (problem := name_problem(label)) is not None:
+            raise FormatError(f"{path}, line {number}: {problem}")
         found.setdefault(label, []).extend([text for text in texts if text] or ([] if texts else [label]))
     return found

@@ -6,13 +6,18 @@ of its phases are not. ``extra={"facts": {...}}`` adds fields.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import logging.handlers
+import os
+import sys
 import traceback
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
+from labelwood.errors import LabelwoodError
 from labelwood.run_context import logger
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -40,6 +45,41 @@ class _Lines(logging.Formatter):
         return json.dumps(fields, default=str)
 
 
+class _LogFile(logging.handlers.WatchedFileHandler):
+    """A log that never stops the service: what cannot be written is left out, and the first time said on stderr."""
+
+    _fails = _has_failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line; the file is opened again if it was moved away."""
+        self._fails = False
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+        self._has_failed = self._fails
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Say once what is wrong with the log."""
+        self._fails = True
+        if not self._has_failed:
+            with contextlib.suppress(OSError, ValueError):
+                print(f"labelwood: the log cannot be written: {sys.exc_info()[1]}", file=sys.stderr, flush=True)
+
+
+def check_log(path: str, *folders: Path) -> None:
+    """Raise if a log must not be written to ``path``: to a pipe, whose reader could stop the service, or into folders.
+
+    ``folders`` are those whose files a log would spoil.
+    """
+    real = Path(os.path.realpath(path))
+    if real.is_fifo():
+        raise LabelwoodError(f"serve: --log must not be a named pipe: {path}. Write to stderr (--log -) instead")
+    for folder in folders:
+        if real.is_relative_to(os.path.realpath(folder)):
+            raise LabelwoodError(f"serve: --log must not be within {folder}; got {path}")
+
+
 def open_log(path: str | None, level: Level) -> None:
     """Write what this process logs to a file, or to stderr if the path is ``-``.
 
@@ -49,9 +89,7 @@ def open_log(path: str | None, level: Level) -> None:
     if path is None:
         _print_warnings()
         return
-    handler: logging.Handler = (
-        logging.StreamHandler() if path == "-" else logging.handlers.WatchedFileHandler(path, encoding="utf-8")
-    )
+    handler: logging.Handler = logging.StreamHandler() if path == "-" else _LogFile(path, encoding="utf-8")
     handler.setFormatter(_Lines())
     handler.setLevel(level.upper())
     handler.addFilter(lambda record: record.name != logger.name or record.levelno >= logging.WARNING)

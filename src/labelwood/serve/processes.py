@@ -27,7 +27,7 @@ import uvicorn
 from labelwood import __version__
 from labelwood.methods import load
 from labelwood.run_context import logger
-from labelwood.serve.event_log import Level, events, open_log
+from labelwood.serve.event_log import Level, check_log, events, open_log
 from labelwood.serve.http.app import create_app
 from labelwood.serve.http.auth import Tokens, check_host
 from labelwood.serve.http.forward import Forward
@@ -80,6 +80,8 @@ class Options:
 def serve(options: Options, announce: Callable[[dict[str, Any]], None]) -> None:
     """Serve until SIGTERM or SIGINT; ``announce`` is called with the address when the port is open."""
     check_host(options.host, Tokens.find(options.tokens))
+    if options.log not in (None, "-"):
+        check_log(options.log, options.model, options.state_folder)
     open_log(options.log, options.log_level)
     sys.setswitchinterval(_SWITCH_SECONDS)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server has started; then it compares the models

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from labelwood.errors import LabelwoodError
 from labelwood.hybrid import Hybrid, as_layout, beside
-from labelwood.label_names import LabelNames
+from labelwood.label_names import LabelNames, name_problem
 from labelwood.sparse import CSR, I64
 from labelwood.validation.features import as_features
 
@@ -53,6 +53,8 @@ def read_label_texts(given: Any, *, owner: str) -> LabelTexts:
     labels: list[Hashable] = []
     texts: list[str] = []
     for label, value in given.items():
+        if (problem := name_problem(label)) is not None:
+            raise LabelwoodError(f"{owner}: label_texts: {problem}")
         several = [value] if isinstance(value, str) else value
         if not isinstance(several, list | tuple) or not all(isinstance(text, str) for text in several):
             raise LabelwoodError(

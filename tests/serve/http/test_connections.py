@@ -325,6 +325,14 @@ def _has_answer(sock: socket.socket) -> bool:
         return False
 
 
+@pytest.mark.parametrize("digits", ["0" * 5000 + "12", "0" * 30, "9" * 18])
+def test_a_length_of_many_digits_is_refused(service, digits):
+    """Python refuses to read numbers of thousands of digits, zeros included."""
+    with connect(service) as sock:
+        sock.sendall(HEAD % b"/suggest" + f"Authorization: Bearer {READ}\r\nContent-Length: {digits}\r\n\r\n".encode())
+        assert answer_on(sock)[0] == 413
+
+
 def test_a_client_may_wait_for_leave_to_send_its_body(service):
     body = b'{"text": "tax", "k": 1}'
     head = HEAD % b"/suggest" + b"Expect: 100-continue\r\nContent-Length: %d\r\n" % len(body)

@@ -18,6 +18,7 @@ from labelwood.serve.telemetry import Metrics
 
 _WRONG_TOKEN = "the token is wrong: the service does not know it"
 _OWN_SITE = (b"same-origin", b"none")  # what browsers say of requests of the page itself, and of people
+_MOST_DIGITS = 20  # of a length; Python refuses to read thousands, zeros included
 _GONE = 499  # counted for requests whose client is gone; nobody receives it
 VERDICT = "labelwood.verdict"  # the key under which a connection that has asked for the verdict puts it in the scope
 HEADERS = [
@@ -76,7 +77,7 @@ class Gate:
         if refusal is None and has_body:
             if method in ("GET", "HEAD"):
                 refusal = 413, f"{method} takes no body"
-            elif length.isdigit() and int(length) > self._limits.body_bytes:
+            elif length.isdigit() and (len(length) > _MOST_DIGITS or int(length) > self._limits.body_bytes):
                 refusal = 413, self._too_large
         return Verdict(role, refusal is None and has_body and self._routes.takes_body(method, path), refusal)
 
