@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,9 @@ class TreeWeights(Protocol):
     def link(self) -> int:
         """What turns a margin into a probability, as in :class:`PackedTree`."""
 
+    def leaves_of(self, label: int) -> list[int]:
+        """The leaves that suggest a label."""
+
     def of_children(self, nodes: Sequence[int], columns: I32) -> tuple[F64, F64]:
         """The weights [children, ascending columns] and the biases of the children of inner nodes, in turn."""
 
@@ -50,6 +54,11 @@ class PackedTreeWeights:
     def link(self) -> int:
         """What turns a margin into a probability."""
         return self.packed.link
+
+    def leaves_of(self, label: int) -> list[int]:
+        """The leaves that suggest a label."""
+        leaves: list[int] = (self.label == label).nonzero()[0].tolist()
+        return leaves
 
     def of_children(self, nodes: Sequence[int], columns: I32) -> tuple[F64, F64]:
         """The weights and the biases of the children of inner nodes."""
@@ -84,6 +93,18 @@ class GrowingTreeWeights:
     def is_of(self, growing: _core.OnlineTree) -> bool:
         """True if this is the present shape of a growing tree."""
         return self.growing is growing and self.revision == growing.revision
+
+    @cached_property
+    def _by_label(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+        """The nodes in the order of their labels, and the labels in this order."""
+        nodes = self.label.argsort(kind="stable")
+        return nodes, self.label[nodes].astype(np.int64)
+
+    def leaves_of(self, label: int) -> list[int]:
+        """The leaves that suggest a label; searched for, because a tree may have many and is explained often."""
+        nodes, labels = self._by_label
+        leaves: list[int] = nodes[labels.searchsorted(label) : labels.searchsorted(label + 1)].tolist()
+        return leaves
 
     def of_children(self, nodes: Sequence[int], columns: I32) -> tuple[F64, F64]:
         """The weights and the biases of the children of inner nodes."""
