@@ -20,7 +20,7 @@ def documents(n_words):
 
 
 def seconds(calls, rows):
-    """CPU seconds of each call: the sum over rows of the least of several rounds, in turn."""
+    """CPU seconds of each call for each row: the least of several rounds, in turn."""
     least = np.full((len(calls), len(rows)), np.inf)
     for _ in range(10):
         for number, call in enumerate(calls):
@@ -28,7 +28,7 @@ def seconds(calls, rows):
                 started = time.process_time_ns()
                 call(row, k=5)
                 least[number, place] = min(least[number, place], time.process_time_ns() - started)
-    return least.sum(axis=1) / 1e9
+    return least / 1e9
 
 
 @pytest.mark.parametrize("method", [OnlineTree, OnlineForest, LivingTree])
@@ -37,5 +37,10 @@ def test_an_explanation_takes_at_most_ten_suggestions(method, n_words):
     X, Y = documents(n_words)
     model = method(n_jobs=1).fit(X, Y)
     rows = [X[[row]] for row in range(40)]
-    explained, suggested = seconds([model.explain, model.predict_topk], rows)
+    least = seconds([model.explain, model.predict_topk], rows)
+    for _ in range(4):  # other processes make a row slower, never faster
+        explained, suggested = least.sum(axis=1)
+        if explained < 10 * suggested:
+            break
+        least = np.minimum(least, seconds([model.explain, model.predict_topk], rows))
     assert explained < 10 * suggested

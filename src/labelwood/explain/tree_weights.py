@@ -142,10 +142,14 @@ def _rows(weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_c
     if weights.dense:
         return weights.weights[start:stop].reshape(-1, n_children)[positions]
     first, last = weights.feature_ptr.item(inner), weights.feature_ptr.item(inner + 1)
-    bounds = np.append(weights.row_start[first:last].astype(np.int64), stop - start)
-    own = weights.weights_of(inner)
+    starts = weights.row_start[first:last]
+    begin = starts[positions].astype(np.int64)
+    end = np.where(positions + 1 < len(starts), starts.take(positions + 1, mode="clip"), stop - start).astype(np.int64)
+    # The weights of the features lie apart: their places are those of each feature, one after the other.
+    counts = end - begin
+    before = np.cumsum(counts) - counts
+    places = np.arange(int(counts.sum())) + np.repeat(begin - before, counts)
     found = np.zeros((len(positions), n_children))
-    for place, position in enumerate(positions.tolist()):
-        pairs = slice(bounds[position], bounds[position + 1])
-        found[place, weights.child[start:stop][pairs]] = own[pairs]
+    of_feature = np.repeat(np.arange(len(positions)), counts)
+    found[of_feature, weights.child[start:stop][places]] = weights.weights_of(inner)[places]
     return found
