@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from labelwood import OnlineForest, OnlineTree
+from labelwood import LivingTree, OnlineForest, OnlineTree
 
 N_ROWS, N_FEATURES, N_LABELS = 1500, 20_000, 600
 
@@ -19,19 +19,28 @@ def documents(n_words):
     return X, [[int(N_LABELS * value**2) for value in random.random(4)] for _ in range(N_ROWS)]
 
 
-def seconds(call, rows):
-    started = time.process_time()
-    for row in rows:
-        call(row, k=5)
-    return time.process_time() - started
+def seconds(calls, rows):
+    """CPU seconds of each call for each row: the least of several rounds, in turn."""
+    least = np.full((len(calls), len(rows)), np.inf)
+    for _ in range(10):
+        for number, call in enumerate(calls):
+            for place, row in enumerate(rows):
+                started = time.process_time_ns()
+                call(row, k=5)
+                least[number, place] = min(least[number, place], time.process_time_ns() - started)
+    return least / 1e9
 
 
-@pytest.mark.parametrize("method", [OnlineTree, OnlineForest])
+@pytest.mark.parametrize("method", [OnlineTree, OnlineForest, LivingTree])
 @pytest.mark.parametrize("n_words", [8, 200])
 def test_an_explanation_takes_at_most_ten_suggestions(method, n_words):
     X, Y = documents(n_words)
     model = method(n_jobs=1).fit(X, Y)
     rows = [X[[row]] for row in range(40)]
-    rounds = [(seconds(model.explain, rows), seconds(model.predict_topk, rows)) for _ in range(5)]
-    explained, suggested = (min(times) for times in zip(*rounds, strict=True))
+    least = seconds([model.explain, model.predict_topk], rows)
+    for _ in range(4):  # other processes make a row slower, never faster
+        explained, suggested = least.sum(axis=1)
+        if explained < 10 * suggested:
+            break
+        least = np.minimum(least, seconds([model.explain, model.predict_topk], rows))
     assert explained < 10 * suggested

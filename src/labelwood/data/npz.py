@@ -70,7 +70,9 @@ def _read_arrays(path: Path, max_memory: int | None) -> dict[str, npt.NDArray[An
             with np.load(file, allow_pickle=False) as archive:
                 missing = [name for name in (*_INTEGERS, "X_data") if name not in archive]
                 if missing:
-                    raise FormatError(f"{path}: the archive has no array {missing[0]}")
+                    raise FormatError(
+                        f"{path}: the archive has no array {missing[0]}; labelwood.data.save writes such archives"
+                    )
                 arrays = {name: archive[name] for name in (*_INTEGERS, "X_data", "label_names") if name in archive}
     except FormatError:
         raise

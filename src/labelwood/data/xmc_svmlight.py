@@ -239,7 +239,7 @@ def _check_row_count(path: Path, text: U8, header: Header, n_rows: int, svmlight
         if n_rows == 0:
             raise FormatError(f"{path}: the file has no rows")
         return
-    hint = "" if svmlight else "; if the first line is not a header, pass header=False"
+    hint = "" if svmlight else "; a file without a header needs header=False in Python"
     if n_rows < header.n_rows:
         last = bytes(text).count(b"\n")
         raise FormatError(

@@ -178,7 +178,7 @@ class Prediction(FittedModel):
         rows, k = self.encode(X), self._checked_k(k)
         ids, moved = [self.id_of(label) for label in missed], self.moved_labels()
         named = feature_name or self.feature_namer()
-        asked = Asked(lambda label: self._names.named([label])[0], cache(named), n_features)
+        asked = Asked(cache(lambda label: self._names.named([label])[0]), cache(named), n_features)
         run = RunContext(n_threads=self.n_threads)
         found = []
         for number in range(rows.n_rows):

@@ -58,11 +58,12 @@ class RowInTree:
 
     def paths(self, labels: Sequence[int], members: Members) -> list[Path | None]:
         """The path to each label; the best, if several leaves answer as it, and None if the tree lacks it."""
-        leaves = [(self._weights.label == label).nonzero()[0].tolist() for label in labels]
-        ways = [[self._nodes_to(leaf) for leaf in several] for several in leaves]
+        ways = [[self._nodes_to(leaf) for leaf in self._weights.leaves_of(label)] for label in labels]
         self._open(node for several in ways for way in several for node in (0, *way[:-1]))
-        best = [max(several, key=self._log_product) if several else None for several in ways]
-        self._add_steps([child for way in best if way is not None for child in way])
+        best = [
+            max(several, key=self._log_product) if len(several) > 1 else next(iter(several), None) for several in ways
+        ]
+        self._add_steps(way for way in best if way is not None)
         return [
             None if way is None else self._path(way, listed=label in members.labels)
             for label, way in zip(labels, best, strict=True)
@@ -94,8 +95,14 @@ class RowInTree:
         """The logarithm of the product of the probabilities from the root to a node whose ancestors are open."""
         return self._log_product(self._nodes_to(node))
 
-    def _log_product(self, nodes: Iterable[int]) -> float:
-        return sum(map(self._log_probability, nodes))
+    def _log_product(self, way: Iterable[int]) -> float:
+        """The sum over the nodes of a path, which begins below the root."""
+        total, parent = 0.0, 0
+        for child in way:
+            opened = self._opened[parent]
+            total += opened.log_probabilities[child - opened.first]
+            parent = child
+        return total
 
     def _beams(self, width: int) -> list[list[int]]:
         """The inner nodes that a beam search keeps on each level below the root, best first."""
@@ -107,9 +114,6 @@ class RowInTree:
             beam = sorted(inner, key=lambda node: (-self.log_score(node), node))[:width]
             levels.append(beam)
         return levels
-
-    def _parent(self, child: int) -> int:
-        return self._weights.tree.parent.item(child)
 
     def _nodes_to(self, node: int) -> list[int]:
         """The nodes on the path, without the root."""
@@ -135,16 +139,16 @@ class RowInTree:
             begin = own.stop
 
     def _log_probability(self, child: int) -> float:
-        opened = self._opened[self._parent(child)]
+        opened = self._opened[self._weights.tree.parent.item(child)]
         return opened.log_probabilities[child - opened.first]
 
-    def _add_steps(self, children: Iterable[int]) -> None:
-        """Make the steps to children of open nodes, all at once."""
-        fresh = [child for child in dict.fromkeys(children) if child not in self._steps]
-        if not fresh:
+    def _add_steps(self, ways: Iterable[list[int]]) -> None:
+        """Make the steps of paths whose nodes are open, all at once."""
+        known = self._steps
+        nodes = {child: node for way in ways for node, child in zip((0, *way), way, strict=False) if child not in known}
+        if not nodes:
             return
-        nodes = [self._parent(child) for child in fresh]
-        opened = [self._opened[node] for node in nodes]
+        fresh, opened = list(nodes), [self._opened[node] for node in nodes.values()]
         places = [child - one.first for child, one in zip(fresh, opened, strict=True)]
         weights = np.array([one.weights[place] for one, place in zip(opened, places, strict=True)])
         found = self._asked.contributions(self._columns, self._values, weights)
@@ -156,7 +160,7 @@ class RowInTree:
         for i, child in enumerate(fresh):
             one, place = opened[i], places[i]
             self._steps[child] = Step(
-                node=nodes[i],
+                node=nodes[child],
                 child=child,
                 label=self._asked.label_name(labels[i]) if labels[i] >= 0 else None,
                 score=scores[i],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,9 @@ class TreeWeights(Protocol):
     def link(self) -> int:
         """What turns a margin into a probability, as in :class:`PackedTree`."""
 
+    def leaves_of(self, label: int) -> list[int]:
+        """The leaves that suggest a label."""
+
     def of_children(self, nodes: Sequence[int], columns: I32) -> tuple[F64, F64]:
         """The weights [children, ascending columns] and the biases of the children of inner nodes, in turn."""
 
@@ -50,6 +54,11 @@ class PackedTreeWeights:
     def link(self) -> int:
         """What turns a margin into a probability."""
         return self.packed.link
+
+    def leaves_of(self, label: int) -> list[int]:
+        """The leaves that suggest a label."""
+        leaves: list[int] = (self.label == label).nonzero()[0].tolist()
+        return leaves
 
     def of_children(self, nodes: Sequence[int], columns: I32) -> tuple[F64, F64]:
         """The weights and the biases of the children of inner nodes."""
@@ -84,6 +93,18 @@ class GrowingTreeWeights:
     def is_of(self, growing: _core.OnlineTree) -> bool:
         """True if this is the present shape of a growing tree."""
         return self.growing is growing and self.revision == growing.revision
+
+    @cached_property
+    def _by_label(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+        """The nodes in the order of their labels, and the labels in this order."""
+        nodes = self.label.argsort(kind="stable")
+        return nodes, self.label[nodes].astype(np.int64)
+
+    def leaves_of(self, label: int) -> list[int]:
+        """The leaves that suggest a label; searched for, because a tree may have many and is explained often."""
+        nodes, labels = self._by_label
+        leaves: list[int] = nodes[labels.searchsorted(label) : labels.searchsorted(label + 1)].tolist()
+        return leaves
 
     def of_children(self, nodes: Sequence[int], columns: I32) -> tuple[F64, F64]:
         """The weights and the biases of the children of inner nodes."""
@@ -121,10 +142,14 @@ def _rows(weights: NodeWeights, inner: int, positions: npt.NDArray[np.intp], n_c
     if weights.dense:
         return weights.weights[start:stop].reshape(-1, n_children)[positions]
     first, last = weights.feature_ptr.item(inner), weights.feature_ptr.item(inner + 1)
-    bounds = np.append(weights.row_start[first:last].astype(np.int64), stop - start)
-    own = weights.weights_of(inner)
+    starts = weights.row_start[first:last]
+    begin = starts[positions].astype(np.int64)
+    end = np.where(positions + 1 < len(starts), starts.take(positions + 1, mode="clip"), stop - start).astype(np.int64)
+    # The weights of the features lie apart: their places are those of each feature, one after the other.
+    counts = end - begin
+    before = np.cumsum(counts) - counts
+    places = np.arange(int(counts.sum())) + np.repeat(begin - before, counts)
     found = np.zeros((len(positions), n_children))
-    for place, position in enumerate(positions.tolist()):
-        pairs = slice(bounds[position], bounds[position + 1])
-        found[place, weights.child[start:stop][pairs]] = own[pairs]
+    of_feature = np.repeat(np.arange(len(positions)), counts)
+    found[of_feature, weights.child[start:stop][places]] = weights.weights_of(inner)[places]
     return found

@@ -324,7 +324,7 @@ def _conclude(ended: list[Trial], predictions: dict[str, TopK], task: _Task, met
     if not fitting:
         raise LabelwoodError(
             "tune: no candidate could be trained within the budget and the memory; "
-            f"the first stopped because it {ranked[0].stopped}"
+            f"{ranked[0].name}: {ranked[0].stopped}"
         )
     best = fitting[0]
     why = f"{best.name} has the highest {metric}, {100 * best.score:.2f}, on {task.Y_out.n_rows:,} rows held out"
