@@ -44,8 +44,10 @@ def test_the_budget_has_every_task():
 
 
 SLOWED = """
-_once = LinearTree.predict_topk
-LinearTree.predict_topk = lambda *given, **named: (_once(*given, **named), _once(*given, **named))[1]
+from labelwood.methods.label_tree.linear_tree import LinearTree as _slowed
+
+_once = _slowed.predict_topk
+_slowed.predict_topk = lambda *given, **named: (_once(*given, **named), _once(*given, **named))[1]
 """
 
 
