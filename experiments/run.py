@@ -49,6 +49,8 @@ PARTS = {
     "craftml.figures_1_2": "CRAFTML, Figures 1 and 2",
     "craftml.figures_3_4": "CRAFTML, Figures 3 and 4, sample size",
     "craftml.size_quality": "CRAFTML, size against quality",
+    "craftml.tree_shape": "CRAFTML, Proposition 1: l_T and n_v",
+    "craftml.claims": "CRAFTML, projections and metrics",
     "craftml.printed": "CRAFTML, as printed, ours, the paper",
     "linear_tree_size.table3": "Linear tree size, Table 3",
     "linear_tree_size.table5": "Linear tree size, Table 5",
@@ -62,6 +64,7 @@ PARTS = {
     "gpt.kept_pairs": "GPT, pairs kept",
     "gpt.readings": "GPT, silent points",
     "fastxml.table": "FastXML and PfastreXML, as printed and ours",
+    "fastxml.splits": "FastXML, random splits",
     "blend.blend": "the blend",
     "grand_table": "all methods and peers",
 }

@@ -1,13 +1,15 @@
 """Prediction time of the forests in milliseconds per row: a batch, its routing alone, and one row at a time.
 
-    python benchmarks/kernels/forest_predict.py delicious --out times.json
-    python benchmarks/kernels/forest_predict.py delicious --models models
-    python benchmarks/kernels/forest_predict.py yso_finna_en --trees 10 --train-rows 20000
+    python -m benchmarks.kernels.forest_predict delicious --out times.json
+    python -m benchmarks.kernels.forest_predict delicious --models models
+    python -m benchmarks.kernels.forest_predict yso_finna_en --trees 10 --train-rows 20000
+    python -m benchmarks.kernels.forest_predict yso_finna_en --trees 10 --settings --models models
 
-The forests have their default parameters, except that LdsmForest keeps all weights. With `--models` they are
-read from that folder, or trained and written there, so that two versions of the library can be timed on the
-same trees. All times are CPU time on one thread and the best of `--rounds`. The time of one row is the mean of a
-thousand rows, one row per call; the last figure is that time divided by the time of a row in a batch.
+The forests have their default parameters, except that LdsmForest keeps all weights; with `--settings` they have
+those of experiments/settings.py for the data. Re-ranking is not timed. With `--models` the forests are read from that
+folder, or trained and written there, so that two versions of the library can be timed on the same trees. All times are
+CPU time on one thread and the best of `--rounds`. The time of one row is the mean of a thousand rows, one row per call;
+the last figure is that time divided by the time of a row in a batch.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import time
 from pathlib import Path
 
 import labelwood
+from experiments.settings import parameters
 from labelwood import data
 from labelwood.run_context import RunContext
 
@@ -38,13 +41,15 @@ def read(name, part):
     return data.load(next((folder if folder.exists() else DATA / name).glob(f"{part}.txt*")), label_names=False)
 
 
-def model_of(name, kind, folder, n_trees, n_rows):
-    path = folder / f"{name}-{kind}"
+def model_of(name, kind, folder, options):
+    path = folder / f"{name}-{kind}{'-settings' * options.settings}"
     if not path.exists():
         train = read(name, "train")
-        rows = slice(0, n_rows)
-        forest, given = FORESTS[kind]
-        forest(n_trees=n_trees, n_jobs=1, **given).fit(train.X.to_scipy()[rows], train.Y.to_scipy()[rows]).save(path)
+        rows = slice(0, options.train_rows)
+        forest, own = FORESTS[kind]
+        given = {**parameters(forest.method_name, name), "rerank": False} if options.settings else own
+        made = forest(**{**given, "n_trees": options.trees, "n_jobs": 1})
+        made.fit(train.X.to_scipy()[rows], train.Y.to_scipy()[rows]).save(path)
     return labelwood.load(path)
 
 
@@ -70,6 +75,7 @@ def main():
     parser.add_argument("--models", type=Path)
     parser.add_argument("--trees", type=int, default=50)
     parser.add_argument("--train-rows", type=int, help="train on this many rows instead of all")
+    parser.add_argument("--settings", action="store_true", help="the parameters of experiments/settings.py")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, help="JSON file to write the times to")
     options = parser.parse_args()
@@ -77,9 +83,7 @@ def main():
     found = {}
     with tempfile.TemporaryDirectory() as made:
         for kind in options.forests.split(","):
-            forest = model_of(
-                options.name, kind, options.models or Path(made), options.trees, options.train_rows
-            ).forest_
+            forest = model_of(options.name, kind, options.models or Path(made), options).forest_
             whole = best(lambda forest=forest: forest.topk(X, 5, RUN), options.rounds)
             routing = best(lambda forest=forest: forest.paths(X, RUN), options.rounds)
             alone = one_by_one(lambda x, forest=forest: forest.topk(x, 5, RUN), X, options.rounds)

@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from labelwood.explain.forest import projection_rows
+from labelwood.packed.routed_forest import RoutedForest
+from labelwood.run_context import RunContext
+from labelwood.sparse import CSR
 
 _SMALLEST = 2.0**-129 - 2.0**-149  # the largest square that counts as 0
 _SLACK = 1e-9  # so that rounding does not decide how many entries of equal size are kept
@@ -98,3 +101,11 @@ def scores(forest: Any, row: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
             votes = every if forest.routing.leaf_votes else len(leaves) * forest.n_trees
             total[labels] += values.astype(np.float64) / votes
     return total
+
+
+def rows_of_nodes(forest: RoutedForest, X: CSR) -> np.ndarray:
+    """The number of rows that pass each node, counted from the leaves that the router says they reach."""
+    counts = np.bincount(forest.paths(X, RunContext(n_threads=1)).nodes, minlength=forest.n_nodes)
+    for node in range(forest.n_nodes - 1, -1, -1):
+        counts[node] += counts[forest.child_ptr[node] : forest.child_ptr[node + 1]].sum()
+    return counts

@@ -27,26 +27,30 @@ inline const auto& block_kernels(const float*) {
 }
 
 // A block has a row for each column that some child uses, with one weight per child. Ranks map columns to
-// rows.
+// rows. A hyperplane, of which only the first child has a vector, needs no block beside its ranks: its weights
+// are read where they are packed.
 template <class Weight>
 class ResidentBlocks {
   public:
     template <class Index>
     ResidentBlocks(const Routing& routing, const NodeVectors<Index, Weight>& vectors, int32_t n_nodes,
                    int32_t n_columns)
-        : n_words_(n_columns / 32 + 1) {
+        : packed_(vectors.weights), n_words_(n_columns / 32 + 1) {
         Vector<uint32_t> used(n_words_, 0);
         int64_t n_weights = 0;
         for (int32_t node = 0; node < n_nodes; ++node) {
             const int32_t first = routing.child_ptr[node], last = routing.child_ptr[node + 1];
             const int64_t entries = vectors.ptr[last] - vectors.ptr[first];
-            if (entries < kLarge || last - first < kFewest) continue;
+            if (entries < kLarge) continue;
             const int64_t columns = count_columns(vectors, first, last, used);
             const int64_t fill = entries < kVeryLarge ? kFill : kVeryLargeFill;
             const int64_t most = std::min(fill * entries, kMostPlaces);
             if (columns * kSparse < n_columns || columns * (last - first) > most) continue;
             blocks_.resize(node + 1);
-            blocks_.back() = {n_blocks_++ * static_cast<int64_t>(n_words_), static_cast<int64_t>(n_weights)};
+            blocks_.back().ranks = n_blocks_++ * n_words_;
+            blocks_.back().is_packed = entries == vectors.length(first);
+            blocks_.back().weights = blocks_.back().is_packed ? vectors.ptr[first] : n_weights;
+            if (blocks_.back().is_packed) continue;
             const int64_t end = places_for(last - first)(static_cast<int32_t>(columns));
             n_weights += (end + kLineWeights - 1) / kLineWeights * kLineWeights;
         }
@@ -72,8 +76,9 @@ class ResidentBlocks {
     // Finds the row's columns that the node's children use, and the places of their weights.
     void match(int32_t node, int32_t n_children, const Query& row, Matched& matched) const {
         matched.reserve(row.count);
-        matched.count = simd::forest().find_places(row.columns, row.values, row.count, ranks_of(node),
-                                                   places_for(n_children), matched.at.data(), matched.values.data());
+        const simd::RowPlaces places = blocks_[node].is_packed ? kPacked : places_for(n_children);
+        matched.count = simd::forest().find_places(row.columns, row.values, row.count, ranks_of(node), places,
+                                                   matched.at.data(), matched.values.data());
     }
 
     // The memory that scoring a matched node will read.
@@ -86,6 +91,15 @@ class ResidentBlocks {
     template <class Next>
     void score(int32_t node, int32_t n_children, const Matched& matched, const Next& next, double* scores) const {
         const auto* weights = weights_of(node);
+        if (blocks_[node].is_packed) {
+            for (int64_t i = 0; i < next.count; ++i) __builtin_prefetch(next.block + next.at[i]);
+            std::fill_n(scores, n_children, 0.0);
+            for (int64_t i = 0; i < matched.count; ++i) {
+                scores[0] +=
+                    static_cast<double>(matched.values[i]) * static_cast<double>(widen(weights[matched.at[i]]));
+            }
+            return;
+        }
         for (int32_t lane = 0; lane < n_children; lane += simd::kMaxLanes) {
             block_kernels(weights_of(node))
                 .lane_scores(matched.at.data(), matched.values.data(), matched.count, weights + lane,
@@ -95,9 +109,9 @@ class ResidentBlocks {
 
   private:
     // Limits for a block: the least number of weights; the most columns per used column; the most places per
-    // weight, and more where a row would read many weights. For few children, a batch block is faster.
+    // weight, and more where a row would read many weights.
     static constexpr int64_t kLarge = 1024, kVeryLarge = 8192, kSparse = 32, kFill = 6, kVeryLargeFill = 12;
-    static constexpr int32_t kFewest = 5;
+    static constexpr simd::RowPlaces kPacked{1, 0, 0};        // the places of a packed vector
     static constexpr int64_t kMostPlaces = int64_t{1} << 30;  // places have 32 bits
     static constexpr int64_t kLine = 64;
     static constexpr int32_t kLineWeights = kLine / sizeof(Weight);
@@ -117,10 +131,13 @@ class ResidentBlocks {
 
     struct Block {
         int64_t ranks = -1, weights = 0;
+        bool is_packed = false;
     };
 
     const simd::Rank* ranks_of(int32_t node) const { return ranks_->data() + blocks_[node].ranks; }
-    const Weight* weights_of(int32_t node) const { return weights_->data() + blocks_[node].weights; }
+    const Weight* weights_of(int32_t node) const {
+        return (blocks_[node].is_packed ? packed_ : weights_->data()) + blocks_[node].weights;
+    }
 
     // The number of columns that vectors first .. last use. `used` is all zero before and after.
     template <class Index>
@@ -141,7 +158,7 @@ class ResidentBlocks {
     template <class Index>
     void fill(const NodeVectors<Index, Weight>& vectors, const Block& block, int32_t first, int32_t last) {
         simd::Rank* ranks = ranks_->data() + block.ranks;
-        Weight* weights = weights_->data() + block.weights;
+        Weight* weights = block.is_packed ? nullptr : weights_->data() + block.weights;
         for (int64_t j = vectors.ptr[first]; j < vectors.ptr[last]; ++j) {
             const auto column = static_cast<uint32_t>(vectors.features[j]);
             ranks[column / 32].bits |= 1u << (column % 32);
@@ -151,6 +168,7 @@ class ResidentBlocks {
             ranks[word].before = before;
             before += static_cast<uint32_t>(__builtin_popcount(ranks[word].bits));
         }
+        if (block.is_packed) return;
         const simd::RowPlaces places = places_for(last - first);
         for (int32_t child = first; child < last; ++child) {
             for (int64_t j = vectors.ptr[child]; j < vectors.ptr[child + 1]; ++j) {
@@ -163,6 +181,7 @@ class ResidentBlocks {
         }
     }
 
+    const Weight* packed_;
     int64_t n_words_;
     int64_t n_blocks_ = 0;
     Vector<Block> blocks_;  // by node, up to the last node with a block

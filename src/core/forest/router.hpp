@@ -56,11 +56,13 @@ class Router {
     static constexpr int64_t kFewRows = 4;
     static constexpr int32_t kTreesAtOnce = 8;  // projections of a row that are laid out side by side
     static constexpr int64_t kNodesAhead = 3;
-    static constexpr int32_t kSeveral = -1;
+    static constexpr int32_t kSeveral = -1, kWide = 5;
     // Rough costs in nanoseconds: laying out and clearing an element; looking up a column, per 16 children;
     // routing a row alone.
     static constexpr double kLay = 0.8, kLook = 0.9, kAlone = 100.0;
 
+    // Of few children, a batch lays the vectors out, which is faster than a resident block.
+    bool is_narrow(int32_t node) const { return routing_.child_ptr[node + 1] - routing_.child_ptr[node] < kWide; }
     bool has_block(int32_t node) const { return blocks_ != nullptr && blocks_->has(node); }
     bool per_node() const { return routing_.seed_per_node && routing_.projection != ProjectionKind::kNone; }
     void project(int64_t begin, int64_t end, uint32_t seed, RouterScratch& scratch) const {
@@ -108,7 +110,7 @@ class Router {
             }
             scratch.group.assign(scratch.rows.begin() + static_cast<int64_t>(from), scratch.rows.end());
             scratch.rows.resize(from);
-            if (has_block(node)) {
+            if (has_block(node) && !is_narrow(node)) {
                 score_in_block(node, begin, scratch);
                 send_on(node, scratch);
                 continue;

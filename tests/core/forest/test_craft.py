@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import craft_forest as twin
+from reference.routed_forest import rows_of_nodes
 
 from labelwood import CraftForest
 from labelwood.packed.routed_forest import RoutedForest
@@ -118,3 +120,26 @@ def test_kernel_is_its_twin(seed, arity, rounds, diversity, columns, sample, sho
 @pytest.mark.parametrize("diversity", ["SxSy", "DxDy"])
 def test_variants_are_their_twins(metric, projection, diversity):
     assert_twin(11, metric=metric, projection=projection, diversity=diversity)
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), n_rows=st.integers(30, 200))
+def test_propositions_1_and_2_count_the_nodes_and_entries_of_a_binary_tree(seed, n_rows):
+    """A level has at most n rows, so n_v sums to at most n times the levels; m_T is l_T - 1; leaves have at most n s_y
+    entries and centroids m_T k d'_x."""
+    random = np.random.default_rng(seed)
+    X = from_scipy(sp.random_array((n_rows, 40), density=0.2, rng=random, format="csr", dtype=np.float32))
+    Y = random.random((n_rows, 12)) < 0.2
+    Y[:, 0] |= ~Y.any(axis=1)
+    model = CraftForest(
+        **{**CraftForest.PRESETS["paper"], "arity": 2, "n_trees": 2}, n_jobs=1, random_state=seed % 1000
+    )
+    forest = model.fit(X, Y).forest_
+    passed, is_inner = rows_of_nodes(forest, X), np.diff(forest.child_ptr) > 0
+    n_trees, n_columns = forest.n_trees, 40
+    assert is_inner.sum() == (~is_inner).sum() - n_trees
+    assert (passed[:n_trees] == n_rows).all()
+    assert passed[~is_inner].sum() == n_trees * n_rows
+    assert passed[is_inner].sum() <= n_trees * n_rows * forest.depth
+    assert forest.leaf_ptr[-1] <= n_trees * Y.sum()
+    assert forest.weight_ptr[-1] <= is_inner.sum() * 2 * n_columns

@@ -45,8 +45,12 @@ def random_forest(
     fill=0.5,
     empty=0.0,
     arity=3,
+    hyperplanes=False,
 ) -> RoutedForest:
-    """Trees of random shape; the share `empty` of the vectors has no entries, the others `fill` of them."""
+    """Trees of random shape; the share `empty` of the vectors has no entries, the others `fill` of them.
+
+    With `hyperplanes`, which needs an arity of 2, second children have no entries.
+    """
     n_columns = 0 if projection == "none" else n_columns
     width = n_columns or n_features
     child_ptr = [n_trees]
@@ -56,13 +60,14 @@ def random_forest(
     n_nodes = child_ptr[-1]
     n_inner = int((np.diff(child_ptr) > 0).sum())
 
-    def rows(count, n_cols, fill=0.5, empty=0.0):
+    def rows(count, n_cols, fill=0.5, empty=0.0, every=1):
         mask = random.random((count, n_cols)) < fill
+        mask[np.arange(count) % every > 0] = False
         mask[random.random(count) < empty] = False
         ptr = np.concatenate([[0], mask.sum(axis=1).cumsum()]).astype(np.int64)
         return ptr, np.nonzero(mask)[1].astype(np.int32), random.random(int(ptr[-1])).astype(np.float32)
 
-    weight_ptr, columns, weights = rows(n_nodes - n_trees, width, fill, empty)
+    weight_ptr, columns, weights = rows(n_nodes - n_trees, width, fill, empty, every=2 if hyperplanes else 1)
     leaf_ptr, labels, values = rows(n_nodes - n_inner, n_labels)
     n_seeds = 0 if projection == "none" else n_inner if per_node else n_trees
     return narrow(
@@ -149,6 +154,22 @@ def test_large_nodes_go_the_same_way_when_they_get_blocks(projection, per_node, 
     shape = {"projection": projection, "per_node": per_node, "dtype": dtype, "arity": arity}
     forest = random_forest(random, n_features=900, n_columns=900, **shape)
     assert arity == 12 or np.diff(forest.child_ptr).max() > 16  # more than are scored at once
+    _check_that_blocks_change_nothing(random, forest)
+
+
+@pytest.mark.parametrize(("arity", "hyperplanes"), [(2, False), (2, True), (4, False)])
+@pytest.mark.parametrize("threshold", [None, 0.0])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("projection", ["none", "hash"])
+def test_nodes_of_few_children_go_the_same_way_when_they_get_blocks(projection, dtype, threshold, arity, hyperplanes):
+    random = np.random.default_rng(4)
+    shape = {"projection": projection, "dtype": dtype, "arity": arity, "threshold": threshold}
+    forest = random_forest(random, n_features=3000, n_columns=3000, hyperplanes=hyperplanes, **shape)
+    assert (np.diff(forest.weight_ptr)[forest.n_trees :][1::2].max() == 0) == hyperplanes
+    _check_that_blocks_change_nothing(random, forest)
+
+
+def _check_that_blocks_change_nothing(random, forest):
     X = random_rows(random, 130, forest.n_features, density=0.05)
     n_trees, run = forest.n_trees, RunContext(n_threads=1)
     before = [forest.paths(X.rows(row, row + 1), run).nodes.tolist() for row in range(60)]
@@ -157,7 +178,7 @@ def test_large_nodes_go_the_same_way_when_they_get_blocks(projection, per_node, 
     assert forest._router.n_blocks > 0
     for row, first in enumerate(before):
         again = forest.paths(X.rows(row, row + 1), run).nodes.tolist()
-        assert first == again == [leaves_of(whole, row, tree, n_trees)[0] for tree in range(n_trees)]
+        assert first == again == [leaf for tree in range(n_trees) for leaf in leaves_of(whole, row, tree, n_trees)]
     dense = X.to_scipy().toarray().astype(np.float64)
     for row in range(100, 130, 10):
         for tree in range(n_trees):
