@@ -3,7 +3,8 @@
 python benchmarks/service/large_model.py MODEL --rows ../build/scale/amazon-3m-1/test.lw --workers 2
 
 The service is started --rounds times on both cores. "started" counts from the start of the process to the line that
-names its address, "answered" to the first answer. Then the client asks as fast as it is answered, over a few
+names its address, "answered" to the first answer; "cpu_until_answered" are the CPU seconds of all its processes by
+then. Then the client asks as fast as it is answered, over a few
 connections, for --seconds. "per_core" is the number of suggestions per second of CPU time of the processes that answer.
 For every process of the service, in the order of their starts: its memory, and the part of it that no other process
 shares. "second_share" is that part of the last process over the memory of the first that answers. ``load.py`` says how
@@ -48,6 +49,7 @@ def one_round(asked, options):
     try:
         load.run(load.closed_loop(port, asked[:1], 0.001))
         answered = time.perf_counter() - began
+        starting = sum(map(cpu_seconds, processes(server.pid)))
         load.run(load.closed_loop(port, asked, load.WARM_SECONDS))
         before = {pid: cpu_seconds(pid) for pid in processes(server.pid)}
         rate, latencies = load.run(load.closed_loop(port, asked, options.seconds))
@@ -60,6 +62,7 @@ def one_round(asked, options):
     first, last = memory[answering[0]], memory[answering[-1]]
     return {
         "workers": options.workers, "started": round(started, 2), "answered": round(answered, 2),
+        "cpu_until_answered": round(starting, 2),
         "rate": round(rate), "per_core": round(len(latencies) / sum(spent.values())),
         "memory_mb": [round(held["Rss"] / 1e6) for held in memory.values()],
         "own_mb": [round(own_bytes(held) / 1e6) for held in memory.values()],

@@ -13,6 +13,7 @@ from labelwood.data.mapped_directory import write_directory
 from labelwood.data.synth import Shape, synth, synth_parts
 from labelwood.methods.label_tree.training_rows import TrainingRows
 from labelwood.packed import tree_shape
+from labelwood.resources.memory import Limit, resident
 from labelwood.run_context import RunContext
 
 TRAINING = """
@@ -50,6 +51,15 @@ def test_memory_stays_below_the_limit(method, big):
     )
     found = json.loads(told.stdout)
     assert found["peak"] <= found["limit"]
+
+
+def test_pages_of_the_file_take_an_eighth_of_the_memory(big):
+    """Or all of the file, if it is smaller; rows that are read at random must not wait for pages that were released."""
+    X = load(big).X
+    held = 8 * X.nnz
+    for free, least, most in ((held, 0.1 * held, 0.13 * held), (100 * held, held, 1.5 * held + 2**24)):
+        run = RunContext(limit=Limit(resident() + free, "max_memory allows"))
+        assert least <= TrainingRows.of(X, run, normalize=False).X.resident <= most
 
 
 @pytest.mark.parametrize("model", [LinearTree(n_jobs=2, max_leaf=20), OnlineTree(n_jobs=1)], ids=["linear", "online"])
