@@ -135,11 +135,11 @@ def tune(
     if not candidates:
         raise LabelwoodError("tune: at least one candidate is needed; got none")
     task = _split(X, Y, metric, {"n_jobs": n_jobs, "random_state": random_state}, max_bytes, random_state)
-    budget_left = _Budget(budget)
     shares = _shares(task.Y.n_rows)
     running = [Trial(method, dict(parameters)) for method, parameters in candidates]
     if isinstance(X, Texts):
         running[1:1] = [replace(running[0], encoder=own) for own in X.variants()]
+    budget_left = _Budget(budget)
     search = _Search(task, budget_left, report)
     for number, share in enumerate(shares):
         allowed = budget_left.seconds * (_FIRST_ROUND if number == 0 and len(shares) > 1 else 1.0)
