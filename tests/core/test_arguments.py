@@ -100,6 +100,8 @@ def use_everything(folder, noted):
         model.explain(X[:1], k=1)
         if isinstance(model, LinearTree):
             model.estimate(X, Y)
+            model.save(folder / "tree")
+            LinearTree.load(folder / "tree")
     names = [[f"label {label}" for label in Y.indices[Y.indptr[row] : Y.indptr[row + 1]]] for row in range(Y.n_rows)]
     vectors = LabelVectors([f"label {label}" for label in range(8)], from_lists([[label] for label in range(8)], 12))
     ranker = Ranker(["linear-tree"], n_jobs=1, n_boosted=2).fit(np.tile(X, (4, 1)), names * 4, label_vectors=vectors)
