@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
 from pathlib import Path
 
 import pytest
@@ -65,21 +65,27 @@ def test_a_start_on_a_full_disk(serving, model, tmp_path, faults, has_view):
     assert_same_state(restore(state).model, taught(model, range(6)))
 
 
-def test_the_directories_of_killed_services_are_removed(serving, model):
-    def found():
-        places = {Path("/dev/shm"), Path(tempfile.gettempdir())}
-        return {path for place in places if place.is_dir() for path in place.glob("labelwood-serve-*")}
+def directory_of(service):
+    """The private directory of a service, as its processes have it mapped; other services may run beside it."""
+    pid = service.process.pid
+    family = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+    mapped = "".join(Path(f"/proc/{one}/maps").read_text() for one in family)
+    (found,) = {Path(path) for path in re.findall(r"/\S*/labelwood-serve-[^/\s]+", mapped)}
+    return found
 
-    before = found()
+
+def test_the_directories_of_killed_services_are_removed(serving, model):
     killed = serving(model, *WORKERS)
-    (left,) = found() - before
+    left = directory_of(killed)
     assert os.stat(left).st_mode & 0o077 == 0
     killed.kill()
     assert left.exists()
     running = serving(model, *WORKERS)
     assert not left.exists()
-    (own,) = found() - before
+    own = directory_of(running)
     other = serving(model, "--state", model.with_name("other"), *WORKERS)
     assert own.exists(), "the directory of a service that runs"
+    others = directory_of(other)
     assert running.stop()[0] == other.stop()[0] == 0
-    assert found() <= before
+    assert not own.exists()
+    assert not others.exists()
